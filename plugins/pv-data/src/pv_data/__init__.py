@@ -1,0 +1,1 @@
+"""Question-proof-check data."""
