@@ -1,0 +1,24 @@
+"""Loss-aggregation modes: functions from response lengths to token weights. Knows torch, not verl."""
+
+from pv_rl.losses.aggregate import response_weights, weighted_sum
+from pv_rl.losses.balanced import DEFAULT_ETA, balanced
+from pv_rl.losses.dapo import dapo
+from pv_rl.losses.grpo import grpo
+from pv_rl.losses.mode import LossMode, Scope, Weighting, resolve_mode
+from pv_rl.losses.stats import BatchStats, ResponseStats, step_stats
+
+__all__ = [
+    "DEFAULT_ETA",
+    "BatchStats",
+    "LossMode",
+    "ResponseStats",
+    "Scope",
+    "Weighting",
+    "balanced",
+    "dapo",
+    "grpo",
+    "resolve_mode",
+    "response_weights",
+    "step_stats",
+    "weighted_sum",
+]

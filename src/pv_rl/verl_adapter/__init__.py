@@ -1,0 +1,13 @@
+"""The only part of pv-rl that touches verl: makes an unmodified verl 0.9 know our modes.
+
+verl imports this module in every process at the end of `import verl` (entry point group `verl.plugins`,
+verl/__init__.py:61). It never calls anything and hides failures at DEBUG, so the import does the work and
+failures are kept until a config names one of our modes: then the run stops at start with `VerlError`.
+A config that names none of them runs verl as it is.
+"""
+
+from pv_rl.verl_adapter.install import install
+
+__all__ = ["install"]
+
+install()

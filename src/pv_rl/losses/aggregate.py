@@ -1,0 +1,56 @@
+"""From lengths to weights for a whole step, and from weights to a loss."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+import torch
+from torch import Tensor
+
+from pv_rl.losses.mode import LossMode, resolve_mode
+from pv_rl.losses.stats import step_stats
+
+__all__ = ["response_weights", "weighted_sum"]
+
+
+def response_weights(
+    spec: str | LossMode, lengths: Tensor | Sequence[int], groups: Sequence[Hashable]
+) -> Tensor:
+    """Weights of a whole step, fixed once, to travel with their rows.
+
+    Example: `response_weights("balanced:0.6", [1, 2, 5], "aaa")` is `[0.25, 0.15, 0.09]`.
+
+    Args:
+        spec: a spec string, see `resolve_mode`, or a mode.
+        lengths: (B,) response tokens that count; 0 for a row that does not count.
+        groups: one hashable id a row, equal for responses of the same prompt.
+
+    Returns:
+        (B,) float64 `w` with `sum(w * lengths) == 1`; 0 where the length is 0, and all 0 if no row counts.
+
+    Raises:
+        LossModeError: the spec cannot be read, or `lengths` and `groups` do not make a step.
+    """
+    mode = resolve_mode(spec) if isinstance(spec, str) else spec
+    return mode.weights(*step_stats(torch.as_tensor(lengths), groups))
+
+
+def weighted_sum(loss_mat: Tensor, loss_mask: Tensor, weights: Tensor) -> Tensor:
+    """The loss of the rows at hand: `sum_i w_i * sum_t mask_it * loss_it`.
+
+    Nothing here divides: every normaliser is in the weights. Sums of parts of a batch add up to the sum of
+    the whole, so the gradient does not depend on how rows are cut into micro-batches.
+
+    Args:
+        loss_mat: (B, L), any float dtype; computed in float32 at least. Entries outside the mask may be NaN.
+        loss_mask: (B, L), 1 or True where a token counts.
+        weights: (B,).
+
+    Returns:
+        Scalar, float32 at least.
+    """
+    dtype = torch.promote_types(loss_mat.dtype, torch.float32)
+    mask = loss_mask.to(dtype)
+    masked = torch.where(mask != 0, loss_mat.to(dtype), torch.zeros((), dtype=dtype, device=loss_mat.device))
+    per_response = (masked * mask).sum(dim=-1)
+    return (per_response * weights.to(device=loss_mat.device, dtype=dtype)).sum()

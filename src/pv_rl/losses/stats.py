@@ -1,0 +1,84 @@
+"""What a weighting may look at: the lengths of the responses and the totals of their step.
+
+Letters as in the paper and in CONTRIBUTING: `|o_i|` response tokens that count, `G` responses of the same
+prompt, `P` prompts, `N` responses, `T` tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from pv_rl.errors import LossModeError
+
+__all__ = ["BatchStats", "ResponseStats", "step_stats"]
+
+
+@dataclass(frozen=True)
+class ResponseStats:
+    """One number a response; a row that does not count (padding, abstained) has length 0."""
+
+    length: Tensor
+    """(B,) response tokens that count, `|o_i|`."""
+    group_size: Tensor
+    """(B,) responses of the same prompt that count, `G`."""
+    group_tokens: Tensor
+    """(B,) tokens of the same prompt that count, `sum_j |o_j|`."""
+
+
+@dataclass(frozen=True)
+class BatchStats:
+    """Totals over every row that counts, whichever rank or micro-batch holds it."""
+
+    num_prompts: int | Tensor
+    """`P`, prompts with at least one response that counts."""
+    num_responses: int | Tensor
+    """`N`, responses that count."""
+    num_tokens: int | Tensor
+    """`T`, response tokens that count."""
+
+
+def step_stats(lengths: Tensor, groups: Sequence[Hashable]) -> tuple[ResponseStats, BatchStats]:
+    """Count a whole step.
+
+    Args:
+        lengths: (B,) response tokens that count, whole numbers >= 0; 0 marks a row that does not count.
+        groups: B hashable ids, equal for responses of the same prompt (verl's `uid`).
+
+    Returns:
+        Statistics in float64, (B,) each, and the step's totals. Rows of length 0 are outside all of them.
+
+    Raises:
+        LossModeError: `lengths` is not one-dimensional, has a negative, fractional or non-finite entry, or
+            differs from `groups` in size.
+    """
+    lengths = torch.as_tensor(lengths)
+    if lengths.dim() != 1 or len(groups) != lengths.shape[0]:
+        raise LossModeError(
+            f"lengths has shape {tuple(lengths.shape)} and there are {len(groups)} group ids; "
+            "give one length and one group id a response: shapes (B,) and B"
+        )
+    lengths = lengths.detach().to(torch.float64)
+    bad = ~torch.isfinite(lengths) | (lengths < 0) | (lengths != lengths.round())
+    if bad.any():
+        row = int(bad.nonzero()[0])
+        raise LossModeError(
+            f"the length of response {row} is {lengths[row].item()}; a length is a number of tokens, "
+            "a whole number >= 0, with 0 for a row that does not count"
+        )
+
+    ids: dict[Hashable, int] = {}
+    index = torch.tensor(
+        [ids.setdefault(group, len(ids)) for group in groups], dtype=torch.long, device=lengths.device
+    )
+    counts = (lengths > 0).to(torch.float64)
+    sizes = torch.zeros(len(ids), dtype=torch.float64, device=lengths.device).index_add_(0, index, counts)
+    tokens = torch.zeros_like(sizes).index_add_(0, index, lengths)
+    responses = ResponseStats(length=lengths, group_size=sizes[index], group_tokens=tokens[index])
+    totals = BatchStats(
+        num_prompts=int((sizes > 0).sum()), num_responses=int(counts.sum()), num_tokens=int(lengths.sum())
+    )
+    return responses, totals

@@ -1,0 +1,63 @@
+"""What a reward is given and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+from pv_rl.errors import DataError
+
+__all__ = ["Reward", "RewardInput", "RewardOutput", "read_label"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewardInput:
+    """One response to score."""
+
+    response: str
+    """The verifier's trace, special tokens removed. Untrusted."""
+    label: bool
+    """The truth: True if the proof is correct."""
+    data_source: str = ""
+    """Which data set the prompt is from, as in verl."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """verl's `extra_info` of the row."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewardOutput:
+    """A score, or the honest third answer that there is none."""
+
+    score: float
+    """The reward; 0 where `valid` is False."""
+    valid: bool = True
+    """False: no reward could be had, and the row should not be trained on."""
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    """Numbers to log. A reward returns the same keys for every input: verl takes them from the first row."""
+
+
+@runtime_checkable
+class Reward(Protocol):
+    """Anything with this method is a reward."""
+
+    async def score(self, sample: RewardInput) -> RewardOutput:
+        """Score one response. Called concurrently for many rows."""
+        ...
+
+
+def read_label(value: object) -> bool:
+    """Read a label from a data file: a bool, 0 or 1, or `true` or `false` in any case.
+
+    Raises:
+        DataError: (a ValueError) it is none of these. A label that is guessed would be trained on.
+    """
+    text = str(value).strip().casefold()
+    if text in ("true", "1", "1.0"):
+        return True
+    if text in ("false", "0", "0.0"):
+        return False
+    raise DataError(
+        f"the label is {value!r}; a label says whether the proof is correct: True or False (or 1 or 0). "
+        "Correct reward_model.ground_truth in the data file."
+    )

@@ -1,0 +1,70 @@
+"""Register the patches, each to run right after verl imports the module it is about."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from types import ModuleType
+
+from pv_rl.verl_adapter import contract
+
+__all__ = ["install"]
+
+logger = logging.getLogger("pv_rl")
+
+_SENTINEL = "_pv_rl_patched"
+
+
+def install() -> None:
+    """Serve the installed verl in this process. Idempotent; imports nothing of verl."""
+    problem = contract.version_problem()
+    if problem:
+        contract.record(problem)
+    try:
+        from wrapt import register_post_import_hook
+    except ImportError as error:  # comes with verl (ray's smart_open), so it takes a broken environment
+        contract.record(f"wrapt cannot be imported: {error}; pip install wrapt")
+        logger.error("pv-rl cannot serve verl: wrapt cannot be imported; pip install wrapt")
+        return
+    patches = _patches()
+    if problem:  # an unknown verl runs as it is, but refuses our modes by name
+        patches = {name: patch for name, patch in patches.items() if name == "verl.workers.config.actor"}
+    for name, patch in patches.items():
+        register_post_import_hook(_guarded(patch), name)
+
+
+def _patches() -> dict[str, Callable[[ModuleType], None]]:
+    # Imported when the hook runs: they import torch, and `import verl` should stay as light as it is.
+    def lazily(module_name: str, function: str) -> Callable[[ModuleType], None]:
+        def patch(module: ModuleType) -> None:
+            __import__(module_name)
+            getattr(sys.modules[module_name], function)(module)
+
+        return patch
+
+    here = "pv_rl.verl_adapter"
+    return {
+        "verl.trainer.ppo.core_algos": lazily(f"{here}.aggregation", "patch_agg_loss"),
+        "verl.workers.utils.losses": lazily(f"{here}.loss_functions", "patch_loss_functions"),
+        "verl.workers.config.actor": lazily(f"{here}.actor_config", "patch_actor_config"),
+        "verl.trainer.ppo.v1.trainer_base": lazily(f"{here}.row_weights", "patch_v1_trainer"),
+        "verl.trainer.ppo.ray_trainer": lazily(f"{here}.row_weights", "patch_legacy_trainer"),
+    }
+
+
+def _guarded(patch: Callable[[ModuleType], None]) -> Callable[[ModuleType], None]:
+    """Patch once; where a seam is not as it should be, leave verl alone and keep the problem."""
+
+    def hook(module: ModuleType) -> None:
+        if getattr(module, _SENTINEL, False):
+            return
+        setattr(module, _SENTINEL, True)
+        if found := contract.problems(module):
+            for problem in found:
+                contract.record(problem)
+            logger.error("pv-rl leaves %s as it is: %s", module.__name__, "; ".join(found))
+            return
+        patch(module)
+
+    return hook

@@ -1,0 +1,86 @@
+"""Put the row weights at hand while verl computes a micro-batch's loss, and say what was done with them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pv_rl.errors import VerlError
+from pv_rl.losses import LossMode
+from pv_rl.verl_adapter.aggregation import RowWeights, row_weights_in_use
+from pv_rl.verl_adapter.modes import find_mode
+from pv_rl.verl_adapter.row_weights import field_name
+
+__all__ = ["patch_loss_functions"]
+
+
+def patch_loss_functions(module: ModuleType) -> None:
+    """Wrap `ppo_loss` and `value_loss` (verl/workers/utils/losses.py:57, :148).
+
+    They see the micro-batch before fields are selected, so they can hand the row weights to every `agg_loss`
+    beneath: policy, KL, entropy and value terms, whatever the policy loss mode. Symptom without it: `agg_loss`
+    sees neither `uid` nor fields. Can go when verl passes its data to `agg_loss`.
+    """
+    module.ppo_loss = _with_row_weights(module, module.ppo_loss, _ppo_terms)
+    module.value_loss = _with_row_weights(module, module.value_loss, lambda config, model_output: 1)
+
+
+def _ppo_terms(config: Any, model_output: Any) -> int:
+    return 1 + (model_output.get("entropy") is not None) + bool(config.use_kl_loss)
+
+
+def _with_row_weights(
+    module: ModuleType, original: Callable[..., Any], terms: Callable[..., int]
+) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def loss(config, model_output, data, dp_group=None):
+        mode = find_mode(config.loss_agg_mode)
+        if mode is None or mode.scope == "batch":
+            return original(config, model_output, data, dp_group)
+        rows = RowWeights(mode=mode, weights=_fetch(data, mode), dp_size=data["dp_size"])
+        with row_weights_in_use(rows):
+            value, metrics = original(config, model_output, data, dp_group)
+        expected = terms(config, model_output)
+        if rows.uses < expected:
+            raise VerlError(
+                f"loss_agg_mode={mode.spec}: {expected} loss terms were computed and {rows.uses} of them asked for "
+                "weights. This policy loss does not aggregate with agg_loss, so that no loss_agg_mode has an effect "
+                "on it; use another actor.policy_loss.loss_mode, for example gspo or vanilla."
+            )
+        return value, metrics | _metrics(module, data, rows)
+
+    return loss
+
+
+def _fetch(data: Any, mode: LossMode) -> Tensor:
+    """(B,) the weights of the micro-batch's rows, scaled to its mini-batch."""
+    name = field_name(mode)
+    if name not in data.keys():  # noqa: SIM118 - `in` on a TensorDict is not a look-up
+        raise VerlError(
+            f"loss_agg_mode={mode.spec}: the rows came to the worker without the field {name!r}, so this trainer is "
+            f"not one that pv-rl serves. Use {mode.name}@batch, which needs no groups, or the V1 trainer."
+        )
+    if data["global_batch_size"] is None:
+        raise VerlError(
+            f"loss_agg_mode={mode.spec}: verl gave no global_batch_size, which scales the weights"
+        )
+    field = data[name]
+    field = field.values() if field.is_nested else field
+    return field.reshape(-1) / data["global_batch_size"]
+
+
+def _metrics(module: ModuleType, data: Any, rows: RowWeights) -> dict[str, Any]:
+    """What the worker did, in verl's metric stream. The mass of a mini-batch is 1 on average over a step."""
+    lengths = torch.stack([mask.sum() for mask in data["response_mask"].unbind()])
+    mass = (rows.weights * lengths.to(rows.weights.device)).sum() * rows.dp_size
+    kinds = module.AggregationType
+    return {
+        "pv_rl/update_mass": module.Metric(value=mass, aggregation=kinds.SUM),
+        "pv_rl/token_weight_max": module.Metric(value=rows.weights.max(), aggregation=kinds.MAX),
+        "pv_rl/token_weight_min": module.Metric(value=rows.weights.min(), aggregation=kinds.MIN),
+    }

@@ -1,0 +1,104 @@
+"""Weights of scope `prompt`: computed in the driver, where all groups are together, and sent with the rows.
+
+A field `pv_rl_row_weight/SPEC` holds, for each row, `w_i * rows` with `rows` the number of rows of the step,
+padding included. Divided by the rows of a mini-batch (verl's `global_batch_size`) this makes every mini-batch
+a mean over itself, whose gradients add up to those of the step, however rows are dealt to mini-batches,
+micro-batches and ranks.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Hashable, Iterable, Sequence
+from types import ModuleType
+from typing import Any
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+from pv_rl.losses import LossMode, response_weights
+from pv_rl.verl_adapter.modes import find_mode
+
+__all__ = ["field_name", "patch_legacy_trainer", "patch_v1_trainer", "prompt_modes", "row_fields"]
+
+
+def field_name(mode: LossMode) -> str:
+    """The batch field that carries the weights of `mode`."""
+    return f"pv_rl_row_weight/{mode.spec}"
+
+
+def prompt_modes(config: Any) -> set[LossMode]:
+    """The modes of scope `prompt` that a verl config names, for the actor or for the critic."""
+    specs = (config.actor_rollout_ref.actor.loss_agg_mode, (config.get("critic") or {}).get("loss_agg_mode"))
+    modes = {find_mode(spec) for spec in specs}
+    return {mode for mode in modes if mode is not None and mode.scope == "prompt"}
+
+
+def row_fields(
+    modes: Iterable[LossMode], lengths: Sequence[int], groups: Sequence[Hashable]
+) -> dict[str, Tensor]:
+    """The fields to add to a step's rows.
+
+    Args:
+        modes: modes of scope `prompt`.
+        lengths: (B,) response tokens that count, of every row of the step; 0 for padding.
+        groups: B prompt ids, verl's `uid`.
+
+    Returns:
+        Field name to (B, 1) float32, one for each mode.
+    """
+    return {
+        field_name(mode): (response_weights(mode, lengths, groups) * len(lengths))
+        .to(torch.float32)
+        .unsqueeze(-1)
+        for mode in modes
+    }
+
+
+def patch_v1_trainer(module: ModuleType) -> None:
+    """Add the fields after `PPOTrainer._compute_advantage` (verl/trainer/ppo/v1/trainer_base.py:1743).
+
+    There the whole step is in one place, rows are in their final order, padding rows are in, and the
+    response masks are final (rollout correction may have cut them). Symptom without it: no weights at the
+    worker, and `VerlError` there. Can go when verl has a hook between advantage and update.
+    """
+    original = module.PPOTrainer._compute_advantage
+
+    @functools.wraps(original)
+    def _compute_advantage(self, batch, metrics):
+        batch = original(self, batch, metrics)
+        modes = prompt_modes(self.config)
+        if not modes:
+            return batch
+        data = module.tq.kv_batch_get(
+            keys=batch.keys, partition_id=batch.partition_id, select_fields=["uid", "response_mask"]
+        )
+        lengths = [int(mask.sum()) for mask in data["response_mask"].unbind()]
+        fields = row_fields(modes, lengths, data["uid"].tolist())
+        # The metadata that the put returns lists the new fields; the worker fetches what is listed.
+        return module.tq.kv_batch_put(
+            keys=batch.keys,
+            partition_id=batch.partition_id,
+            fields=TensorDict(fields, batch_size=len(lengths)),
+        )
+
+    module.PPOTrainer._compute_advantage = _compute_advantage
+
+
+def patch_legacy_trainer(module: ModuleType) -> None:
+    """Add the fields before `RayPPOTrainer._update_actor` (verl/trainer/ppo/ray_trainer.py:1327).
+
+    The same for `trainer.use_v1=False`, where a step is one DataProto. Can go with verl's legacy trainer.
+    """
+    original = module.RayPPOTrainer._update_actor
+
+    @functools.wraps(original)
+    def _update_actor(self, batch):
+        if modes := prompt_modes(self.config):
+            lengths = batch.batch["response_mask"].sum(dim=-1).tolist()
+            for name, field in row_fields(modes, lengths, batch.non_tensor_batch["uid"].tolist()).items():
+                batch.batch[name] = field
+        return original(self, batch)
+
+    module.RayPPOTrainer._update_actor = _update_actor

@@ -1,0 +1,36 @@
+"""Who may import whom. A second test shows that the first can fail."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+
+def imported(statement: str) -> set[str]:
+    code = f"import sys; {statement}; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(run.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("module", "forbidden"),
+    [
+        ("pv_rl", {"torch", "verl", "ray", "hydra", "httpx", "transformers"}),
+        ("pv_rl.verdict", {"torch", "verl"}),
+        ("pv_rl.errors", {"torch", "verl"}),
+        ("pv_rl.rewards", {"torch", "verl"}),
+        ("pv_rl.rewards.proof_verdict", {"torch", "verl"}),
+        ("pv_rl.cli", {"torch", "verl", "ray", "matplotlib"}),
+        ("pv_rl.losses", {"verl", "ray"}),
+        ("pv_rl.verl_adapter", {"torch", "verl", "ray"}),
+        ("pv_data", {"torch", "verl", "ray"}),
+    ],
+)
+def test_a_module_imports_no_more_than_it_may(module, forbidden):
+    assert not forbidden & imported(f"import {module}")
+
+
+def test_the_test_above_can_fail():
+    assert "torch" in imported("import pv_rl.losses")

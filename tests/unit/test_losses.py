@@ -1,0 +1,141 @@
+"""Weightings against numbers worked by hand, and against the paper's formula written out again."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pv_rl.losses import BatchStats, ResponseStats, resolve_mode, response_weights, step_stats, weighted_sum
+
+ONE_PROMPT = [1, 2, 5]
+
+
+def paper_weights(lengths: list[int], groups: list[int], eta: float) -> list[float]:
+    """The paper's w^bal with the mean over prompts, in plain Python."""
+    members = {g: [n for n, h in zip(lengths, groups, strict=True) if h == g and n > 0] for g in groups}
+    prompts = sum(1 for rows in members.values() if rows)
+    return [
+        (eta / (len(members[g]) * n) + (1 - eta) / sum(members[g])) / prompts if n else 0.0
+        for n, g in zip(lengths, groups, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("grpo", [1 / 3, 1 / 6, 1 / 15]),
+        ("dapo", [1 / 8, 1 / 8, 1 / 8]),
+        ("balanced", [0.25, 0.15, 0.09]),
+        ("balanced:0", [1 / 8, 1 / 8, 1 / 8]),
+        ("balanced:1", [1 / 3, 1 / 6, 1 / 15]),
+    ],
+)
+def test_weights_of_one_prompt_are_those_worked_by_hand(spec, expected):
+    assert response_weights(spec, ONE_PROMPT, "aaa").tolist() == pytest.approx(expected, abs=1e-15)
+
+
+def test_prompts_share_the_mass_evenly_whatever_their_tokens():
+    lengths = torch.tensor([1, 1, 100, 300])
+    weights = response_weights("dapo", lengths, ["short", "short", "long", "long"])
+    mass = weights * lengths
+    assert mass[:2].sum().item() == pytest.approx(0.5)
+    assert mass.tolist() == pytest.approx([0.25, 0.25, 0.125, 0.375])
+
+
+def test_batch_scope_takes_all_rows_as_one_group():
+    lengths, groups = [1, 3, 4], ["a", "a", "b"]
+    assert response_weights("grpo@batch", lengths, groups).tolist() == pytest.approx([1 / 3, 1 / 9, 1 / 12])
+    assert response_weights("dapo@batch", lengths, groups).tolist() == pytest.approx([1 / 8] * 3)
+
+
+def test_scopes_agree_where_there_is_one_prompt():
+    for name in ("grpo", "dapo", "balanced:0.3"):
+        prompt, batch = (response_weights(f"{name}@{scope}", ONE_PROMPT, "aaa") for scope in ("prompt", "batch"))
+        assert torch.equal(prompt, batch)
+
+
+def test_a_row_of_length_zero_changes_nothing_for_the_others():
+    for spec in ("grpo", "dapo", "balanced", "balanced:0.6@batch"):
+        with_empty = response_weights(spec, [1, 0, 2, 5, 0], ["a", "a", "a", "a", "gone"])
+        assert with_empty[[1, 4]].tolist() == [0.0, 0.0]
+        assert torch.equal(with_empty[[0, 2, 3]], response_weights(spec, ONE_PROMPT, "aaa"))
+
+
+def test_a_step_in_which_no_row_counts_has_no_weight():
+    assert response_weights("balanced", [0, 0], "ab").tolist() == [0.0, 0.0]
+    assert response_weights("balanced", [], []).shape == (0,)
+
+
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 4000), st.integers(0, 5)), min_size=1, max_size=64),
+    eta=st.floats(0, 1),
+)
+def test_weights_equal_the_papers_formula_and_have_mass_one(rows, eta):
+    lengths, groups = [n for n, _ in rows], [g for _, g in rows]
+    weights = response_weights(f"balanced:{eta:f}", lengths, groups)
+    assert weights.dtype == torch.float64
+    assert weights.tolist() == pytest.approx(paper_weights(lengths, groups, float(f"{eta:f}")), rel=1e-12)
+    if any(lengths):
+        assert (weights * torch.tensor(lengths)).sum().item() == pytest.approx(1.0, abs=1e-12)
+
+
+def test_mode_weights_are_a_function_of_statistics_alone():
+    responses = ResponseStats(
+        length=torch.tensor([2.0, 0.0, 4.0]),
+        group_size=torch.tensor([2.0, 2.0, 2.0]),
+        group_tokens=torch.tensor([6.0, 6.0, 6.0]),
+    )
+    totals = BatchStats(num_prompts=1, num_responses=2, num_tokens=6)
+    assert resolve_mode("grpo").weights(responses, totals).tolist() == pytest.approx([0.25, 0.0, 0.125])
+    # Half of a batch: the other half is in the totals only.
+    twice = BatchStats(num_prompts=2, num_responses=4, num_tokens=12)
+    assert resolve_mode("grpo").weights(responses, twice).tolist() == pytest.approx([0.125, 0.0, 0.0625])
+    assert resolve_mode("dapo@batch").weights(responses, twice).tolist() == pytest.approx([1 / 12, 0.0, 1 / 12])
+
+
+def test_step_stats_counts_rows_that_count():
+    responses, totals = step_stats(torch.tensor([3, 0, 2, 7]), ["a", "a", "b", "b"])
+    assert responses.group_size.tolist() == [1, 1, 2, 2]
+    assert responses.group_tokens.tolist() == [3, 3, 9, 9]
+    assert (totals.num_prompts, totals.num_responses, totals.num_tokens) == (2, 3, 12)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "groups", "text"),
+    [
+        ([1, 2], "a", "2 .*1 group ids|\\(2,\\).* 1 group"),
+        ([[1, 2]], "a", "\\(1, 2\\)"),
+        ([1, -1], "ab", "response 1 is -1"),
+        ([1.5, 1], "ab", "response 0 is 1.5"),
+        ([float("nan")], "a", "nan"),
+        ([float("inf")], "a", "inf"),
+    ],
+)
+def test_lengths_that_make_no_step_are_refused(lengths, groups, text):
+    with pytest.raises(ValueError, match=text):
+        response_weights("balanced", lengths, groups)
+
+
+def test_weighted_sum_of_parts_adds_up_to_the_whole():
+    generator = torch.Generator().manual_seed(0)
+    loss = torch.randn(6, 9, generator=generator, dtype=torch.float64)
+    mask = (torch.arange(9) < torch.tensor([1, 9, 4, 2, 7, 3])[:, None]).long()
+    weights = response_weights("balanced", mask.sum(-1), "aaabbb")
+    whole = weighted_sum(loss, mask, weights)
+    parts = sum(weighted_sum(loss[rows], mask[rows], weights[rows]) for rows in ([0, 4], [3, 1, 5], [2]))
+    assert whole.item() == pytest.approx(parts.item(), abs=1e-14)
+    assert whole.item() == pytest.approx(
+        sum(weights[i].item() * loss[i, : mask[i].sum()].sum().item() for i in range(6))
+    )
+
+
+def test_weighted_sum_ignores_what_is_masked_even_nan_and_works_in_float32():
+    loss = torch.tensor([[1.0, float("nan")], [2.0, 4.0]], dtype=torch.bfloat16, requires_grad=True)
+    total = weighted_sum(loss, torch.tensor([[1, 0], [1, 1]]), torch.tensor([0.5, 0.25], dtype=torch.float64))
+    total.backward()
+    assert total.dtype == torch.float32
+    assert total.item() == 2.0
+    assert loss.grad is not None
+    assert loss.grad.tolist() == [[0.5, 0.0], [0.25, 0.25]]
