@@ -1,0 +1,17 @@
+"""What no registry of verl covers, one patch a module.
+
+Each patch waits for its module to be imported (``import verl`` stays light), checks that what it
+relies on is still there, and replaces references that other modules took earlier.
+"""
+
+from pv_cpu.patches import fsdp1, offload_policy, poll_interval, process_group
+
+__all__ = ["PATCHES", "apply"]
+
+PATCHES = (process_group, offload_policy, fsdp1, poll_interval)
+
+
+def apply() -> None:
+    """Install every patch. A second call changes nothing."""
+    for patch in PATCHES:
+        patch.install()
