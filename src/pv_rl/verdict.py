@@ -13,7 +13,8 @@ __all__ = ["parse_verdict"]
 END_OF_TEXT = re.compile(
     r"(?:<\|[\w ]{1,40}\|>|<｜[^<>｜]{1,40}｜>|</s>|<eos>|<pad>|<end_of_turn>|\[EOS\])\Z"
 )
-VERDICT = re.compile(r"(?<!#)###[ \t\xa0]*(?P<open>\*{0,3}|_{0,3})[ \t\xa0]*(?P<word>True|False)(?!\w)")
+# One run of blanks and bold marks, not several optional ones: a run that can be cut in two ways is quadratic.
+VERDICT = re.compile(r"(?<!#)###[ \t\xa0*_]*(?P<word>True|False)(?![^\W_])")
 BOLD = "*_ \t\xa0"
 INVISIBLE = "\ufeff\u200b\u200c\u200d\u2060\x00"
 

@@ -27,14 +27,17 @@ def test_a_spec_names_weighting_eta_and_scope(spec, name, eta, scope):
     assert (mode.name, mode.eta, mode.scope) == (name, eta, scope)
 
 
-@pytest.mark.parametrize("spec", ["grpo", "dapo@batch", "balanced", "balanced:0.123456789012@batch", "balanced:1e-7"])
+@pytest.mark.parametrize(
+    "spec", ["grpo", "dapo@batch", "balanced", "balanced:0.123456789012@batch", "balanced:1e-7"]
+)
 def test_a_modes_own_spec_resolves_to_it(spec):
     mode = resolve_mode(spec)
     assert resolve_mode(mode.spec) == mode
 
 
 @pytest.mark.parametrize(
-    "eta", ["-0.1", "1.0001", "nan", "NaN", "inf", "-inf", "", " 0.5", "0_6", "0.5.5", "half", "+0.5", "٠.٥", "1e9"]
+    "eta",
+    ["-0.1", "1.0001", "nan", "NaN", "inf", "-inf", "", " 0.5", "0_6", "0.5.5", "half", "+0.5", "٠.٥", "1e9"],
 )
 def test_an_eta_outside_the_unit_interval_is_refused(eta):
     with pytest.raises(LossModeError, match=r"Eta is a decimal number in \[0, 1\]"):
@@ -43,7 +46,12 @@ def test_an_eta_outside_the_unit_interval_is_refused(eta):
 
 @pytest.mark.parametrize(
     ("spec", "hint"),
-    [("balancd", "Did you mean balanced"), ("GRPO", "Did you mean grpo"), (" dapo", "Did you mean dapo"), ("zzz", "")],
+    [
+        ("balancd", "Did you mean balanced"),
+        ("GRPO", "Did you mean grpo"),
+        (" dapo", "Did you mean dapo"),
+        ("zzz", ""),
+    ],
 )
 def test_an_unknown_name_is_answered_with_the_nearest_and_all(spec, hint):
     with pytest.raises(LossModeError, match="grpo, dapo, balanced") as error:
@@ -53,7 +61,9 @@ def test_an_unknown_name_is_answered_with_the_nearest_and_all(spec, hint):
     assert hint or "Did you mean" not in str(error.value)
 
 
-@pytest.mark.parametrize("spec", ["", ":0.5", "@batch", "balanced:0.5:0.5", "balanced@batch@prompt", "balanced@batch:1"])
+@pytest.mark.parametrize(
+    "spec", ["", ":0.5", "@batch", "balanced:0.5:0.5", "balanced@batch@prompt", "balanced@batch:1"]
+)
 def test_a_spec_that_does_not_parse_is_answered_with_the_grammar(spec):
     with pytest.raises(LossModeError, match=r"NAME\[:ETA\]\[@SCOPE\]"):
         resolve_mode(spec)

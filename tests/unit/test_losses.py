@@ -52,7 +52,9 @@ def test_batch_scope_takes_all_rows_as_one_group():
 
 def test_scopes_agree_where_there_is_one_prompt():
     for name in ("grpo", "dapo", "balanced:0.3"):
-        prompt, batch = (response_weights(f"{name}@{scope}", ONE_PROMPT, "aaa") for scope in ("prompt", "batch"))
+        prompt, batch = (
+            response_weights(f"{name}@{scope}", ONE_PROMPT, "aaa") for scope in ("prompt", "batch")
+        )
         assert torch.equal(prompt, batch)
 
 
@@ -92,7 +94,9 @@ def test_mode_weights_are_a_function_of_statistics_alone():
     # Half of a batch: the other half is in the totals only.
     twice = BatchStats(num_prompts=2, num_responses=4, num_tokens=12)
     assert resolve_mode("grpo").weights(responses, twice).tolist() == pytest.approx([0.125, 0.0, 0.0625])
-    assert resolve_mode("dapo@batch").weights(responses, twice).tolist() == pytest.approx([1 / 12, 0.0, 1 / 12])
+    assert resolve_mode("dapo@batch").weights(responses, twice).tolist() == pytest.approx(
+        [1 / 12, 0.0, 1 / 12]
+    )
 
 
 def test_step_stats_counts_rows_that_count():

@@ -31,7 +31,9 @@ def install(monkeypatch):
 
 
 def test_a_plugins_mode_is_used_like_ours(install):
-    install("theirs", [LossModeEntry(name="sharp", weighting=lambda r, b, eta: eta * grpo(r, b), default_eta=0.5)])
+    install(
+        "theirs", [LossModeEntry(name="sharp", weighting=lambda r, b, eta: eta * grpo(r, b), default_eta=0.5)]
+    )
     assert list(plugins.loss_modes()) == ["grpo", "dapo", "balanced", "sharp"]
     assert response_weights("sharp:0.25", [2, 2], "aa").tolist() == [0.0625, 0.0625]
 

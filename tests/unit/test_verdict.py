@@ -21,6 +21,7 @@ from pv_rl.verdict import parse_verdict
         ("**### True**", True),
         ("### **False**  \n\n", False),
         ("**Verdict:** ### True **", True),
+        ("### __True__", True),
         ("### True<|im_end|>", True),
         ("### True <|im_end|>\n<|endoftext|>\n", True),
         ("### False</s>", False),
@@ -69,7 +70,7 @@ def test_what_is_quoted_mentioned_or_followed_is_no_verdict(text):
     assert parse_verdict(text) is None
 
 
-@given(st.text(alphabet="#* \nTrueFals<|>/think`\"_", max_size=60))
+@given(st.text(alphabet='#* \nTrueFals<|>/think`"_', max_size=60))
 def test_any_text_is_read_without_an_error(text):
     assert parse_verdict(text) in (True, False, None)
 

@@ -37,7 +37,9 @@ class Step:
         mode = find_mode(spec) if spec else None
         self.fields = row_fields([mode] if mode and mode.scope == "prompt" else [], lengths, groups)
 
-    def micro_batch(self, rows: list[int], *, global_batch_size: int, batch_num_tokens: int, dp_size: int = 1):
+    def micro_batch(
+        self, rows: list[int], *, global_batch_size: int, batch_num_tokens: int, dp_size: int = 1
+    ):
         """`(model_output, data)` of some rows, as in verl/workers/engine/fsdp/transformer_impl.py."""
         prompt = torch.zeros(2, dtype=torch.long)
         pick = lambda field: nested([field[row].contiguous() for row in rows])  # noqa: E731

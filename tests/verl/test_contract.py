@@ -1,0 +1,108 @@
+"""The seams of verl that the adapter relies on, and what happens when one is gone."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+from pv_rl.verl_adapter import contract
+from pv_rl.verl_adapter.install import install
+
+TRY_BOTH = """
+from verl.workers.config import ActorConfig
+settings = dict(strategy="fsdp2", rollout_n=2, ppo_micro_batch_size_per_gpu=1)
+ActorConfig(loss_agg_mode="token-mean", **settings)
+print("stock mode: ok")
+try:
+    ActorConfig(loss_agg_mode="balanced", **settings)
+    print("balanced: ok")
+except RuntimeError as error:
+    print(type(error).__name__, error)
+"""
+
+
+def run(code: str, **env: str) -> str:
+    import os
+
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **env},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("seam", contract.SEAMS, ids=lambda seam: f"{seam.module}.{seam.attribute}")
+def test_the_installed_verl_has_the_seam(seam):
+    assert seam.problem(importlib.import_module(seam.module)) is None
+
+
+def test_every_patched_module_has_a_seam_that_is_checked_first():
+    from pv_rl.verl_adapter.install import _patches
+
+    assert set(_patches()) == {seam.module for seam in contract.SEAMS}
+
+
+def test_importing_verl_loads_the_adapter_and_installing_again_changes_nothing():
+    import verl.trainer.ppo.core_algos as core_algos
+
+    assert "pv_rl.verl_adapter" in sys.modules
+    before = core_algos.agg_loss
+    install()
+    assert core_algos.agg_loss is before
+    assert core_algos.agg_loss.__wrapped__.__module__ == core_algos.__name__
+    assert not hasattr(core_algos.agg_loss.__wrapped__, "__wrapped__")
+
+
+def test_references_imported_by_name_before_us_are_replaced():
+    out = run(
+        "import os; os.environ['VERL_USE_EXTERNAL_PLUGINS'] = 'none'\n"
+        "import verl.workers.utils.losses as losses, verl.trainer.ppo.core_algos as core\n"
+        "early = losses.agg_loss\n"
+        "import pv_rl.verl_adapter\n"
+        "print(losses.agg_loss is core.agg_loss, losses.agg_loss is not early)"
+    )
+    assert out.split() == ["True", "True"]
+
+
+def test_with_the_adapter_both_kinds_of_mode_work():
+    assert run(TRY_BOTH).splitlines() == ["stock mode: ok", "balanced: ok"]
+
+
+def test_without_the_adapter_verl_refuses_in_its_own_words():
+    with pytest.raises(AssertionError, match="Invalid loss_agg_mode: balanced"):
+        run(TRY_BOTH, VERL_USE_EXTERNAL_PLUGINS="none")
+
+
+def test_an_unknown_verl_runs_its_own_modes_and_refuses_ours_naming_both_versions():
+    pretend = (
+        "import importlib.metadata as m; real = m.version\n"
+        "m.version = lambda name: '0.10.0' if name == 'verl' else real(name)\n"
+    )
+    check = "\nimport verl.trainer.ppo.core_algos as core; print(hasattr(core.agg_loss, '__wrapped__'))"
+    stock, ours, patched = run(pretend + TRY_BOTH + check).splitlines()
+    assert stock == "stock mode: ok"
+    assert ours.startswith("VerlError")
+    assert "0.10.0" in ours
+    assert "verl 0.9.x" in ours
+    assert patched == "False"
+
+
+def test_a_changed_signature_is_refused_by_name_and_verl_is_left_alone():
+    change = (
+        "from wrapt import register_post_import_hook\n"
+        "def change(module):\n"
+        "    real = module.agg_loss\n"
+        "    module.agg_loss = lambda loss_mat, mode, **kw: real(loss_mat, loss_agg_mode=mode, **kw)\n"
+        "register_post_import_hook(change, 'verl.trainer.ppo.core_algos')\n"
+    )
+    check = "\nimport verl.trainer.ppo.core_algos as core; print(core.agg_loss.__name__)"
+    stock, ours, name = run(change + TRY_BOTH + check).splitlines()
+    assert stock == "stock mode: ok"
+    assert "agg_loss(loss_mat, mode, kw) does not begin with (loss_mat, loss_mask, loss_agg_mode" in ours
+    assert name == "<lambda>"

@@ -1,0 +1,224 @@
+"""verl's own loss functions with our modes: to the last bit where they are verl's, exact where they are not."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from verl.trainer.ppo import core_algos
+from verl.workers.utils import losses
+
+from pv_rl.errors import LossModeError, VerlError
+from pv_rl.losses import response_weights
+from pv_rl.verl_adapter.modes import STOCK_MODES
+
+sys.path.insert(0, str(Path(__file__).parent))
+from micro_batch import Step, actor_config  # noqa: E402
+
+LENGTHS = [3, 7, 2, 9, 1, 5, 4, 6]
+GROUPS = ["a", "a", "a", "b", "b", "b", "b", "b"]
+TOKENS = sum(LENGTHS)
+WHOLE = [range(8)]
+CUTS = [[0, 5], [3, 2, 7], [1], [4, 6]]
+
+
+def update(spec, loss_mode="vanilla", cuts=WHOLE, entropy_coeff=0.01, **overrides):
+    """Loss, gradients and last metrics of one mini-batch, its rows cut into micro-batches."""
+    step = Step(LENGTHS, GROUPS, spec)
+    config = actor_config(spec, loss_mode, entropy_coeff=entropy_coeff, **overrides)
+    total, metrics = 0.0, {}
+    for rows in cuts:
+        model_output, data = step.micro_batch(list(rows), global_batch_size=8, batch_num_tokens=TOKENS)
+        loss, metrics = losses.ppo_loss(config, model_output, data)
+        loss.backward()
+        total += loss.item()
+    return total, step.gradients(), metrics
+
+
+@pytest.mark.parametrize("loss_mode", ["vanilla", "gspo"])
+@pytest.mark.parametrize("cuts", [WHOLE, CUTS], ids=["whole", "cut"])
+@pytest.mark.parametrize(
+    ("ours", "stock"), [("dapo@batch", "token-mean"), ("grpo@batch", "seq-mean-token-mean")]
+)
+def test_batch_scope_is_verls_own_mode_to_the_last_bit(ours, stock, cuts, loss_mode):
+    our_loss, our_gradients, _ = update(ours, loss_mode, cuts)
+    stock_loss, stock_gradients, _ = update(stock, loss_mode, cuts)
+    assert our_loss == stock_loss
+    assert all(map(torch.equal, our_gradients, stock_gradients))
+
+
+@pytest.mark.parametrize("mode", sorted(STOCK_MODES))
+def test_a_mode_of_verls_own_is_computed_by_verl(mode):
+    generator = torch.Generator().manual_seed(1)
+    loss = torch.randn(4, 6, generator=generator)
+    mask = (torch.arange(6) < torch.tensor([6, 2, 5, 1])[:, None]).long()
+    original = inspect.unwrap(core_algos.agg_loss)
+    assert original is not core_algos.agg_loss
+    for totals in ({}, {"dp_size": 2, "batch_num_tokens": 30, "global_batch_size": 8}):
+        assert torch.equal(
+            core_algos.agg_loss(loss, mask, mode, **totals), original(loss, mask, mode, **totals)
+        )
+
+
+@pytest.mark.parametrize("loss_mode", ["vanilla", "gspo"])
+@pytest.mark.parametrize("spec", ["grpo", "dapo", "balanced:0.6", "balanced:0.3@batch"])
+def test_the_gradient_does_not_depend_on_micro_batches(spec, loss_mode):
+    whole_loss, whole, _ = update(spec, loss_mode)
+    cut_loss, cut, _ = update(spec, loss_mode, CUTS)
+    assert cut_loss == pytest.approx(whole_loss, abs=1e-6)
+    assert max((a - b).abs().max().item() for a, b in zip(whole, cut, strict=True)) < 1e-7
+
+
+def test_policy_kl_and_entropy_terms_are_all_weighted():
+    """One token's gradient is its weight times that token's own derivative, known for each term alone."""
+    weights = response_weights("balanced:0.6", LENGTHS, GROUPS)
+
+    def gradients(advantage: float, **coefficients: float) -> tuple[list[torch.Tensor], Step]:
+        step = Step(LENGTHS, GROUPS, "balanced:0.6")
+        step.advantages = [torch.full((n,), advantage) for n in LENGTHS]
+        step.log_probs = [old.clone().requires_grad_() for old in step.old_log_probs]  # ratio 1
+        config = actor_config("balanced:0.6", "vanilla", kl_loss_type="k1", **coefficients)
+        model_output, data = step.micro_batch(list(range(8)), global_batch_size=8, batch_num_tokens=TOKENS)
+        losses.ppo_loss(config, model_output, data)[0].backward()
+        return step.gradients(), step
+
+    policy, _ = gradients(2.0, kl_loss_coef=0.0, entropy_coeff=0.0)
+    kl, _ = gradients(0.0, kl_loss_coef=0.5, entropy_coeff=0.0)
+    entropy, _ = gradients(0.0, kl_loss_coef=0.0, entropy_coeff=0.25)
+    for row, n in enumerate(LENGTHS):
+        w = weights[row].item()
+        assert policy[row].tolist() == pytest.approx([-2.0 * w] * n, rel=1e-5)
+        assert kl[row].tolist() == pytest.approx([0.5 * w] * n, rel=1e-5)
+        assert entropy[8 + row].tolist() == pytest.approx([-0.25 * w] * n, rel=1e-5)
+
+
+def test_mini_batches_and_ranks_add_up_to_the_step():
+    """Two mini-batches of two ranks each: summed over all, with FSDP's mean over ranks, the whole step's gradient."""
+    step = Step(LENGTHS, GROUPS, "balanced")
+    config = actor_config("balanced", "vanilla", entropy_coeff=0.01)
+    parts = [[0, 4], [2, 6], [7, 1], [5, 3]]
+    masses = []
+    for rows in parts:
+        model_output, data = step.micro_batch(rows, global_batch_size=4, batch_num_tokens=99, dp_size=2)
+        loss, metrics = losses.ppo_loss(config, model_output, data)
+        (loss / 2).backward()
+        masses.append(metrics["pv_rl/update_mass"].aggregate() / 2)
+    # Each mini-batch is a mean over itself: two of them make twice the gradient of the step in one.
+    _, whole, _ = update("balanced")
+    for part, one in zip(step.gradients(), whole, strict=True):
+        torch.testing.assert_close(part, 2 * one, rtol=1e-5, atol=1e-8)
+    assert sum(masses) == pytest.approx(2.0, rel=1e-6)
+
+
+def test_the_worker_reports_the_weights_it_used():
+    weights = response_weights("balanced:0.6", LENGTHS, GROUPS)
+    _, _, metrics = update("balanced:0.6")
+    assert metrics["pv_rl/update_mass"].aggregate() == pytest.approx(1.0, rel=1e-6)
+    assert metrics["pv_rl/token_weight_max"].aggregate() == pytest.approx(weights.max().item(), rel=1e-6)
+    assert metrics["pv_rl/token_weight_min"].aggregate() == pytest.approx(weights.min().item(), rel=1e-6)
+
+
+def test_rows_that_do_not_count_get_no_gradient():
+    step = Step(LENGTHS, GROUPS, "balanced")
+    step.masks[1] = torch.zeros(7, dtype=torch.long)
+    from pv_rl.losses import resolve_mode
+    from pv_rl.verl_adapter.row_weights import row_fields
+
+    counted = [n if row != 1 else 0 for row, n in enumerate(LENGTHS)]
+    step.fields = row_fields([resolve_mode("balanced")], counted, GROUPS)
+    model_output, data = step.micro_batch(list(range(8)), global_batch_size=8, batch_num_tokens=TOKENS)
+    loss, metrics = losses.ppo_loss(actor_config("balanced", "gspo"), model_output, data)
+    loss.backward()
+    assert step.gradients()[1].abs().max().item() == 0.0
+    assert metrics["pv_rl/update_mass"].aggregate() == pytest.approx(1.0, rel=1e-6)
+
+
+def test_balanced_at_batch_scope_mixes_verls_two_modes():
+    mixed, _, _ = update("balanced:0.3@batch", entropy_coeff=0.0, use_kl_loss=False)
+    by_response, _, _ = update("seq-mean-token-mean", entropy_coeff=0.0, use_kl_loss=False)
+    by_token, _, _ = update("token-mean", entropy_coeff=0.0, use_kl_loss=False)
+    assert mixed == pytest.approx(0.3 * by_response + 0.7 * by_token, rel=1e-6)
+
+
+def test_rows_that_came_without_weights_stop_the_run():
+    step = Step(LENGTHS, GROUPS)
+    model_output, data = step.micro_batch(list(range(8)), global_batch_size=8, batch_num_tokens=TOKENS)
+    with pytest.raises(
+        VerlError, match=r"without the field 'pv_rl_row_weight/balanced:0.6@prompt'.*balanced@batch"
+    ):
+        losses.ppo_loss(actor_config("balanced", "gspo"), model_output, data)
+
+
+def test_a_loss_that_nobody_weighted_stops_the_run():
+    loss = torch.ones(2, 3, requires_grad=True)
+    with pytest.raises(VerlError, match="no weights were computed"):
+        core_algos.agg_loss(loss, torch.ones(2, 3), "balanced")
+    with pytest.raises(VerlError, match="no weights were computed"):
+        core_algos.agg_loss(loss.detach(), torch.ones(2, 3), "balanced", global_batch_size=2)
+
+
+def test_the_drivers_entropy_metric_takes_the_batch_as_one_group():
+    entropy, mask = torch.tensor([[1.0, 9.0], [2.0, 4.0]]), torch.tensor([[1, 0], [1, 1]])
+    assert core_algos.agg_loss(entropy, mask, "dapo").item() == pytest.approx(7 / 3)
+    assert core_algos.agg_loss(entropy, mask, "grpo").item() == pytest.approx(2.0)
+    assert core_algos.agg_loss(entropy, mask, "balanced:0.6").item() == pytest.approx(0.6 * 2.0 + 0.4 * 7 / 3)
+
+
+def test_a_policy_loss_that_does_not_aggregate_is_refused(monkeypatch):
+    def stubborn(old_log_prob, log_prob, **_):
+        return (log_prob - old_log_prob).mean(), {}
+
+    monkeypatch.setitem(core_algos.POLICY_LOSS_REGISTRY, "stubborn", stubborn)
+    with pytest.raises(
+        VerlError, match=r"3 loss terms were computed and 2 of them.*no loss_agg_mode has an effect"
+    ):
+        update("balanced", "stubborn")
+    update("token-mean", "stubborn")
+
+
+def test_the_critics_value_loss_is_weighted_too():
+    from types import SimpleNamespace
+
+    from micro_batch import nested
+
+    weights = response_weights("grpo", LENGTHS, GROUPS)
+    step = Step(LENGTHS, GROUPS, "grpo")
+    model_output, data = step.micro_batch(list(range(8)), global_batch_size=8, batch_num_tokens=TOKENS)
+    values = [torch.zeros(n) for n in LENGTHS]
+    data["values"] = nested(values)
+    data["returns"] = nested([torch.full((n,), 2.0) for n in LENGTHS])
+    predicted = [torch.zeros(n + 2).requires_grad_() for n in LENGTHS]
+    config = SimpleNamespace(loss_agg_mode="grpo", cliprange_value=0.5, loss_scale_factor=None)
+    loss, _ = losses.value_loss(config, {"values": nested(predicted)}, data)
+    loss.backward()
+    for row, n in enumerate(LENGTHS):  # d/dv of 0.5 (v - 2)^2 at 0 is -2
+        assert predicted[row].grad is not None
+        assert predicted[row].grad[1 : n + 1].tolist() == pytest.approx(
+            [-2.0 * weights[row].item()] * n, rel=1e-5
+        )
+
+
+def test_the_actor_config_takes_every_spec_and_keeps_it():
+    for spec in ("grpo", "dapo@batch", "balanced", "balanced:0.4@prompt", *STOCK_MODES):
+        assert actor_config(spec).loss_agg_mode == spec
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ("balancd", "Did you mean balanced"),
+        ("token_mean", "verl says: Invalid loss_agg_mode"),
+        ("balanced:2", "Eta"),
+    ],
+)
+def test_the_actor_config_refuses_what_nobody_knows(spec, text):
+    with pytest.raises(LossModeError, match=text):
+        actor_config(spec)
+
+
+def test_verls_other_checks_of_the_actor_config_still_run():
+    with pytest.raises(AssertionError, match="ppo_micro_batch_size"):
+        actor_config("balanced", ppo_micro_batch_size_per_gpu=None)
