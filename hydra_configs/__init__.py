@@ -1,0 +1,1 @@
+"""Hydra configs of pv-rl, on top of verl's `ppo_trainer`. Reached as `pkg://pv_rl.hydra_configs`."""

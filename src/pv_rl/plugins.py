@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection, Mapping
 from functools import cache
 from types import MappingProxyType
+from typing import cast
 
 import pluggy
 
@@ -59,7 +60,7 @@ def loss_modes() -> Mapping[str, LossModeEntry]:
     entries: dict[str, LossModeEntry] = {}
     owners: dict[str, str | None] = {}
     for plugin in manager.hook.pv_rl_loss_modes.get_hookimpls():
-        for entry in plugin.function():
+        for entry in cast(list[LossModeEntry], plugin.function()):
             if not NAME.fullmatch(entry.name):
                 raise PluginError(
                     f"the plugin {plugin.plugin_name} adds a loss mode named {entry.name!r}; "

@@ -16,7 +16,7 @@ from pv_rl.losses import response_weights
 from pv_rl.verl_adapter.modes import STOCK_MODES
 
 sys.path.insert(0, str(Path(__file__).parent))
-from micro_batch import Step, actor_config  # noqa: E402
+from micro_batch import Step, actor_config
 
 LENGTHS = [3, 7, 2, 9, 1, 5, 4, 6]
 GROUPS = ["a", "a", "a", "b", "b", "b", "b", "b"]
@@ -186,7 +186,7 @@ def test_the_critics_value_loss_is_weighted_too():
 
     weights = response_weights("grpo", LENGTHS, GROUPS)
     step = Step(LENGTHS, GROUPS, "grpo")
-    model_output, data = step.micro_batch(list(range(8)), global_batch_size=8, batch_num_tokens=TOKENS)
+    _, data = step.micro_batch(list(range(8)), global_batch_size=8, batch_num_tokens=TOKENS)
     values = [torch.zeros(n) for n in LENGTHS]
     data["values"] = nested(values)
     data["returns"] = nested([torch.full((n,), 2.0) for n in LENGTHS])

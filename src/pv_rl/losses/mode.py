@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 import torch
 from torch import Tensor
@@ -107,12 +107,12 @@ def _resolve(spec: str) -> LossMode:
             f"loss_agg_mode {spec!r} names no mode that pv-rl knows: {name!r}.{hint} {_allowed()}"
         )
     entry = loss_modes()[name]
-    if scope is None:
-        scope = "prompt"
-    elif scope not in get_args(Scope):
-        hint = nearest(scope, get_args(Scope))
+    scopes = get_args(Scope)
+    scope = "prompt" if scope is None else scope
+    if scope not in scopes:
+        hint = nearest(scope, scopes)
         raise LossModeError(
-            f"loss_agg_mode {spec!r} has the scope {scope!r}. Scopes: {', '.join(get_args(Scope))}.{hint}"
+            f"loss_agg_mode {spec!r} has the scope {scope!r}. Scopes: {', '.join(scopes)}.{hint}"
         )
     eta = entry.default_eta
     if eta_text is not None:
@@ -122,7 +122,7 @@ def _resolve(spec: str) -> LossMode:
             )
         eta = _read_eta(spec, eta_text)
     weighting = entry.weighting if eta is None else partial(entry.weighting, eta=eta)
-    return LossMode(name=name, eta=eta, scope=scope, weighting=weighting)
+    return LossMode(name=name, eta=eta, scope=cast(Scope, scope), weighting=weighting)
 
 
 def _allowed() -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import torch
@@ -19,7 +18,7 @@ from pv_rl.verl_adapter.row_weights import field_name
 __all__ = ["patch_loss_functions"]
 
 
-def patch_loss_functions(module: ModuleType) -> None:
+def patch_loss_functions(module: Any) -> None:
     """Wrap `ppo_loss` and `value_loss` (verl/workers/utils/losses.py:57, :148).
 
     They see the micro-batch before fields are selected, so they can hand the row weights to every `agg_loss`
@@ -35,7 +34,7 @@ def _ppo_terms(config: Any, model_output: Any) -> int:
 
 
 def _with_row_weights(
-    module: ModuleType, original: Callable[..., Any], terms: Callable[..., int]
+    module: Any, original: Callable[..., Any], terms: Callable[..., int]
 ) -> Callable[..., Any]:
     @functools.wraps(original)
     def loss(config, model_output, data, dp_group=None):
@@ -74,7 +73,7 @@ def _fetch(data: Any, mode: LossMode) -> Tensor:
     return field.reshape(-1) / data["global_batch_size"]
 
 
-def _metrics(module: ModuleType, data: Any, rows: RowWeights) -> dict[str, Any]:
+def _metrics(module: Any, data: Any, rows: RowWeights) -> dict[str, Any]:
     """What the worker did, in verl's metric stream. The mass of a mini-batch is 1 on average over a step."""
     lengths = torch.stack([mask.sum() for mask in data["response_mask"].unbind()])
     mass = (rows.weights * lengths.to(rows.weights.device)).sum() * rows.dp_size

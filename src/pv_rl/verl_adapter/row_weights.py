@@ -75,7 +75,7 @@ def patch_v1_trainer(module: ModuleType) -> None:
             keys=batch.keys, partition_id=batch.partition_id, select_fields=["uid", "response_mask"]
         )
         lengths = [int(mask.sum()) for mask in data["response_mask"].unbind()]
-        fields = row_fields(modes, lengths, data["uid"].tolist())
+        fields = row_fields(modes, lengths, data.pop("uid").tolist())
         # The metadata that the put returns lists the new fields; the worker fetches what is listed.
         return module.tq.kv_batch_put(
             keys=batch.keys,

@@ -1,0 +1,32 @@
+# The two commands of the README. Each makes .venv on first use; PYTHON picks its interpreter (3.10 to 3.12).
+#
+# torch goes first: where pip offers a CPU build of it, PIP_TORCH can ask for that, for example
+#   make quickstart PIP_TORCH="--index-url <PyTorch's CPU index> torch==2.13.0"
+
+PYTHON ?= python3
+VENV := .venv
+PIP_TORCH ?= torch==2.13.0
+CONSTRAINTS := constraints/cpu.txt
+
+.PHONY: quickstart test lint clean
+
+quickstart: $(VENV)/.installed
+	$(VENV)/bin/pv-rl quickstart $(ARGS)
+
+test: $(VENV)/.installed
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/python -m pytest $(ARGS)
+
+# Not part of test: pyright fetches its own program from the npm registry on first use.
+lint: $(VENV)/.installed
+	$(VENV)/bin/pre-commit run --all-files
+
+$(VENV)/.installed: pyproject.toml plugins/pv-cpu/pyproject.toml plugins/pv-data/pyproject.toml $(CONSTRAINTS)
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install $(PIP_TORCH)
+	$(VENV)/bin/pip install -c $(CONSTRAINTS) -e plugins/pv-cpu -e plugins/pv-data -e ".[quickstart,dev]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) runs outputs

@@ -1,0 +1,89 @@
+"""The command `pv-rl`. Each command imports what it needs when it runs, so that --help is instant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from pv_rl import __version__
+from pv_rl.errors import PvRlError
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="pv-rl",
+    help="Balanced token weighting and proof-verifier rewards for verl.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def quickstart(
+    steps: Annotated[int, typer.Option(help="Training steps.")] = 50,
+    mode: Annotated[
+        str, typer.Option(help="loss_agg_mode: balanced, balanced:0.4, dapo@batch ...")
+    ] = "balanced",
+    seed: Annotated[int, typer.Option(help="Seed of the training data and of sampling.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the run.", show_default="runs/quickstart-MODE-seed-SEED")
+    ] = None,
+) -> None:
+    """Train a small proof verifier with verl on this machine's CPU and show what changed."""
+    from pv_rl.quickstart import Settings
+    from pv_rl.quickstart import quickstart as run
+
+    console = Console()
+    folder = out or Path("runs") / f"quickstart-{mode.replace(':', '-').replace('@', '-')}-seed-{seed}"
+    try:
+        run(Settings(out=folder, steps=steps, mode=mode, seed=seed), console)
+    except PvRlError as error:
+        Console(stderr=True).print(f"[bold red]error[/] {escape(str(error))}", highlight=False)
+        raise typer.Exit(1) from error
+    except KeyboardInterrupt:
+        Console(stderr=True).print("stopped; nothing is left running")
+        raise typer.Exit(130) from None
+
+
+@app.command()
+def doctor() -> None:
+    """Say in ten lines whether this environment will work. Exit code 1 if not."""
+    import logging
+    import warnings
+
+    from pv_rl.doctor import examine
+
+    # verl and Ray talk while they are imported; what matters of it is in the findings.
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+    console = Console(soft_wrap=True)
+    with console.status("looking around, up to a minute"):
+        findings = examine()
+    marks = {"ok": "[green]ok   [/]", "note": "[yellow]note [/]", "wrong": "[red]wrong[/]"}
+    for finding in findings:
+        remedy = f" [bold]Remedy:[/] {escape(finding.remedy)}" if finding.remedy else ""
+        console.print(
+            f"{marks[finding.state]} {finding.name:9}{escape(finding.text)}{remedy}", highlight=False
+        )
+    wrong = sum(finding.state == "wrong" for finding in findings)
+    console.print(f"{wrong} of {len(findings)} checks failed." if wrong else "This environment will work.")
+    raise typer.Exit(1 if wrong else 0)

@@ -1,0 +1,227 @@
+"""`pv-rl doctor`: will this environment work? Each check is one line, with the remedy where it fails."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import os
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Literal
+
+import pv_rl
+from pv_rl.errors import PvRlError
+
+__all__ = ["JUDGE_KEY", "JUDGE_URL", "Finding", "examine"]
+
+JUDGE_URL, JUDGE_KEY = "PV_RL_JUDGE_URL", "PV_RL_JUDGE_API_KEY"
+PACKAGES = ("torch", "verl", "ray", "transformers", "TransferQueue", "vllm", "pv-cpu")
+OPTIONAL = ("vllm", "pv-cpu")
+REWARD = "pkg://pv_rl.rewards.proof_verdict"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What one check found."""
+
+    state: Literal["ok", "note", "wrong"]
+    """`wrong` makes the exit code 1; `note` is worth knowing and no more."""
+    name: str
+    text: str
+    remedy: str = ""
+    """What to do about it; for `wrong` only."""
+
+
+def examine() -> list[Finding]:
+    """Run every check. One that breaks down is a finding itself, and does not stop the others."""
+    checks = (
+        _python,
+        _packages,
+        _device,
+        _adapter_here,
+        _loss_modes,
+        _reward,
+        _config,
+        _adapter_in_a_worker,
+        _judge,
+    )
+    return [_guarded(check) for check in checks]
+
+
+def _guarded(check: Callable[[], Finding]) -> Finding:
+    try:
+        return check()
+    except PvRlError as error:
+        return Finding(state="wrong", name=_title(check), text=str(error), remedy="as the line says")
+    except Exception as error:  # noqa: BLE001 - a doctor reports what it meets, whatever that is
+        remedy = "see the lines above; if they are all well, report this line as a bug of pv-rl"
+        return Finding(
+            state="wrong", name=_title(check), text=f"{type(error).__name__}: {error}", remedy=remedy
+        )
+
+
+def _title(check: Callable[[], Finding]) -> str:
+    return check.__name__.strip("_").replace("_", " ")
+
+
+def _python() -> Finding:
+    text = f"Python {platform.python_version()}, pv-rl {pv_rl.__version__}"
+    if (3, 10) <= tuple(map(int, platform.python_version_tuple()[:2])) < (3, 13):
+        return Finding(state="ok", name="python", text=text)
+    return Finding(state="wrong", name="python", text=text, remedy="verl needs Python 3.10, 3.11 or 3.12")
+
+
+def _packages() -> Finding:
+    found: dict[str, str | None] = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = None
+    text = ", ".join(f"{name} {number or 'missing'}" for name, number in found.items())
+    missing = [name for name, number in found.items() if number is None and name not in OPTIONAL]
+    if missing:
+        return Finding(
+            state="wrong",
+            name="packages",
+            text=text,
+            remedy="pip install 'pv-rl[verl]' (torch first, to choose its build)",
+        )
+    return Finding(state="ok", name="packages", text=text)
+
+
+def _device() -> Finding:
+    import torch
+
+    if torch.cuda.is_available():
+        names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+        return Finding(state="ok", name="device", text=f"{len(names)} GPU: {', '.join(sorted(set(names)))}")
+    if os.environ.get("VERL_PLATFORM", "").strip().lower() == "cpu":
+        text = "CPU, through pv-cpu (VERL_PLATFORM=cpu)"
+        if importlib.util.find_spec("pv_cpu") is None:
+            return Finding(state="wrong", name="device", text=text, remedy="pip install pv-cpu")
+        return Finding(state="ok", name="device", text=text)
+    text = "no GPU; set VERL_PLATFORM=cpu to train small models here (pv-rl quickstart does it for you)"
+    return Finding(state="note", name="device", text=text)
+
+
+def _adapter_state() -> dict[str, Any]:
+    """Import verl as every process of a run does, and say whether that loaded us. Also runs in a Ray worker."""
+    import sys
+
+    import verl  # noqa: F401  (the import loads the plugins)
+
+    loaded = "pv_rl.verl_adapter" in sys.modules
+    from pv_rl.plugins import loss_modes
+    from pv_rl.verl_adapter import contract
+
+    try:
+        contract.require("balanced")
+        problem = ""
+    except PvRlError as error:
+        problem = str(error)
+    return {"loaded": loaded, "problem": problem, "modes": list(loss_modes()), "reward": _load_reward()}
+
+
+def _load_reward() -> bool:
+    from verl.utils.import_utils import load_extern_object
+
+    return callable(load_extern_object(module_path=REWARD, object_name="compute_score"))
+
+
+def _adapter_finding(state: dict[str, Any], name: str, where: str) -> Finding:
+    if not state["loaded"]:
+        policy = os.environ.get("VERL_USE_EXTERNAL_PLUGINS", "auto")
+        return Finding(
+            state="wrong",
+            name=name,
+            text=f"import verl does not load pv-rl in {where} (VERL_USE_EXTERNAL_PLUGINS={policy})",
+            remedy="unset VERL_USE_EXTERNAL_PLUGINS, or add pv_rl to it; reinstall pv-rl if that is not it",
+        )
+    if state["problem"]:
+        return Finding(
+            state="wrong", name=name, text=state["problem"], remedy="install the verl that the line names"
+        )
+    text = f"verl loads pv-rl in {where}; modes {', '.join(state['modes'])}; reward proof_verdict"
+    return Finding(state="ok", name=name, text=text)
+
+
+def _adapter_here() -> Finding:
+    return _adapter_finding(_adapter_state(), "driver", "this process")
+
+
+def _loss_modes() -> Finding:
+    from pv_rl.losses import response_weights
+
+    weights = response_weights("balanced:0.6", [1, 2, 5], "aaa").tolist()
+    right = all(abs(w - x) < 1e-12 for w, x in zip(weights, [0.25, 0.15, 0.09], strict=True))
+    text = f"balanced:0.6 weighs lengths 1, 2, 5 by {', '.join(f'{w:.2f}' for w in weights)}"
+    if right:
+        return Finding(state="ok", name="weights", text=text)
+    return Finding(
+        state="wrong", name="weights", text=text, remedy="0.25, 0.15, 0.09 are right: reinstall pv-rl"
+    )
+
+
+def _reward() -> Finding:
+    import asyncio
+
+    from pv_rl.rewards.proof_verdict import compute_score
+
+    row = asyncio.run(compute_score("doctor", "Step 2 fails.\n**### False**", "False"))
+    text = f"proof_verdict scores a right rejection {row['score']:g}"
+    if row["score"] == 1.0:
+        return Finding(state="ok", name="reward", text=text)
+    return Finding(state="wrong", name="reward", text=text, remedy="1 is right: reinstall pv-rl")
+
+
+def _config() -> Finding:
+    from hydra import compose, initialize_config_module
+
+    from pv_rl.quickstart.settings import CONFIG_MODULE, CONFIG_NAME
+
+    with initialize_config_module(version_base=None, config_module=CONFIG_MODULE):
+        config = compose(CONFIG_NAME, overrides=["actor_rollout_ref.actor.loss_agg_mode=balanced:0.6"])
+    mode = config.actor_rollout_ref.actor.loss_agg_mode
+    return Finding(
+        state="ok", name="config", text=f"runs/{CONFIG_NAME} composes with verl's ppo_trainer, {mode}"
+    )
+
+
+def _adapter_in_a_worker() -> Finding:
+    import ray
+
+    ray.init(num_cpus=1, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False)
+    try:
+        state = ray.get(ray.remote(num_cpus=1)(_adapter_state).remote(), timeout=120)
+    finally:
+        ray.shutdown()
+    return _adapter_finding(state, "worker", "a Ray worker")
+
+
+def _judge() -> Finding:
+    import httpx
+
+    url = os.environ.get(JUDGE_URL)
+    if not url:
+        return Finding(state="ok", name="judge", text=f"none configured ({JUDGE_URL} is not set)")
+    key = os.environ.get(JUDGE_KEY)
+    try:
+        answer = httpx.get(
+            url.rstrip("/") + "/models",
+            headers={"Authorization": f"Bearer {key}"} if key else {},
+            timeout=10,
+        )
+        answer.raise_for_status()
+        models = [model["id"] for model in answer.json()["data"]]
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError) as error:
+        # The text of an httpx error has the address in it and never a header, so no key.
+        return Finding(
+            state="wrong",
+            name="judge",
+            text=f"{url} does not answer like an OpenAI-compatible endpoint: {type(error).__name__}: {error}",
+            remedy=f"start it, correct {JUDGE_URL} (it ends in /v1) or {JUDGE_KEY}",
+        )
+    return Finding(state="ok", name="judge", text=f"{url} serves {', '.join(models[:3]) or 'no model'}")
