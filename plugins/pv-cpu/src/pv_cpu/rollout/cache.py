@@ -119,12 +119,12 @@ class ColumnCache(Cache):
     def _allocate(self, rows: int, columns: int, old: slice, new: slice, like: ColumnCache) -> None:
         """Take larger buffers and move the columns ``old`` of the rows in use to ``new``.
 
-        Memory that is allocated and not yet written is not resident, so room for the longest
-        response that is possible costs nothing while responses are short.
+        The memory is zeroed: a masked column has weight 0, and 0 times the NaN that fresh memory may
+        hold is NaN, which would reach the log-probabilities of every row.
         """
         moved = []
         for buffers, examples in ((self.keys, like.keys), (self.values, like.values)):
-            fresh = [one.new_empty(rows, one.shape[1], columns, one.shape[3]) for one in examples]
+            fresh = [one.new_zeros(rows, one.shape[1], columns, one.shape[3]) for one in examples]
             for target, source in zip(fresh, buffers, strict=False):
                 target[: self.rows, :, new] = source[: self.rows, :, old]
             moved.append(fresh)
