@@ -10,6 +10,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
+import torch
+
 from pv_cpu.rollout.engine import Engine, split
 from pv_cpu.rollout.request import Completion, Request
 
@@ -26,8 +28,10 @@ PATIENCE_SECONDS = 0.1
 class EngineLoop:
     """Owns the thread. Its methods may be called from any other thread."""
 
-    def __init__(self, engine: Engine[Future]) -> None:
+    def __init__(self, engine: Engine[Future], *, threads: int | None = None) -> None:
         self.engine = engine
+        self.threads = threads
+        """Of torch, in the engine's thread only. None leaves them as they are."""
         self._pending: deque[tuple[Request, Future, float]] = deque()
         self._commands: deque[tuple[Callable[[], Any], Future]] = deque()
         self._changed = threading.Condition()
@@ -76,6 +80,8 @@ class EngineLoop:
         return len(waiting) + len(running)
 
     def _run(self) -> None:
+        if self.threads is not None:
+            torch.set_num_threads(self.threads)
         while True:
             with self._changed:
                 while not (self._commands or self._pending or len(self.engine.rows) or self._stopped):

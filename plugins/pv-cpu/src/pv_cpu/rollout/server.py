@@ -45,13 +45,13 @@ class PvCpuServer:
             sampled_vocab=len(self.model_config.tokenizer),
             seed=self.config.seed + replica_rank,
         )
-        self.loop = EngineLoop(self.engine)
+        self.loop = EngineLoop(self.engine, threads=models.decoding_threads(model))
         self.loaded = False
         self.global_steps: int | None = None
         self.open = asyncio.Event()
         self.open.set()
         self.rejecting = False
-        logger.info("pv_cpu rollout server %d: %d threads", replica_rank, torch.get_num_threads())
+        logger.info("pv_cpu rollout server %d decodes with %s threads", replica_rank, self.loop.threads)
 
     async def ready(self) -> str:
         """The node that the server runs on."""

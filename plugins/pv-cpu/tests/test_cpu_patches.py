@@ -1,0 +1,132 @@
+"""The contract of each patch with the installed verl, and what a patch does when verl has changed."""
+
+import subprocess
+import sys
+import types
+
+import pytest
+
+from pv_cpu.errors import UnsupportedOnCpuError, VerlChangedError
+from pv_cpu.patches import PATCHES, fsdp1, offload_policy, poll_interval, process_group, tools
+
+
+def in_verl(code: str) -> str:
+    """Run code in a process with the platform active."""
+    import os
+
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "VERL_PLATFORM": "cpu"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_process_groups_come_up_although_verl_names_the_cpu_twice():
+    code = """
+import os, torch
+os.environ.update(RANK="0", WORLD_SIZE="1", DIST_INIT_METHOD="tcp://127.0.0.1:0")
+from verl.utils import distributed
+distributed.initialize_global_process_group_ray()
+t = torch.ones(1); torch.distributed.all_reduce(t); print(torch.distributed.get_backend(), t.item())
+"""
+    assert in_verl(code).endswith("gloo 1.0")
+
+
+def test_verl_still_needs_the_process_group_patch():
+    code = """
+import os, inspect
+from verl.utils import distributed
+print(inspect.unwrap(distributed.initialize_global_process_group_ray) is not distributed.initialize_global_process_group_ray)
+os.environ.update(RANK="0", WORLD_SIZE="1", DIST_INIT_METHOD="tcp://127.0.0.1:0")
+try: inspect.unwrap(distributed.initialize_global_process_group_ray)()
+except Exception as error: print(type(error).__name__)
+"""
+    assert in_verl(code).split() == ["True", "ValueError"]
+
+
+def test_memory_is_not_pinned_and_modules_share_the_patched_policy():
+    code = """
+from verl.workers.engine.fsdp import transformer_impl as t
+from verl.utils import fsdp_utils as u
+print(t.CPUOffloadPolicy(pin_memory=True).pin_memory, t.CPUOffloadPolicy is u.CPUOffloadPolicy,
+      isinstance(t.CPUOffloadPolicy(), __import__("torch").distributed.fsdp.CPUOffloadPolicy))
+print(t.load_fsdp_model_to_gpu(None), t.offload_fsdp_model_to_cpu(None))
+"""
+    assert in_verl(code).split() == ["False", "True", "True", "None", "None"]
+
+
+def test_the_poll_interval_is_short_and_can_be_set(monkeypatch):
+    code = """
+import logging; logging.disable()
+from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer, ReplayBufferAsync
+for cls in (ReplayBuffer, ReplayBufferAsync):
+    print(cls("sync", {}, None, "drop", {}).poll_interval)
+"""
+    assert in_verl(code).split() == ["0.1", "0.1"]
+    monkeypatch.setenv(poll_interval.VARIABLE, "0.5")
+    assert poll_interval.poll_seconds() == 0.5
+    monkeypatch.setenv(poll_interval.VARIABLE, "fast")
+    with pytest.raises(UnsupportedOnCpuError, match="PV_CPU_POLL_SECONDS='fast' is not a positive number"):
+        poll_interval.poll_seconds()
+
+
+def test_both_rollout_registries_and_the_engine_registry_know_the_cpu():
+    code = """
+from verl.workers.rollout.base import get_rollout_class
+from verl.workers.rollout.replica import get_rollout_replica_class
+from verl.workers.engine import EngineRegistry
+print(get_rollout_class("pv_cpu").__name__, get_rollout_replica_class("pv_cpu").__name__,
+      EngineRegistry.get_engine_cls("language_model", "fsdp2").__name__)
+"""
+    assert in_verl(code).split() == ["ServerAdapter", "PvCpuReplica", "FSDPEngineWithLMHead"]
+
+
+def test_a_module_that_took_the_original_earlier_gets_the_replacement(monkeypatch):
+    def original(timeout_second=None, backend=None):
+        return backend
+
+    owner, early = types.ModuleType("verl.fake_owner"), types.ModuleType("verl.fake_early")
+    setattr(owner, process_group.NAME, original)
+    setattr(early, process_group.NAME, original)
+    monkeypatch.setitem(sys.modules, early.__name__, early)
+    process_group.patch(owner)
+    assert getattr(early, process_group.NAME)() == "cpu:gloo"
+    assert getattr(early, process_group.NAME)(backend="nccl") == "nccl"
+
+
+@pytest.mark.parametrize("patch", [process_group, offload_policy, fsdp1])
+def test_a_patch_that_is_applied_twice_wraps_once(patch):
+    owner = types.ModuleType("verl.fake")
+    owner.initialize_global_process_group_ray = lambda timeout_second=None, backend=None: backend
+    owner.CPUOffloadPolicy = type("Policy", (), {"__init__": lambda self, pin_memory=True: None})
+    owner.load_fsdp_model_to_gpu = owner.offload_fsdp_model_to_cpu = lambda model: model
+    patch.patch(owner)
+    first = dict(vars(owner))
+    patch.patch(owner)
+    assert vars(owner) == first
+
+
+@pytest.mark.parametrize("patch", PATCHES)
+def test_a_name_that_is_gone_is_an_error_that_names_the_version(patch):
+    with pytest.raises(VerlChangedError, match=r"verl [\d.]+ is not as pv-cpu expects it: verl.fake has no"):
+        patch.patch(types.ModuleType("verl.fake"))
+
+
+def test_a_parameter_that_is_gone_is_an_error_that_names_it():
+    owner = types.ModuleType("verl.fake")
+    owner.initialize_global_process_group_ray = lambda timeout: None
+    with pytest.raises(VerlChangedError, match=r"takes no \['timeout_second', 'backend'\]"):
+        process_group.patch(owner)
+
+
+def test_the_sentinel_of_a_base_class_does_not_count_as_ones_own():
+    class Base: ...
+
+    class Derived(Base): ...
+
+    tools.mark(Base)
+    assert (tools.is_patched(Base), tools.is_patched(Derived)) == (True, False)
