@@ -67,7 +67,10 @@ def generate_traces(
     ).to(model.device)
     torch.manual_seed(seed)
     with torch.no_grad():
-        out = model.generate(**batch, max_new_tokens=max_tokens, do_sample=not greedy)
+        # pyright does not see the mixin that brings `generate`
+        out = model.generate(  # pyright: ignore[reportAttributeAccessIssue]
+            **batch, max_new_tokens=max_tokens, do_sample=not greedy
+        )
     new = out[:, batch["input_ids"].shape[1] :].tolist()
     return [[i for i in ids if i != tokenizer.pad_token_id] for ids in new]
 

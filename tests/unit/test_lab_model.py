@@ -40,14 +40,17 @@ def test_sampled_traces_have_a_verdict_and_are_of_both_lengths(model):
 
 
 def test_an_evaluation_counts_both_classes(model, monkeypatch):
-    def accept_all(model, samples, **_):
-        return [encode("looks fine ### True <eos>") if s.label else encode("check S1") for s in samples]
+    def accept_or_break_off(model, samples, **_):
+        """Accepts all but the last proof, whose trace has no verdict."""
+        return [encode("looks fine ### True <eos>")] * (len(samples) - 1) + [encode("check S1")]
 
-    monkeypatch.setattr("pv_rl.lab.evaluate.generate_traces", accept_all)
-    result = evaluate(model, held_out(10, difficulty=1))
-    assert (result.right_proofs, result.wrong_proofs, result.balanced) == (1.0, 0.0, 0.5)
-    assert (result.parsable, result.short, result.traces) == (0.5, 1.0, 10)
-    assert result.mean_length == 3.5
+    monkeypatch.setattr("pv_rl.lab.evaluate.generate_traces", accept_or_break_off)
+    samples = held_out(10, difficulty=1)
+    assert samples[-1].label  # so one right proof of five is not accepted
+    result = evaluate(model, samples)
+    assert (result.right_proofs, result.wrong_proofs, result.balanced) == (0.8, 0.0, 0.4)
+    assert (result.parsable, result.short, result.traces) == (0.9, 1.0, 10)
+    assert result.mean_length == 4.7
 
 
 def test_the_record_says_how_the_weights_were_made():
