@@ -21,9 +21,6 @@ class PickyModel(torch.nn.Module):
         self.inner, self.broken, self.delay = inner, False, 0.0
         self.config = inner.config
 
-    def get_input_embeddings(self) -> torch.nn.Module:
-        return self.inner.get_input_embeddings()
-
     def forward(self, input_ids, **kwargs):
         time.sleep(self.delay)
         if self.broken or (input_ids == BAD).any():

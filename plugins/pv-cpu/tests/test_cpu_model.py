@@ -56,7 +56,7 @@ def test_building_leaves_the_configuration_of_the_trainer_alone(tiny_model, mode
 def test_a_sliding_window_shorter_than_the_context_is_refused():
     config = Qwen3Config(num_hidden_layers=2, layer_types=["full_attention", "sliding_attention"])
     config.sliding_window = 64
-    with pytest.raises(UnsupportedOnCpuError, match="sliding_attention.*max_model_len=128"):
+    with pytest.raises(UnsupportedOnCpuError, match=r"sliding_attention.*max_model_len=128"):
         models.build(config, "float32", 128)
 
 

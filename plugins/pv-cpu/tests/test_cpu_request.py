@@ -19,8 +19,14 @@ def test_the_parameters_that_verl_sends_are_taken():
 
 @pytest.mark.parametrize(
     ("params", "prompt_length", "expected"),
-    [({}, 4, 20), ({"max_tokens": 7}, 4, 7), ({"max_new_tokens": 7}, 4, 7), ({"max_tokens": 99}, 30, 2), ({"max_tokens": 0}, 4, 1)],
-)  # fmt: skip
+    [
+        ({}, 4, 20),
+        ({"max_tokens": 7}, 4, 7),
+        ({"max_new_tokens": 7}, 4, 7),
+        ({"max_tokens": 99}, 30, 2),
+        ({"max_tokens": 0}, 4, 1),
+    ],
+)
 def test_max_tokens_is_what_was_asked_within_the_room_that_is_left(params, prompt_length, expected):
     assert parse([5] * prompt_length, params, **LIMITS).max_tokens == expected
 

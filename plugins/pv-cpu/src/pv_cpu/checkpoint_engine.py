@@ -34,7 +34,7 @@ def _shared_memory() -> Path:
     return shm if os.access(shm, os.W_OK) else Path(tempfile.gettempdir())
 
 
-@CheckpointEngineRegistry.register(NAME)
+@CheckpointEngineRegistry.register(NAME)  # pyright: ignore[reportAttributeAccessIssue]  (a static method by use)
 class FileCheckpointEngine(CheckpointEngine):
     """Rank 0 of the trainer writes a file, every rollout worker of the same host reads it."""
 
@@ -59,7 +59,7 @@ class FileCheckpointEngine(CheckpointEngine):
 
         return arguments(actor_wg_world_size, 1), arguments(rollout_world_size, 0)
 
-    def init_process_group(self, path: str, sender: bool) -> None:
+    def init_process_group(self, *, path: str, sender: bool) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         self.path, self.sender = Path(path), sender
 
     def finalize(self) -> None:
@@ -87,7 +87,7 @@ class FileCheckpointEngine(CheckpointEngine):
             part.unlink(missing_ok=True)
             raise
 
-    async def receive_weights(
+    async def receive_weights(  # pyright: ignore[reportIncompatibleMethodOverride]  (verl iterates)
         self, global_steps: int | None = None
     ) -> AsyncIterator[tuple[str, torch.Tensor]]:
         path = self._known_path()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Generic
 
 import torch
+from transformers import PreTrainedModel
 
 from pv_cpu.rollout.cache import ColumnCache
 from pv_cpu.rollout.request import Completion, Request
@@ -67,7 +68,7 @@ class Engine(Generic[Tag]):
 
     def __init__(
         self,
-        model: torch.nn.Module,
+        model: PreTrainedModel,
         *,
         max_rows: int,
         max_prefill_tokens: int = 8192,
@@ -80,7 +81,7 @@ class Engine(Generic[Tag]):
         self.sampled_vocab = sampled_vocab
         """Tokens from this id on are padding of the embedding, and are never sampled."""
         self.generator = torch.Generator().manual_seed(seed)
-        self.vocab_size = model.get_input_embeddings().weight.shape[0]
+        self.vocab_size: int = model.config.get_text_config().vocab_size
         self.reset()
 
     def reset(self) -> None:

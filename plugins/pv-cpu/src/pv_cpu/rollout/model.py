@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 
 import torch
-from transformers import AutoModelForCausalLM, PretrainedConfig
+from transformers import AutoModelForCausalLM, PretrainedConfig, PreTrainedModel
 
 from pv_cpu.errors import UnsupportedOnCpuError, WeightSyncError
 from pv_cpu.rollout import attention
@@ -42,7 +42,7 @@ def _check_layers(config: PretrainedConfig, max_model_len: int) -> None:
         )
 
 
-def build(config: PretrainedConfig, dtype: str, max_model_len: int) -> torch.nn.Module:
+def build(config: PretrainedConfig, dtype: str, max_model_len: int) -> PreTrainedModel:
     """A causal language model with random weights, in evaluation mode."""
     if dtype not in DTYPES:
         raise UnsupportedOnCpuError(

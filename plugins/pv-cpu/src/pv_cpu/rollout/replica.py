@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import ray
 from verl.workers.rollout.replica import RolloutReplica
 
@@ -32,7 +34,7 @@ class PvCpuReplica(RolloutReplica):
                 "rollout.name=pv_cpu serves the policy only; run a reward or teacher model elsewhere and "
                 "call it from a reward function"
             )
-        server = (
+        server: Any = (
             ray.remote(PvCpuServer)
             .options(
                 name=server_name(self.replica_rank, self.name_suffix),
