@@ -9,4 +9,4 @@ from pathlib import Path
 
 __all__ = ["MODEL_DIR"]
 
-MODEL_DIR = Path(__file__).parent / "model"
+MODEL_DIR = Path(__file__).parent / "weights"

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from collections import defaultdict
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -16,11 +15,12 @@ from pv_rl.losses import response_weights
 
 pytestmark = pytest.mark.slow
 
-MAX_RESPONSE = 160
+MAX_RESPONSE = 128
 
 
 def main_ppo(folder: Path, *overrides: str, **env: str) -> subprocess.CompletedProcess[str]:
     """Two steps of the lab's run in a process of its own."""
+    from pv_rl.lab import MODEL_DIR
     from pv_rl.lab.dataset import make_rows, write_dataset
 
     for split in ("train", "test"):
@@ -31,7 +31,7 @@ def main_ppo(folder: Path, *overrides: str, **env: str) -> subprocess.CompletedP
         *("--config-path", "pkg://pv_rl.hydra_configs.runs", "--config-name", "lab", "+cluster=cpu"),
         f"data.train_files={folder}/train.parquet",
         f"data.val_files={folder}/test.parquet",
-        f"actor_rollout_ref.model.path={files('pv_rl.lab') / 'model'}",
+        f"actor_rollout_ref.model.path={MODEL_DIR}",
         "data.train_batch_size=4",
         "actor_rollout_ref.actor.ppo_mini_batch_size=4",
         "actor_rollout_ref.rollout.n=4",

@@ -10,7 +10,6 @@ import sys
 import tempfile
 import time
 from dataclasses import asdict
-from importlib.resources import files
 from pathlib import Path
 
 from rich.console import Console
@@ -119,12 +118,14 @@ def _write_data(folder: Path, seed: int) -> None:
 
 def _command(settings: Settings, out: Path, ray_folder: Path) -> list[str]:
     """verl's own command line: anybody can copy it from command.json and run it."""
+    from pv_rl.lab import MODEL_DIR
+
     return [
         *(sys.executable, "-m", "verl.trainer.main_ppo"),
         *("--config-path", f"pkg://{CONFIG_MODULE}", "--config-name", CONFIG_NAME),
         "+cluster=cpu",
         f"actor_rollout_ref.actor.loss_agg_mode={settings.mode}",
-        f"actor_rollout_ref.model.path={os.environ.get('PV_TMP_MODEL') or files('pv_rl.lab') / 'model'}",
+        f"actor_rollout_ref.model.path={MODEL_DIR}",
         f"actor_rollout_ref.rollout.seed={settings.seed}",
         f"actor_rollout_ref.actor.data_loader_seed={settings.seed}",
         f"data.train_files={out / 'data' / 'train.parquet'}",
