@@ -35,7 +35,7 @@ DEFAULTS = {
     "OMP_NUM_THREADS": str(min(usable_cores(), MAX_THREADS)),
     # By default OpenMP's threads spin while they wait for each other. Two processes that do so on the
     # same cores, a trainer and a rollout server of an asynchronous run, all but stop: 1000 times slower
-    # was measured. Passive waiting costs the trainer 5 %.
+    # was measured.
     "OMP_WAIT_POLICY": "PASSIVE",
     # Tokenizing a prompt of a hundred tokens is not worth a thread pool in each process.
     "TOKENIZERS_PARALLELISM": "false",
