@@ -19,5 +19,7 @@ def test_verl_can_build_prompts_with_the_labs_tokenizer_and_model_type():
     tokenizer = make_tokenizer()
     builder = create_continuous_token_builder(tokenizer, hf_model_type=make_model(0).config.model_type)
     message = [{"role": "user", "content": "S1 ok"}]
-    expected = tokenizer.apply_chat_template(message, add_generation_prompt=True, tokenize=True, return_dict=False)
+    expected = tokenizer.apply_chat_template(
+        message, add_generation_prompt=True, tokenize=True, return_dict=False
+    )
     assert list(builder.build_initial_tokens(message)) == list(expected)

@@ -76,7 +76,7 @@ def test_a_spec_that_is_no_string_is_refused(spec):
 
 
 def test_an_unknown_scope_and_a_needless_eta_are_refused():
-    with pytest.raises(LossModeError, match="prompt, batch. Did you mean batch"):
+    with pytest.raises(LossModeError, match=r"prompt, batch\. Did you mean batch"):
         resolve_mode("dapo@bath")
     with pytest.raises(LossModeError, match="Scopes: prompt, batch"):
         resolve_mode("dapo@")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -31,7 +32,9 @@ def points(tmp_path):
     path.write_bytes(
         line(0, 0.9, 0.3)
         + line(1, **{"critic/score/mean": 0.6, "response_length/mean": 20.0, "timing_s/step": 3.0})
-        + line(2, 0.85, 0.65, **{"critic/score/mean": 0.7, "response_length/mean": 30.0, "timing_s/step": 3.0})
+        + line(
+            2, 0.85, 0.65, **{"critic/score/mean": 0.7, "response_length/mean": 30.0, "timing_s/step": 3.0}
+        )
     )
     reader = follow(path)
     return [next(reader) for _ in range(3)]
@@ -121,16 +124,13 @@ def test_a_process_tree_is_gone_however_the_block_ends(tmp_path, ending):
     log = tmp_path / "log"
     command = [sys.executable, "-c", DAEMON.format(sleep=600 if ending != "normal" else 0)]
     raised = {"interrupt": KeyboardInterrupt, "error": ValueError, "normal": None}[ending]
-    try:
-        with process_tree(command, env=os.environ, cwd=tmp_path, log=log) as child:
-            wait_for(log, "ready")
-            assert len(survivors(log)) >= 2
-            if raised is None:
-                assert child.wait(30) == 0
-            else:
-                raise raised
-    except (KeyboardInterrupt, ValueError) as error:
-        assert type(error) is raised
+    expected = pytest.raises(raised) if raised else contextlib.nullcontext()
+    with expected, process_tree(command, env=os.environ, cwd=tmp_path, log=log) as child:
+        wait_for(log, "ready")
+        assert len(survivors(log)) >= 2
+        if raised:
+            raise raised
+        assert child.wait(30) == 0
     assert survivors(log) == []
 
 
