@@ -63,6 +63,7 @@ def test_a_step_that_fails_fails_its_rows_and_not_the_loop(loop):
     with pytest.raises(RuntimeError, match="a bad token"):
         future.result(30)
     loop.engine.model.broken = False
+    assert loop.call(lambda: len(loop.engine.rows)).result(30) == 0
     assert len(loop.submit(request()).result(30).token_ids) == 5
 
 
