@@ -39,7 +39,7 @@ def main(
 
 @app.command()
 def quickstart(
-    steps: Annotated[int, typer.Option(help="Training steps.")] = 30,
+    steps: Annotated[int, typer.Option(help="Training steps.")] = 20,
     mode: Annotated[
         str, typer.Option(help="loss_agg_mode: balanced, balanced:0.4, dapo@batch ...")
     ] = "balanced",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typer.testing import CliRunner
+
 import pv_data
 from pv_data.cli import app
-from typer.testing import CliRunner
 
 
 def test_the_command_answers_with_the_version():

@@ -18,7 +18,7 @@ class Settings:
 
     out: Path
     """Folder of the run; made anew."""
-    steps: int = 30
+    steps: int = 20
     """Training steps, 1 or more."""
     mode: str = "balanced"
     """`actor.loss_agg_mode`: one of ours or of verl's."""
