@@ -74,3 +74,19 @@ def test_many_rows_that_come_and_go_keep_their_keys():
             expected = [expected[i] for i in order.tolist()]
         if expected:
             assert content(cache) == expected
+
+
+def test_columns_that_nobody_wrote_are_finite():
+    # A masked column has weight 0, and 0 times NaN is NaN: deterministic mode fills fresh memory with NaN.
+    torch.use_deterministic_algorithms(True)
+    try:
+        cache = ColumnCache(row_capacity=4)
+        cache.admit(prefilled([[1.0, 2.0, 3.0]]), torch.tensor([0]), columns=3)
+        cache.admit(prefilled([[4.0]]), torch.tensor([0]), columns=3)
+    finally:
+        torch.use_deterministic_algorithms(False)
+    cache.write = slice(cache.end, cache.end)
+    key, value = cache.update(torch.zeros(2, 1, 0, 1), torch.zeros(2, 1, 0, 1), 0)
+    assert key.shape == (2, 1, 3, 1)
+    assert key.isfinite().all()
+    assert value.isfinite().all()
