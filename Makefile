@@ -25,7 +25,7 @@ lint: $(VENV)/.installed
 $(VENV)/.installed: pyproject.toml plugins/pv-cpu/pyproject.toml plugins/pv-data/pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install $(PIP_TORCH)
-	$(VENV)/bin/pip install -c $(CONSTRAINTS) -e plugins/pv-cpu -e plugins/pv-data -e ".[quickstart,dev]"
+	$(VENV)/bin/pip install -c $(CONSTRAINTS) -e ".[quickstart,dev]" -e plugins/pv-cpu -e plugins/pv-data
 	touch $@
 
 clean:

@@ -87,3 +87,7 @@ def doctor() -> None:
     wrong = sum(finding.state == "wrong" for finding in findings)
     console.print(f"{wrong} of {len(findings)} checks failed." if wrong else "This environment will work.")
     raise typer.Exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    app()

@@ -6,8 +6,14 @@ failures are kept until a config names one of our modes: then the run stops at s
 A config that names none of them runs verl as it is.
 """
 
-from pv_rl.verl_adapter.install import install
+import logging
 
 __all__ = ["install"]
 
-install()
+try:
+    from pv_rl.verl_adapter.install import install
+
+    install()
+except Exception:
+    logging.getLogger("pv_rl").exception("pv-rl could not install itself into verl, which goes on without it")
+    raise

@@ -54,17 +54,20 @@ def _patches() -> dict[str, Callable[[ModuleType], None]]:
 
 
 def _guarded(patch: Callable[[ModuleType], None]) -> Callable[[ModuleType], None]:
-    """Patch once; where a seam is not as it should be, leave verl alone and keep the problem."""
+    """Patch once; where that cannot be done, leave verl as it is and keep the problem."""
 
     def hook(module: ModuleType) -> None:
         if getattr(module, _SENTINEL, False):
             return
         setattr(module, _SENTINEL, True)
-        if found := contract.problems(module):
-            for problem in found:
-                contract.record(problem)
-            logger.error("pv-rl leaves %s as it is: %s", module.__name__, "; ".join(found))
-            return
-        patch(module)
+        found = contract.problems(module)
+        if not found:
+            try:
+                patch(module)
+            except Exception as error:  # noqa: BLE001 - a stock run goes on, whatever is wrong with us
+                found = [f"{module.__name__} could not be patched: {error!r}"]
+        for problem in found:
+            contract.record(problem)
+            logger.error("pv-rl leaves verl as it is: %s", problem)
 
     return hook

@@ -1,0 +1,122 @@
+"""The doctor: each check is one line, what is wrong has a remedy, and no key is shown."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from pv_rl import doctor
+
+KEY = "sk-secret-of-the-judge"
+
+
+class Judge(BaseHTTPRequestHandler):
+    """The part of an OpenAI-compatible server that lists models, for those who have the key."""
+
+    def do_GET(self):
+        known = self.headers.get("Authorization") == f"Bearer {KEY}"
+        status, body = (200, {"data": [{"id": "judge-v3"}]}) if known else (401, {"error": "who are you"})
+        if self.path == "/html/models":
+            status, body = 200, "a page"
+        if self.path not in ("/v1/models", "/html/models"):
+            status, body = 404, {}
+        payload = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(payload)))
+        self.end_headers()
+        self.wfile.write(payload)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def server():
+    httpd = HTTPServer(("127.0.0.1", 0), Judge)
+    threading.Thread(target=httpd.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{httpd.server_port}"
+    httpd.shutdown()
+
+
+def judge(monkeypatch, url: str | None, key: str | None = KEY) -> doctor.Finding:
+    for name, value in ((doctor.JUDGE_URL, url), (doctor.JUDGE_KEY, key)):
+        monkeypatch.delenv(name, raising=False)
+        if value is not None:
+            monkeypatch.setenv(name, value)
+    return doctor._judge()
+
+
+def test_a_judge_that_answers_is_named_with_its_models(monkeypatch, server):
+    finding = judge(monkeypatch, f"{server}/v1/")
+    assert finding.state == "ok"
+    assert "judge-v3" in finding.text
+
+
+def test_no_judge_is_fine(monkeypatch):
+    assert judge(monkeypatch, None).state == "ok"
+
+
+@pytest.mark.parametrize(
+    ("path", "key", "text"),
+    [
+        ("/v1", "wrong-key-too-secret", "401"),
+        ("/v1", None, "401"),
+        ("/v2", KEY, "404"),
+        ("/html", KEY, "TypeError"),
+    ],
+)
+def test_a_judge_that_does_not_serve_us_is_wrong_with_a_remedy_and_no_key(
+    monkeypatch, server, path, key, text
+):
+    finding = judge(monkeypatch, server + path, key)
+    assert finding.state == "wrong"
+    assert text in finding.text
+    assert finding.remedy
+    assert "secret" not in finding.text + finding.remedy
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9", "not a url", "ftp://127.0.0.1/v1"])
+def test_a_judge_that_cannot_be_reached_is_wrong(monkeypatch, url):
+    assert judge(monkeypatch, url).state == "wrong"
+
+
+def test_a_check_that_breaks_down_is_a_finding():
+    def _odd_check() -> doctor.Finding:
+        raise ZeroDivisionError("by nobody")
+
+    finding = doctor._guarded(_odd_check)
+    assert (finding.state, finding.name) == ("wrong", "odd check")
+    assert "ZeroDivisionError: by nobody" in finding.text
+
+
+def run_doctor(**env: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pv_rl.cli", "doctor"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, env={**os.environ, **env})
+
+
+@pytest.mark.slow
+def test_the_doctor_finds_this_environment_well():
+    pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install 'pv-rl[quickstart]'")
+    done = run_doctor(VERL_PLATFORM="cpu")
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(lines) == 10
+    assert lines[-1] == "This environment will work."
+    worker = next(line for line in lines if line.startswith("ok    worker"))
+    assert "modes grpo, dapo, balanced; reward proof_verdict" in worker
+
+
+@pytest.mark.slow
+def test_the_doctor_says_that_plugins_are_off_and_how_to_turn_them_on():
+    pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
+    done = run_doctor(VERL_USE_EXTERNAL_PLUGINS="none")
+    assert done.returncode == 1
+    wrong = [line for line in done.stdout.splitlines() if line.startswith("wrong")]
+    assert {line.split()[1] for line in wrong} == {"driver", "worker"}
+    assert all("Remedy: unset VERL_USE_EXTERNAL_PLUGINS" in line for line in wrong)
