@@ -37,6 +37,9 @@ DEFAULTS = {
     # same cores, a trainer and a rollout server of an asynchronous run, all but stop: 1000 times slower
     # was measured.
     "OMP_WAIT_POLICY": "PASSIVE",
+    # GNU's OpenMP, which torch brings, spins this many times before it waits: some microseconds, enough
+    # for the next of many small operations, and too few to take a core from somebody else.
+    "GOMP_SPINCOUNT": "10000",
     # Tokenizing a prompt of a hundred tokens is not worth a thread pool in each process.
     "TOKENIZERS_PARALLELISM": "false",
 }
