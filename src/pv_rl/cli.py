@@ -49,13 +49,16 @@ def quickstart(
     ] = None,
 ) -> None:
     """Train a small proof verifier with verl on this machine's CPU and show what changed."""
-    from pv_rl.quickstart import Settings
-    from pv_rl.quickstart import quickstart as run
+    from pv_rl.quickstart.settings import Settings, check_environment
 
     console = Console()
     folder = out or Path("runs") / f"quickstart-{mode.replace(':', '-').replace('@', '-')}-seed-{seed}"
     try:
-        run(Settings(out=folder, steps=steps, mode=mode, seed=seed), console)
+        settings = Settings(out=folder, steps=steps, mode=mode, seed=seed)
+        check_environment()
+        from pv_rl.quickstart.run import run_quickstart
+
+        run_quickstart(settings, console)
     except PvRlError as error:
         Console(stderr=True).print(f"[bold red]error[/] {escape(str(error))}", highlight=False)
         raise typer.Exit(1) from error
@@ -79,12 +82,10 @@ def doctor() -> None:
     with console.status("looking around, up to a minute"):
         findings = examine()
     marks = {"ok": "[green]ok   [/]", "note": "[yellow]note [/]", "wrong": "[red]wrong[/]"}
-    for finding in findings:
+    for name, finding in findings.items():
         remedy = f" [bold]Remedy:[/] {escape(finding.remedy)}" if finding.remedy else ""
-        console.print(
-            f"{marks[finding.state]} {finding.name:9}{escape(finding.text)}{remedy}", highlight=False
-        )
-    wrong = sum(finding.state == "wrong" for finding in findings)
+        console.print(f"{marks[finding.state]} {name:9}{escape(finding.text)}{remedy}", highlight=False)
+    wrong = sum(finding.state == "wrong" for finding in findings.values())
     console.print(f"{wrong} of {len(findings)} checks failed." if wrong else "This environment will work.")
     raise typer.Exit(1 if wrong else 0)
 

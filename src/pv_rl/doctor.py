@@ -28,49 +28,44 @@ class Finding:
 
     state: Literal["ok", "note", "wrong"]
     """`wrong` makes the exit code 1; `note` is worth knowing and no more."""
-    name: str
     text: str
     remedy: str = ""
     """What to do about it; for `wrong` only."""
 
 
-def examine() -> list[Finding]:
-    """Run every check. One that breaks down is a finding itself, and does not stop the others."""
+def examine() -> dict[str, Finding]:
+    """Run every check, by name. One that breaks down is a finding itself, and does not stop the others."""
     checks = (
         _python,
         _packages,
         _device,
-        _adapter_here,
-        _loss_modes,
+        _driver,
+        _weights,
         _reward,
         _config,
-        _adapter_in_a_worker,
+        _worker,
         _judge,
     )
-    return [_guarded(check) for check in checks]
+    return {check.__name__.strip("_"): _guarded(check) for check in checks}
 
 
 def _guarded(check: Callable[[], Finding]) -> Finding:
     try:
         return check()
+    except ModuleNotFoundError as error:
+        return Finding(state="wrong", text=f"{error.name} is missing", remedy="as for packages")
     except PvRlError as error:
-        return Finding(state="wrong", name=_title(check), text=str(error), remedy="as the line says")
+        return Finding(state="wrong", text=str(error), remedy="as the line says")
     except Exception as error:  # noqa: BLE001 - a doctor reports what it meets, whatever that is
         remedy = "see the lines above; if they are all well, report this line as a bug of pv-rl"
-        return Finding(
-            state="wrong", name=_title(check), text=f"{type(error).__name__}: {error}", remedy=remedy
-        )
-
-
-def _title(check: Callable[[], Finding]) -> str:
-    return check.__name__.strip("_").replace("_", " ")
+        return Finding(state="wrong", text=f"{type(error).__name__}: {error}", remedy=remedy)
 
 
 def _python() -> Finding:
     text = f"Python {platform.python_version()}, pv-rl {pv_rl.__version__}"
     if (3, 10) <= tuple(map(int, platform.python_version_tuple()[:2])) < (3, 13):
-        return Finding(state="ok", name="python", text=text)
-    return Finding(state="wrong", name="python", text=text, remedy="verl needs Python 3.10, 3.11 or 3.12")
+        return Finding(state="ok", text=text)
+    return Finding(state="wrong", text=text, remedy="verl needs Python 3.10, 3.11 or 3.12")
 
 
 def _packages() -> Finding:
@@ -85,11 +80,10 @@ def _packages() -> Finding:
     if missing:
         return Finding(
             state="wrong",
-            name="packages",
             text=text,
             remedy="pip install 'pv-rl[verl]' (torch first, to choose its build)",
         )
-    return Finding(state="ok", name="packages", text=text)
+    return Finding(state="ok", text=text)
 
 
 def _device() -> Finding:
@@ -97,14 +91,14 @@ def _device() -> Finding:
 
     if torch.cuda.is_available():
         names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
-        return Finding(state="ok", name="device", text=f"{len(names)} GPU: {', '.join(sorted(set(names)))}")
+        return Finding(state="ok", text=f"{len(names)} GPU: {', '.join(sorted(set(names)))}")
     if os.environ.get("VERL_PLATFORM", "").strip().lower() == "cpu":
         text = "CPU, through pv-cpu (VERL_PLATFORM=cpu)"
         if importlib.util.find_spec("pv_cpu") is None:
-            return Finding(state="wrong", name="device", text=text, remedy="pip install pv-cpu")
-        return Finding(state="ok", name="device", text=text)
+            return Finding(state="wrong", text=text, remedy="pip install pv-cpu")
+        return Finding(state="ok", text=text)
     text = "no GPU; set VERL_PLATFORM=cpu to train small models here (pv-rl quickstart does it for you)"
-    return Finding(state="note", name="device", text=text)
+    return Finding(state="note", text=text)
 
 
 def _adapter_state() -> dict[str, Any]:
@@ -131,38 +125,33 @@ def _load_reward() -> bool:
     return callable(load_extern_object(module_path=REWARD, object_name="compute_score"))
 
 
-def _adapter_finding(state: dict[str, Any], name: str, where: str) -> Finding:
+def _adapter_finding(state: dict[str, Any], where: str) -> Finding:
     if not state["loaded"]:
         policy = os.environ.get("VERL_USE_EXTERNAL_PLUGINS", "auto")
         return Finding(
             state="wrong",
-            name=name,
             text=f"import verl does not load pv-rl in {where} (VERL_USE_EXTERNAL_PLUGINS={policy})",
             remedy="unset VERL_USE_EXTERNAL_PLUGINS, or add pv_rl to it; reinstall pv-rl if that is not it",
         )
     if state["problem"]:
-        return Finding(
-            state="wrong", name=name, text=state["problem"], remedy="install the verl that the line names"
-        )
+        return Finding(state="wrong", text=state["problem"], remedy="install the verl that the line names")
     text = f"verl loads pv-rl in {where}; modes {', '.join(state['modes'])}; reward proof_verdict"
-    return Finding(state="ok", name=name, text=text)
+    return Finding(state="ok", text=text)
 
 
-def _adapter_here() -> Finding:
-    return _adapter_finding(_adapter_state(), "driver", "this process")
+def _driver() -> Finding:
+    return _adapter_finding(_adapter_state(), "this process")
 
 
-def _loss_modes() -> Finding:
+def _weights() -> Finding:
     from pv_rl.losses import response_weights
 
     weights = response_weights("balanced:0.6", [1, 2, 5], "aaa").tolist()
     right = all(abs(w - x) < 1e-12 for w, x in zip(weights, [0.25, 0.15, 0.09], strict=True))
     text = f"balanced:0.6 weighs lengths 1, 2, 5 by {', '.join(f'{w:.2f}' for w in weights)}"
     if right:
-        return Finding(state="ok", name="weights", text=text)
-    return Finding(
-        state="wrong", name="weights", text=text, remedy="0.25, 0.15, 0.09 are right: reinstall pv-rl"
-    )
+        return Finding(state="ok", text=text)
+    return Finding(state="wrong", text=text, remedy="0.25, 0.15, 0.09 are right: reinstall pv-rl")
 
 
 def _reward() -> Finding:
@@ -173,8 +162,8 @@ def _reward() -> Finding:
     row = asyncio.run(compute_score("doctor", "Step 2 fails.\n**### False**", "False"))
     text = f"proof_verdict scores a right rejection {row['score']:g}"
     if row["score"] == 1.0:
-        return Finding(state="ok", name="reward", text=text)
-    return Finding(state="wrong", name="reward", text=text, remedy="1 is right: reinstall pv-rl")
+        return Finding(state="ok", text=text)
+    return Finding(state="wrong", text=text, remedy="1 is right: reinstall pv-rl")
 
 
 def _config() -> Finding:
@@ -185,12 +174,10 @@ def _config() -> Finding:
     with initialize_config_module(version_base=None, config_module=CONFIG_MODULE):
         config = compose(CONFIG_NAME, overrides=["actor_rollout_ref.actor.loss_agg_mode=balanced:0.6"])
     mode = config.actor_rollout_ref.actor.loss_agg_mode
-    return Finding(
-        state="ok", name="config", text=f"runs/{CONFIG_NAME} composes with verl's ppo_trainer, {mode}"
-    )
+    return Finding(state="ok", text=f"runs/{CONFIG_NAME} composes with verl's ppo_trainer, {mode}")
 
 
-def _adapter_in_a_worker() -> Finding:
+def _worker() -> Finding:
     import ray
 
     ray.init(num_cpus=1, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False)
@@ -198,7 +185,7 @@ def _adapter_in_a_worker() -> Finding:
         state = ray.get(ray.remote(num_cpus=1)(_adapter_state).remote(), timeout=120)
     finally:
         ray.shutdown()
-    return _adapter_finding(state, "worker", "a Ray worker")
+    return _adapter_finding(state, "a Ray worker")
 
 
 def _judge() -> Finding:
@@ -206,7 +193,7 @@ def _judge() -> Finding:
 
     url = os.environ.get(JUDGE_URL)
     if not url:
-        return Finding(state="ok", name="judge", text=f"none configured ({JUDGE_URL} is not set)")
+        return Finding(state="ok", text=f"none configured ({JUDGE_URL} is not set)")
     key = os.environ.get(JUDGE_KEY)
     try:
         answer = httpx.get(
@@ -220,8 +207,7 @@ def _judge() -> Finding:
         # The text of an httpx error has the address in it and never a header, so no key.
         return Finding(
             state="wrong",
-            name="judge",
             text=f"{url} does not answer like an OpenAI-compatible endpoint: {type(error).__name__}: {error}",
             remedy=f"start it, correct {JUDGE_URL} (it ends in /v1) or {JUDGE_KEY}",
         )
-    return Finding(state="ok", name="judge", text=f"{url} serves {', '.join(models[:3]) or 'no model'}")
+    return Finding(state="ok", text=f"{url} serves {', '.join(models[:3]) or 'no model'}")

@@ -91,8 +91,17 @@ def test_a_check_that_breaks_down_is_a_finding():
         raise ZeroDivisionError("by nobody")
 
     finding = doctor._guarded(_odd_check)
-    assert (finding.state, finding.name) == ("wrong", "odd check")
+    assert finding.state == "wrong"
     assert "ZeroDivisionError: by nobody" in finding.text
+
+
+def test_a_missing_package_is_named_without_a_traceback():
+    def _broken() -> doctor.Finding:
+        import no_such_package  # noqa: F401  # pyright: ignore[reportMissingImports]
+
+        raise AssertionError
+
+    assert doctor._guarded(_broken).text == "no_such_package is missing"
 
 
 def run_doctor(**env: str) -> subprocess.CompletedProcess[str]:

@@ -111,14 +111,12 @@ def _resolve(spec: str) -> LossMode:
     scope = "prompt" if scope is None else scope
     if scope not in scopes:
         hint = nearest(scope, scopes)
-        raise LossModeError(
-            f"loss_agg_mode {spec!r} has the scope {scope!r}. Scopes: {', '.join(scopes)}.{hint}"
-        )
+        raise LossModeError(f"loss_agg_mode {spec!r} has the scope {scope!r}.{hint} {_allowed()}")
     eta = entry.default_eta
     if eta_text is not None:
         if eta is None:
             raise LossModeError(
-                f"loss_agg_mode {spec!r} gives an eta, but {name} takes none. Write {name}@{scope}."
+                f"loss_agg_mode {spec!r} gives an eta, but {name} takes none: write {name}@{scope}. {_allowed()}"
             )
         eta = _read_eta(spec, eta_text)
     weighting = entry.weighting if eta is None else partial(entry.weighting, eta=eta)
@@ -126,15 +124,15 @@ def _resolve(spec: str) -> LossMode:
 
 
 def _allowed() -> str:
-    return f"Write NAME[:ETA][@SCOPE], for example {EXAMPLES}. Names: {', '.join(loss_modes())}."
+    return (
+        f"Write NAME[:ETA][@SCOPE], for example {EXAMPLES}. Names: {', '.join(loss_modes())}. Eta: a decimal number "
+        f"in [0, 1], 0 weighs by token (dapo), 1 by response (grpo). Scopes: {', '.join(get_args(Scope))}."
+    )
 
 
 def _read_eta(spec: str, text: str) -> float:
     # float() alone would let through nan, inf, signs, blanks, underscores and digits of other scripts.
     eta = float(text) if DECIMAL.fullmatch(text) else float("nan")
     if not 0.0 <= eta <= 1.0:
-        raise LossModeError(
-            f"loss_agg_mode {spec!r} has the eta {text!r}. Eta is a decimal number in [0, 1]: "
-            "0 weighs by token (dapo), 1 by response (grpo)."
-        )
+        raise LossModeError(f"loss_agg_mode {spec!r} has the eta {text!r}. {_allowed()}")
     return eta

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 
-from pv_rl.errors import DataError
+from pv_rl.errors import DataError, SetupError
 
-__all__ = ["CONFIG_MODULE", "CONFIG_NAME", "Settings"]
+__all__ = ["CONFIG_MODULE", "CONFIG_NAME", "Settings", "check_environment"]
 
 CONFIG_MODULE, CONFIG_NAME = "pv_rl.hydra_configs.runs", "lab"
+NEEDS = ("verl", "pv_cpu", "matplotlib", "pyarrow", "transfer_queue", "psutil")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,3 +32,13 @@ class Settings:
             raise DataError(f"--steps is {self.steps}; give 1 or more")
         if self.seed < 0:
             raise DataError(f"--seed is {self.seed}; give 0 or more")
+
+
+def check_environment() -> None:
+    """Raise `SetupError` with the names of packages that are missing."""
+    missing = [name for name in NEEDS if importlib.util.find_spec(name) is None]
+    if missing:
+        raise SetupError(
+            f"the quick start needs {', '.join(missing)}, which cannot be imported here. "
+            "In a clone: make quickstart. Elsewhere: pip install 'pv-rl[quickstart]'; pv-rl doctor says more."
+        )
