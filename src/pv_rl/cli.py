@@ -84,7 +84,8 @@ def doctor() -> None:
     marks = {"ok": "[green]ok   [/]", "note": "[yellow]note [/]", "wrong": "[red]wrong[/]"}
     for name, finding in findings.items():
         remedy = f" [bold]Remedy:[/] {escape(finding.remedy)}" if finding.remedy else ""
-        console.print(f"{marks[finding.state]} {name:9}{escape(finding.text)}{remedy}", highlight=False)
+        text = escape(" ".join(finding.text.split()))  # one line, whatever an error's text holds
+        console.print(f"{marks[finding.state]} {name:9}{text}{remedy}", highlight=False)
     wrong = sum(finding.state == "wrong" for finding in findings.values())
     console.print(f"{wrong} of {len(findings)} checks failed." if wrong else "This environment will work.")
     raise typer.Exit(1 if wrong else 0)

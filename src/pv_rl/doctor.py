@@ -167,6 +167,7 @@ def _reward() -> Finding:
 
 
 def _config() -> Finding:
+    import verl  # noqa: F401  (its config is what ours stands on)
     from hydra import compose, initialize_config_module
 
     from pv_rl.quickstart.settings import CONFIG_MODULE, CONFIG_NAME

@@ -13,6 +13,7 @@ __all__ = ["draw"]
 def draw(points: list[Point], mode: str, path: Path) -> None:
     """Draw reward with held-out accuracy, and response length, against the step. Written whole or not at all."""
     from matplotlib.figure import Figure  # without pyplot: no display, no global state
+    from matplotlib.ticker import MaxNLocator
 
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
@@ -32,6 +33,8 @@ def draw(points: list[Point], mode: str, path: Path) -> None:
     right.plot([p.step for p in trained], [p.length for p in trained], "C1")
     right.set(xlabel="step", ylabel="tokens", title="mean response length")
     right.set_ylim(bottom=0)
+    for axes in (left, right):
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))  # there is no step 2.5
 
     temporary = path.with_name(f".{path.name}.part")
     figure.savefig(temporary, format="png", dpi=120)
