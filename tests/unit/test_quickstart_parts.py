@@ -15,6 +15,7 @@ import psutil
 import pytest
 from rich.console import Console
 
+from pv_rl.quickstart import process
 from pv_rl.quickstart.curves import HELD_OUT, follow
 from pv_rl.quickstart.display import Display, before_and_after
 from pv_rl.quickstart.figure import draw
@@ -102,10 +103,10 @@ time.sleep({sleep})
 def survivors(log) -> list[psutil.Process]:
     mark = str(log.resolve())
     found = []
-    for process in psutil.process_iter():
+    for one in psutil.process_iter():
         try:
-            if mark in process.environ().get("PV_RL_PROCESS_TREE", ""):
-                found.append(process)
+            if mark in one.environ().get("PV_RL_PROCESS_TREE", ""):
+                found.append(one)
         except psutil.Error:
             pass
     return found
@@ -119,8 +120,9 @@ def wait_for(log, text: str) -> None:
 
 
 @pytest.mark.parametrize("ending", ["interrupt", "error", "normal"])
-def test_a_process_tree_is_gone_however_the_block_ends(tmp_path, ending):
+def test_a_process_tree_is_gone_however_the_block_ends(tmp_path, monkeypatch, ending):
     """With a child in a session of its own and an orphan whose parent is dead, as Ray's daemons are."""
+    monkeypatch.setattr(process, "PATIENCE", 1.0)
     log = tmp_path / "log"
     command = [sys.executable, "-c", DAEMON.format(sleep=600 if ending != "normal" else 0)]
     raised = {"interrupt": KeyboardInterrupt, "error": ValueError, "normal": None}[ending]
