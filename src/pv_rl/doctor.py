@@ -108,11 +108,12 @@ def _adapter_state() -> dict[str, Any]:
     import verl  # noqa: F401  (the import loads the plugins)
 
     loaded = "pv_rl.verl_adapter" in sys.modules
+    from pv_rl.losses import resolve_mode
     from pv_rl.plugins import loss_modes
     from pv_rl.verl_adapter import contract
 
     try:
-        contract.require("balanced")
+        contract.require(resolve_mode("balanced"))
         problem = ""
     except PvRlError as error:
         problem = str(error)

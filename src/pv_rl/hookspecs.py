@@ -26,7 +26,7 @@ class LossModeEntry:
     weighting: Callable[..., Tensor]
     """`weighting(responses, batch) -> (B,)`, and `eta=` when there is a default for it."""
     default_eta: float | None = None
-    """The eta of a spec that gives none; None for a weighting that takes no eta."""
+    """The eta of a spec that gives none, in [0, 1]; None for a weighting that takes no eta."""
 
 
 @hookspec

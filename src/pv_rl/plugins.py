@@ -20,11 +20,15 @@ from pv_rl import hookspecs
 from pv_rl.errors import PluginError
 from pv_rl.hookspecs import LossModeEntry
 
-__all__ = ["ENTRY_POINT_GROUP", "loss_modes", "nearest", "plugin_manager"]
+__all__ = ["ENTRY_POINT_GROUP", "VERL_MODES", "loss_modes", "nearest", "plugin_manager"]
 
 ENTRY_POINT_GROUP = "pv_rl.plugins"
 BUILTIN = ("pv_rl.losses.builtin",)
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+VERL_MODES = frozenset(
+    {"token-mean", "token-sum", "seq-mean-token-sum", "seq-mean-token-mean", "seq-mean-token-sum-norm"}
+)
+"""The loss_agg_modes that verl 0.9.1 has itself (verl/workers/config/actor.py:204)."""
 
 
 @cache
@@ -54,25 +58,39 @@ def loss_modes() -> Mapping[str, LossModeEntry]:
     """Every loss-aggregation mode by name, in order of registration.
 
     Raises:
-        PluginError: two plugins claim one name, or a name is not one that a spec can say.
+        PluginError: a plugin's hook fails or returns something else, two plugins claim one name, or a name is
+            verl's or not one that a spec can say. The text names the plugin.
     """
-    manager = plugin_manager()
     entries: dict[str, LossModeEntry] = {}
-    owners: dict[str, str | None] = {}
-    for plugin in manager.hook.pv_rl_loss_modes.get_hookimpls():
-        for entry in cast(list[LossModeEntry], plugin.function()):
-            if not NAME.fullmatch(entry.name):
-                raise PluginError(
-                    f"the plugin {plugin.plugin_name} adds a loss mode named {entry.name!r}; "
-                    "a name is a letter, then letters, digits, '_' or '-'"
-                )
+    owners: dict[str, str] = {}
+    for plugin in plugin_manager().hook.pv_rl_loss_modes.get_hookimpls():
+        owner = str(plugin.plugin_name)
+        try:
+            added = list(cast(list[LossModeEntry], plugin.function()))
+        except Exception as error:
+            raise PluginError(f"the hook pv_rl_loss_modes of the plugin {owner} failed: {error!r}") from error
+        for entry in added:
+            if problem := _problem(entry):
+                raise PluginError(f"the plugin {owner} adds {problem}")
             if entry.name in entries:
                 raise PluginError(
-                    f"the loss mode {entry.name!r} is claimed by {owners[entry.name]} and by "
-                    f"{plugin.plugin_name}; rename one or uninstall one"
+                    f"the loss mode {entry.name!r} is claimed by {owners[entry.name]} and by {owner}; "
+                    "rename one or uninstall one"
                 )
-            entries[entry.name], owners[entry.name] = entry, plugin.plugin_name
+            entries[entry.name], owners[entry.name] = entry, owner
     return MappingProxyType(entries)
+
+
+def _problem(entry: object) -> str | None:
+    if not isinstance(entry, LossModeEntry):
+        return f"{entry!r} as a loss mode; a loss mode is a pv_rl.hookspecs.LossModeEntry"
+    if not NAME.fullmatch(entry.name):
+        return f"a loss mode named {entry.name!r}; a name is a letter, then letters, digits, '_' or '-'"
+    if entry.name in VERL_MODES:
+        return f"a loss mode named {entry.name!r}, which is verl's own; choose another name"
+    if entry.default_eta is not None and not 0 <= entry.default_eta <= 1:
+        return f"the loss mode {entry.name!r} with the default eta {entry.default_eta}; eta is in [0, 1]"
+    return None
 
 
 def nearest(given: str, allowed: Collection[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -115,11 +116,22 @@ def test_step_stats_counts_rows_that_count():
         ([1.5, 1], "ab", "response 0 is 1.5"),
         ([float("nan")], "a", "nan"),
         ([float("inf")], "a", "inf"),
+        (["one"], "a", "not numbers of tokens"),
+        (None, "a", "not numbers of tokens"),
+        ([1, 1], [["a"], ["b"]], "cannot tell prompts apart"),
+        ([1, 1], [float("nan")] * 2, "cannot tell prompts apart"),
+        ([1, 1], [torch.tensor(0), torch.tensor(0)], "cannot tell prompts apart"),
     ],
 )
 def test_lengths_that_make_no_step_are_refused(lengths, groups, text):
     with pytest.raises(ValueError, match=text):
         response_weights("balanced", lengths, groups)
+
+
+def test_group_ids_may_be_a_tensor_an_array_or_any_sequence():
+    expected = response_weights("dapo", [1, 2, 5, 4], "aabb")
+    for groups in (torch.tensor([0, 0, 1, 1]), np.array(["x", "x", "y", "y"]), [(1, 2), (1, 2), None, None]):
+        assert torch.equal(response_weights("dapo", [1, 2, 5, 4], groups), expected)
 
 
 def test_weighted_sum_of_parts_adds_up_to_the_whole():

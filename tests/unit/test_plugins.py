@@ -7,7 +7,7 @@ import types
 import pytest
 
 from pv_rl import plugins
-from pv_rl.errors import PluginError
+from pv_rl.errors import LossModeError, PluginError
 from pv_rl.hookspecs import LossModeEntry, hookimpl
 from pv_rl.losses import grpo, response_weights
 
@@ -49,3 +49,29 @@ def test_a_name_that_no_spec_can_say_is_refused(install, name):
     install("theirs", [LossModeEntry(name=name, weighting=grpo)])
     with pytest.raises(PluginError, match="theirs adds a loss mode named"):
         plugins.loss_modes()
+
+
+@pytest.mark.parametrize(
+    ("entry", "text"),
+    [
+        (LossModeEntry(name="token-mean", weighting=grpo), "verl's own"),
+        (LossModeEntry(name="sharp", weighting=grpo, default_eta=7), "eta is in"),
+        ("sharp", "is a pv_rl.hookspecs.LossModeEntry"),
+    ],
+)
+def test_an_entry_that_cannot_be_served_is_refused_with_its_owner(install, entry, text):
+    install("theirs", [entry])
+    with pytest.raises(PluginError, match=f"the plugin theirs adds .*{text}"):
+        plugins.loss_modes()
+
+
+def test_a_hook_that_fails_is_named(install):
+    install("theirs", None)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(PluginError, match="of the plugin theirs failed: TypeError"):
+        plugins.loss_modes()
+
+
+def test_a_weighting_that_gives_no_weights_is_an_error(install):
+    install("theirs", [LossModeEntry(name="broken", weighting=lambda r, b: grpo(r, b) * float("nan"))])
+    with pytest.raises(LossModeError, match="broken@prompt gives"):
+        response_weights("broken", [1, 2], "aa")

@@ -57,5 +57,7 @@ def test_labels_are_read_in_the_spellings_of_data_files():
 
 def test_proof_verdict_is_a_reward():
     assert isinstance(ProofVerdict(), Reward)
+    odd_label = RewardInput(response="### False", label="False")  # pyright: ignore[reportArgumentType]
+    assert asyncio.run(ProofVerdict().score(odd_label)).score == 1.0
     output = asyncio.run(ProofVerdict().score(RewardInput(response="### True", label=True)))
     assert (output.score, output.valid) == (1.0, True)

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
+
 from pv_rl.verl_adapter import contract
 from pv_rl.verl_adapter.install import install
 
@@ -48,6 +50,18 @@ def test_every_patched_module_has_a_seam_that_is_checked_first():
     assert set(_patches()) == {seam.module for seam in contract.SEAMS}
 
 
+def test_a_trainer_that_has_changed_is_refused_for_scope_prompt_alone():
+    change = (
+        "from wrapt import register_post_import_hook\n"
+        "def change(module):\n"
+        "    del module.PPOTrainer._compute_advantage\n"
+        "register_post_import_hook(change, 'verl.trainer.ppo.v1.trainer_base')\n"
+    )
+    by_prompt = run(change + TRY_BOTH)
+    assert "trainer_base has no PPOTrainer._compute_advantage" in by_prompt
+    assert "balanced: ok" in run(change + TRY_BOTH.replace('"balanced"', '"balanced@batch"'))
+
+
 def test_importing_verl_loads_the_adapter_and_installing_again_changes_nothing():
     import verl.trainer.ppo.core_algos as core_algos
 
@@ -62,10 +76,11 @@ def test_importing_verl_loads_the_adapter_and_installing_again_changes_nothing()
 def test_references_imported_by_name_before_us_are_replaced():
     out = run(
         "import os; os.environ['VERL_USE_EXTERNAL_PLUGINS'] = 'none'\n"
-        "import verl.workers.utils.losses as losses, verl.trainer.ppo.core_algos as core\n"
-        "early = losses.agg_loss\n"
-        "import pv_rl.verl_adapter\n"
-        "print(losses.agg_loss is core.agg_loss, losses.agg_loss is not early)"
+        "import verl.workers.engine_workers as workers, verl.trainer.distillation.losses as distillation\n"
+        "early = distillation.agg_loss, workers.ppo_loss\n"
+        "import pv_rl.verl_adapter, verl.workers.utils.losses as losses, verl.trainer.ppo.core_algos as core\n"
+        "print(distillation.agg_loss is losses.agg_loss is core.agg_loss is not early[0])\n"
+        "print(workers.ppo_loss is distillation.ppo_loss is losses.ppo_loss is not early[1])"
     )
     assert out.split() == ["True", "True"]
 

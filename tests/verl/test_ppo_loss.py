@@ -7,13 +7,17 @@ import sys
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
 import torch
 from verl.trainer.ppo import core_algos
 from verl.workers.utils import losses
 
 from pv_rl.errors import LossModeError, VerlError
-from pv_rl.losses import response_weights
-from pv_rl.verl_adapter.modes import STOCK_MODES
+from pv_rl.losses import resolve_mode, response_weights
+from pv_rl.plugins import VERL_MODES
+from pv_rl.verl_adapter.modes import find_mode
+from pv_rl.verl_adapter.row_weights import row_fields
 
 sys.path.insert(0, str(Path(__file__).parent))
 from micro_batch import Step, actor_config
@@ -50,7 +54,7 @@ def test_batch_scope_is_verls_own_mode_to_the_last_bit(ours, stock, cuts, loss_m
     assert all(map(torch.equal, our_gradients, stock_gradients))
 
 
-@pytest.mark.parametrize("mode", sorted(STOCK_MODES))
+@pytest.mark.parametrize("mode", sorted(VERL_MODES))
 def test_a_mode_of_verls_own_is_computed_by_verl(mode):
     generator = torch.Generator().manual_seed(1)
     loss = torch.randn(4, 6, generator=generator)
@@ -121,19 +125,19 @@ def test_the_worker_reports_the_weights_it_used():
     assert metrics["pv_rl/token_weight_min"].aggregate() == pytest.approx(weights.min().item(), rel=1e-6)
 
 
-def test_rows_that_do_not_count_get_no_gradient():
-    step = Step(LENGTHS, GROUPS, "balanced")
-    step.masks[1] = torch.zeros(7, dtype=torch.long)
-    from pv_rl.losses import resolve_mode
-    from pv_rl.verl_adapter.row_weights import row_fields
-
+def test_a_row_that_the_driver_did_not_count_gets_no_gradient():
+    """Its mask is 1 at the worker, as that of an abstained row would be: the weight alone silences it."""
+    step = Step(LENGTHS, GROUPS)
     counted = [n if row != 1 else 0 for row, n in enumerate(LENGTHS)]
     step.fields = row_fields([resolve_mode("balanced")], counted, GROUPS)
     model_output, data = step.micro_batch(list(range(8)), global_batch_size=8, batch_num_tokens=TOKENS)
     loss, metrics = losses.ppo_loss(actor_config("balanced", "gspo"), model_output, data)
     loss.backward()
     assert step.gradients()[1].abs().max().item() == 0.0
+    assert step.gradients()[0].abs().max().item() > 0.0
     assert metrics["pv_rl/update_mass"].aggregate() == pytest.approx(1.0, rel=1e-6)
+    smallest = response_weights("balanced", counted, GROUPS)[[0, *range(2, 8)]].min().item()
+    assert metrics["pv_rl/token_weight_min"].aggregate() == pytest.approx(smallest, rel=1e-6)
 
 
 def test_balanced_at_batch_scope_mixes_verls_two_modes():
@@ -167,16 +171,23 @@ def test_the_drivers_entropy_metric_takes_the_batch_as_one_group():
     assert core_algos.agg_loss(entropy, mask, "balanced:0.6").item() == pytest.approx(0.6 * 2.0 + 0.4 * 7 / 3)
 
 
-def test_a_policy_loss_that_does_not_aggregate_is_refused(monkeypatch):
-    def stubborn(old_log_prob, log_prob, **_):
-        return (log_prob - old_log_prob).mean(), {}
+@pytest.mark.parametrize("spec", ["balanced", "balanced:0.6@batch", "dapo@batch"])
+@pytest.mark.parametrize("loss_mode", ["sapo", "geo_mean"])
+def test_a_policy_loss_that_aggregates_its_own_way_is_refused(loss_mode, spec):
+    """verl's sapo always takes seq-mean-token-mean and its geo_mean a plain mean, whatever the config says."""
+    with pytest.raises(VerlError, match=r"3 loss terms were computed and 2 of them.*no effect"):
+        update(spec, loss_mode)
+    update("token-mean", loss_mode)
 
-    monkeypatch.setitem(core_algos.POLICY_LOSS_REGISTRY, "stubborn", stubborn)
-    with pytest.raises(
-        VerlError, match=r"3 loss terms were computed and 2 of them.*no loss_agg_mode has an effect"
-    ):
-        update("balanced", "stubborn")
-    update("token-mean", "stubborn")
+
+def test_a_mode_that_is_neither_ours_nor_verls_is_verls_to_refuse(monkeypatch):
+    """Another package may have taught verl a mode; with us installed it works as without."""
+    loss, mask = torch.ones(2, 3), torch.ones(2, 3)
+    with pytest.raises(ValueError, match="Invalid loss_agg_mode: theirs"):
+        core_algos.agg_loss(loss, mask, "theirs")
+    assert find_mode("theirs") is None
+    assert find_mode(["balanced"]) is None
+    assert find_mode(None) is None
 
 
 def test_the_critics_value_loss_is_weighted_too():
@@ -202,7 +213,7 @@ def test_the_critics_value_loss_is_weighted_too():
 
 
 def test_the_actor_config_takes_every_spec_and_keeps_it():
-    for spec in ("grpo", "dapo@batch", "balanced", "balanced:0.4@prompt", *STOCK_MODES):
+    for spec in ("grpo", "dapo@batch", "balanced", "balanced:0.4@prompt", *VERL_MODES):
         assert actor_config(spec).loss_agg_mode == spec
 
 
@@ -222,3 +233,12 @@ def test_the_actor_config_refuses_what_nobody_knows(spec, text):
 def test_verls_other_checks_of_the_actor_config_still_run():
     with pytest.raises(AssertionError, match="ppo_micro_batch_size"):
         actor_config("balanced", ppo_micro_batch_size_per_gpu=None)
+
+
+def test_the_critic_config_refuses_an_eta_that_cannot_be_read_at_start():
+    from verl.workers.config import CriticConfig
+
+    settings = {"strategy": "fsdp2", "rollout_n": 2, "ppo_micro_batch_size_per_gpu": 1}
+    assert CriticConfig(loss_agg_mode="balanced:0.4", **settings).loss_agg_mode == "balanced:0.4"
+    with pytest.raises(LossModeError, match="Eta"):
+        CriticConfig(loss_agg_mode="balanced:2", **settings)

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 import torch
 from torch import Tensor
 
+from pv_rl.errors import LossModeError
 from pv_rl.losses.mode import LossMode, resolve_mode
 from pv_rl.losses.stats import step_stats
 
@@ -29,10 +30,20 @@ def response_weights(
         (B,) float64 `w` with `sum(w * lengths) == 1`; 0 where the length is 0, and all 0 if no row counts.
 
     Raises:
-        LossModeError: the spec cannot be read, or `lengths` and `groups` do not make a step.
+        LossModeError: the spec cannot be read, `lengths` and `groups` do not make a step, or the mode (a
+            plugin's) gives weights that are not finite numbers >= 0, one a row.
     """
-    mode = resolve_mode(spec) if isinstance(spec, str) else spec
-    return mode.weights(*step_stats(torch.as_tensor(lengths), groups))
+    mode = spec if isinstance(spec, LossMode) else resolve_mode(spec)
+    try:
+        lengths = torch.as_tensor(lengths)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise LossModeError(f"lengths {lengths!r} are not numbers of tokens: {error}") from error
+    weights = mode.weights(*step_stats(lengths, groups))
+    if weights.shape != lengths.shape or not (torch.isfinite(weights) & (weights >= 0)).all():
+        raise LossModeError(
+            f"loss_agg_mode={mode.spec} gives {weights} for the lengths {lengths}: report it to its author"
+        )
+    return weights
 
 
 def weighted_sum(loss_mat: Tensor, loss_mask: Tensor, weights: Tensor) -> Tensor:

@@ -53,8 +53,11 @@ def step_stats(lengths: Tensor, groups: Sequence[Hashable]) -> tuple[ResponseSta
 
     Raises:
         LossModeError: `lengths` is not one-dimensional, has a negative, fractional or non-finite entry, or
-            differs from `groups` in size.
+            differs from `groups` in size, or a group id is not one that can be compared by hash.
     """
+    groups = (
+        groups.tolist() if isinstance(groups, torch.Tensor) else groups
+    )  # a tensor's items hash by identity
     lengths = torch.as_tensor(lengths)
     if lengths.dim() != 1 or len(groups) != lengths.shape[0]:
         raise LossModeError(
@@ -72,7 +75,9 @@ def step_stats(lengths: Tensor, groups: Sequence[Hashable]) -> tuple[ResponseSta
 
     ids: dict[Hashable, int] = {}
     index = torch.tensor(
-        [ids.setdefault(group, len(ids)) for group in groups], dtype=torch.long, device=lengths.device
+        [ids.setdefault(_checked(group), len(ids)) for group in groups],
+        dtype=torch.long,
+        device=lengths.device,
     )
     counts = (lengths > 0).to(torch.float64)
     sizes = torch.zeros(len(ids), dtype=torch.float64, device=lengths.device).index_add_(0, index, counts)
@@ -82,3 +87,11 @@ def step_stats(lengths: Tensor, groups: Sequence[Hashable]) -> tuple[ResponseSta
         num_prompts=int((sizes > 0).sum()), num_responses=int(counts.sum()), num_tokens=int(lengths.sum())
     )
     return responses, totals
+
+
+def _checked(group: Hashable) -> Hashable:
+    if isinstance(group, torch.Tensor) or not isinstance(group, Hashable) or group != group:
+        raise LossModeError(
+            f"the group id {group!r} cannot tell prompts apart: use a string or a whole number, as verl's uid"
+        )
+    return group

@@ -84,9 +84,11 @@ def run_quickstart(settings: Settings, console: Console) -> list[Point]:
 
 
 def _check_mode(mode: str) -> None:
-    from pv_rl.verl_adapter.modes import find_mode
+    from pv_rl.losses import resolve_mode
+    from pv_rl.plugins import VERL_MODES
 
-    find_mode(mode)
+    if mode not in VERL_MODES:
+        resolve_mode(mode)
 
 
 def _make_folder(out: Path) -> None:

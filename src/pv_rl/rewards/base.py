@@ -18,11 +18,14 @@ class RewardInput:
     response: str
     """The verifier's trace, special tokens removed. Untrusted."""
     label: bool
-    """The truth: True if the proof is correct."""
+    """The truth: True if the proof is correct. Given in any form that `read_label` reads."""
     data_source: str = ""
     """Which data set the prompt is from, as in verl."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """verl's `extra_info` of the row."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "label", read_label(self.label))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +35,7 @@ class RewardOutput:
     score: float
     """The reward; 0 where `valid` is False."""
     valid: bool = True
-    """False: no reward could be had, and the row should not be trained on."""
+    """False: no reward could be had. `ProofVerdict` always has one; nothing reads this yet."""
     metrics: Mapping[str, float] = field(default_factory=dict)
     """Numbers to log. A reward returns the same keys for every input: verl takes them from the first row."""
 

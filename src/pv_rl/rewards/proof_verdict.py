@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pv_rl.rewards.base import RewardInput, RewardOutput, read_label
+from pv_rl.rewards.base import RewardInput, RewardOutput
 from pv_rl.verdict import parse_verdict
 
 __all__ = ["ProofVerdict", "compute_score"]
@@ -61,7 +61,7 @@ async def compute_score(
     """
     sample = RewardInput(
         response=solution_str or "",
-        label=read_label(ground_truth),
+        label=ground_truth,  # pyright: ignore[reportArgumentType] - RewardInput reads it
         data_source=data_source,
         extra=extra_info or {},
     )

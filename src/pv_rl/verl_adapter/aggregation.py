@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,33 +15,34 @@ from torch import Tensor
 from pv_rl.errors import VerlError
 from pv_rl.losses import BatchStats, LossMode, ResponseStats, weighted_sum
 from pv_rl.verl_adapter.modes import STOCK_EQUIVALENT, find_mode
+from pv_rl.verl_adapter.patching import replace_everywhere
 
-__all__ = ["RowWeights", "patch_agg_loss", "row_weights_in_use"]
+__all__ = ["MicroBatch", "in_use", "patch_agg_loss"]
 
 
 @dataclass
-class RowWeights:
-    """The weights of the rows of one micro-batch, and how often a loss was aggregated with them."""
+class MicroBatch:
+    """What one micro-batch is aggregated with, and how often that was asked for."""
 
     mode: LossMode
-    weights: Tensor
-    """(B,) weight of each token of a row, such that a mini-batch's rows on all ranks make a mean."""
+    weights: Tensor | None
+    """(B,) weight of each token of a row, scaled to the mini-batch; None for scope `batch`, which needs none."""
     dp_size: int
     """Data-parallel ranks; FSDP averages gradients over them, so a rank's sum is multiplied by it."""
     uses: int = 0
 
 
-_in_use: ContextVar[RowWeights | None] = ContextVar("pv_rl_row_weights", default=None)
+_current: ContextVar[MicroBatch | None] = ContextVar("pv_rl_micro_batch", default=None)
 
 
 @contextmanager
-def row_weights_in_use(rows: RowWeights) -> Iterator[RowWeights]:
-    """While this lasts, losses aggregated in this thread are weighted by `rows`."""
-    token = _in_use.set(rows)
+def in_use(micro_batch: MicroBatch) -> Iterator[MicroBatch]:
+    """While this lasts, losses aggregated in this thread are those of `micro_batch`."""
+    token = _current.set(micro_batch)
     try:
-        yield rows
+        yield micro_batch
     finally:
-        _in_use.reset(token)
+        _current.reset(token)
 
 
 def patch_agg_loss(module: ModuleType) -> None:
@@ -67,10 +67,12 @@ def patch_agg_loss(module: ModuleType) -> None:
         mode = find_mode(loss_agg_mode)
         if mode is None:
             return original(loss_mat, loss_mask, loss_agg_mode, *totals, loss_scale_factor)
+        micro_batch = _current.get()
+        if micro_batch is not None and micro_batch.mode == mode:
+            micro_batch.uses += 1
         if mode.scope == "prompt":
-            rows = _in_use.get()
-            if rows is not None:
-                return _by_row_weights(loss_mat, loss_mask, mode, rows)
+            if micro_batch is not None:
+                return _by_row_weights(loss_mat, loss_mask, mode, micro_batch)
             if loss_mat.requires_grad or global_batch_size is not None:
                 raise VerlError(
                     f"loss_agg_mode={loss_agg_mode}: a loss is being aggregated for which no weights were "
@@ -83,19 +85,18 @@ def patch_agg_loss(module: ModuleType) -> None:
             return original(loss_mat, loss_mask, stock, *totals)
         return _as_one_group(loss_mat, loss_mask, mode, *totals)
 
-    for loaded in list(sys.modules.values()):
-        if getattr(loaded, "__dict__", {}).get("agg_loss") is original:
-            loaded.agg_loss = agg_loss  # pyright: ignore[reportAttributeAccessIssue]
+    replace_everywhere(module, "agg_loss", agg_loss)
 
 
-def _by_row_weights(loss_mat: Tensor, loss_mask: Tensor, mode: LossMode, rows: RowWeights) -> Tensor:
-    if mode != rows.mode or loss_mat.shape[0] != rows.weights.shape[0]:
+def _by_row_weights(loss_mat: Tensor, loss_mask: Tensor, mode: LossMode, micro_batch: MicroBatch) -> Tensor:
+    weights = micro_batch.weights
+    if mode != micro_batch.mode or weights is None or loss_mat.shape[0] != weights.shape[0]:
+        held = "no weights" if weights is None else f"the weights of {weights.shape[0]} rows"
         raise VerlError(
-            f"loss_agg_mode={mode.spec}: {loss_mat.shape[0]} rows are being aggregated with the weights of "
-            f"{rows.weights.shape[0]} rows of {rows.mode.spec}. Give actor and critic their own runs, or report it."
+            f"loss_agg_mode={mode.spec}: {loss_mat.shape[0]} rows are being aggregated where {held} of "
+            f"{micro_batch.mode.spec} are at hand. This path of verl is not one that pv-rl serves: please report it."
         )
-    rows.uses += 1
-    return weighted_sum(loss_mat, loss_mask, rows.weights) * rows.dp_size
+    return weighted_sum(loss_mat, loss_mask, weights) * micro_batch.dp_size
 
 
 def _as_one_group(

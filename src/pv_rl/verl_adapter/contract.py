@@ -11,8 +11,12 @@ import inspect
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from pv_rl.errors import VerlError
+
+if TYPE_CHECKING:
+    from pv_rl.losses import LossMode
 
 __all__ = ["SEAMS", "SUPPORTED", "Seam", "problems", "record", "require"]
 
@@ -26,7 +30,9 @@ class Seam:
 
     module: str
     attribute: str
-    parameters: tuple[str, ...]
+    parameters: tuple[str, ...] = ()
+    trainer: bool = False
+    """Belongs to one of verl's trainers, which only scope `prompt` needs."""
 
     def problem(self, module: ModuleType) -> str | None:
         """What is wrong with this seam in the imported `module`, or None."""
@@ -35,6 +41,8 @@ class Seam:
             target = getattr(target, name, None)
             if target is None:
                 return f"{self.module} has no {self.attribute}"
+        if not self.parameters:
+            return None
         found = tuple(inspect.signature(inspect.unwrap(target)).parameters)  # pyright: ignore[reportArgumentType]
         if found[: len(self.parameters)] != self.parameters:
             wanted = ", ".join(self.parameters)
@@ -66,18 +74,31 @@ SEAMS = (
         attribute="value_loss",
         parameters=("config", "model_output", "data", "dp_group"),
     ),
+    Seam(module="verl.workers.utils.losses", attribute="Metric", parameters=("aggregation", "value")),
+    *(
+        Seam(module="verl.workers.utils.losses", attribute=f"AggregationType.{kind}")
+        for kind in ("SUM", "MAX", "MIN")
+    ),
     Seam(module="verl.workers.config.actor", attribute="ActorConfig.__post_init__", parameters=("self",)),
+    Seam(module="verl.workers.config.critic", attribute="CriticConfig.__post_init__", parameters=("self",)),
     Seam(
         module="verl.trainer.ppo.v1.trainer_base",
         attribute="PPOTrainer._compute_advantage",
         parameters=("self", "batch", "metrics"),
+        trainer=True,
     ),
-    Seam(module="verl.trainer.ppo.v1.trainer_base", attribute="tq.kv_batch_get", parameters=()),
-    Seam(module="verl.trainer.ppo.v1.trainer_base", attribute="tq.kv_batch_put", parameters=()),
-    Seam(
-        module="verl.trainer.ppo.ray_trainer",
-        attribute="RayPPOTrainer._update_actor",
-        parameters=("self", "batch"),
+    *(
+        Seam(module="verl.trainer.ppo.v1.trainer_base", attribute=f"tq.{name}", trainer=True)
+        for name in ("kv_batch_get", "kv_batch_put")
+    ),
+    *(
+        Seam(
+            module="verl.trainer.ppo.ray_trainer",
+            attribute=f"RayPPOTrainer.{name}",
+            parameters=("self", "batch"),
+            trainer=True,
+        )
+        for name in ("_update_actor", "_update_critic")
     ),
 )
 
@@ -111,21 +132,26 @@ def verl_version() -> str:
         return "?"
 
 
-def require(spec: str) -> None:
-    """Make sure that a config may name one of our modes, in this process.
+def require(mode: LossMode) -> None:
+    """Make sure that a config may name this mode, in this process.
+
+    A trainer that cannot be imported (it lacks a package, or verl has dropped it) cannot run either, so it is
+    no problem; one that has changed is.
 
     Raises:
         VerlError: (a RuntimeError) with every problem, if the adapter cannot serve this verl.
     """
     if not _recorded:
-        for name in dict.fromkeys(seam.module for seam in SEAMS):
+        needed = {seam.module: seam.trainer for seam in SEAMS if not seam.trainer or mode.scope == "prompt"}
+        for name, trainer in needed.items():
             try:
                 importlib.import_module(name)  # runs our hook of that module, which records its problems
             except ImportError as error:
-                record(f"{name} cannot be imported: {error}")
+                if not trainer:
+                    record(f"{name} cannot be imported: {error}")
     if _recorded:
         raise VerlError(
-            f"loss_agg_mode={spec} needs pv-rl's adapter, which cannot serve this verl ({verl_version()}): "
+            f"loss_agg_mode={mode.spec} needs pv-rl's adapter, which cannot serve this verl ({verl_version()}): "
             + "; ".join(_recorded)
             + f". Install verl {SUPPORTED}.x, or a pv-rl that knows this one, or use one of verl's own modes."
         )

@@ -29,7 +29,7 @@ def install() -> None:
         return
     patches = _patches()
     if problem:  # an unknown verl runs as it is, but refuses our modes by name
-        patches = {name: patch for name, patch in patches.items() if name == "verl.workers.config.actor"}
+        patches = {name: patch for name, patch in patches.items() if name.startswith("verl.workers.config.")}
     for name, patch in patches.items():
         register_post_import_hook(_guarded(patch), name)
 
@@ -47,7 +47,8 @@ def _patches() -> dict[str, Callable[[ModuleType], None]]:
     return {
         "verl.trainer.ppo.core_algos": lazily(f"{here}.aggregation", "patch_agg_loss"),
         "verl.workers.utils.losses": lazily(f"{here}.loss_functions", "patch_loss_functions"),
-        "verl.workers.config.actor": lazily(f"{here}.actor_config", "patch_actor_config"),
+        "verl.workers.config.actor": lazily(f"{here}.configs", "patch_actor_config"),
+        "verl.workers.config.critic": lazily(f"{here}.configs", "patch_critic_config"),
         "verl.trainer.ppo.v1.trainer_base": lazily(f"{here}.row_weights", "patch_v1_trainer"),
         "verl.trainer.ppo.ray_trainer": lazily(f"{here}.row_weights", "patch_legacy_trainer"),
     }

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from pv_rl.errors import VerlError
 from pv_rl.losses import LossMode
-from pv_rl.verl_adapter.aggregation import RowWeights, row_weights_in_use
+from pv_rl.verl_adapter.aggregation import MicroBatch, in_use
 from pv_rl.verl_adapter.modes import find_mode
+from pv_rl.verl_adapter.patching import replace_everywhere
 from pv_rl.verl_adapter.row_weights import field_name
 
 __all__ = ["patch_loss_functions"]
@@ -22,36 +23,37 @@ def patch_loss_functions(module: Any) -> None:
     """Wrap `ppo_loss` and `value_loss` (verl/workers/utils/losses.py:57, :148).
 
     They see the micro-batch before fields are selected, so they can hand the row weights to every `agg_loss`
-    beneath: policy, KL, entropy and value terms, whatever the policy loss mode. Symptom without it: `agg_loss`
-    sees neither `uid` nor fields. Can go when verl passes its data to `agg_loss`.
+    beneath: policy, KL, entropy and value terms, whatever the policy loss mode. Symptom without it:
+    `agg_loss` sees neither `uid` nor fields. Can go when verl passes its data to `agg_loss`.
     """
-    module.ppo_loss = _with_row_weights(module, module.ppo_loss, _ppo_terms)
-    module.value_loss = _with_row_weights(module, module.value_loss, lambda config, model_output: 1)
+    replace_everywhere(module, "ppo_loss", _aggregated(module, module.ppo_loss, _ppo_terms))
+    replace_everywhere(module, "value_loss", _aggregated(module, module.value_loss, lambda *_: 1))
 
 
 def _ppo_terms(config: Any, model_output: Any) -> int:
     return 1 + (model_output.get("entropy") is not None) + bool(config.use_kl_loss)
 
 
-def _with_row_weights(
-    module: Any, original: Callable[..., Any], terms: Callable[..., int]
+def _aggregated(
+    module: Any, original: Callable[..., Any], terms: Callable[[Any, Any], int]
 ) -> Callable[..., Any]:
     @functools.wraps(original)
     def loss(config, model_output, data, dp_group=None):
         mode = find_mode(config.loss_agg_mode)
-        if mode is None or mode.scope == "batch":
+        if mode is None:
             return original(config, model_output, data, dp_group)
-        rows = RowWeights(mode=mode, weights=_fetch(data, mode), dp_size=data["dp_size"])
-        with row_weights_in_use(rows):
+        weights = _fetch(data, mode) if mode.scope == "prompt" else None
+        with in_use(MicroBatch(mode=mode, weights=weights, dp_size=data["dp_size"])) as micro_batch:
             value, metrics = original(config, model_output, data, dp_group)
         expected = terms(config, model_output)
-        if rows.uses < expected:
+        if micro_batch.uses < expected:
             raise VerlError(
-                f"loss_agg_mode={mode.spec}: {expected} loss terms were computed and {rows.uses} of them asked for "
-                "weights. This policy loss does not aggregate with agg_loss, so that no loss_agg_mode has an effect "
-                "on it; use another actor.policy_loss.loss_mode, for example gspo or vanilla."
+                f"loss_agg_mode={mode.spec}: {expected} loss terms were computed and {micro_batch.uses} of them "
+                "were aggregated by it. This policy loss aggregates in a way of its own (sapo and geo_mean do), so "
+                "that loss_agg_mode has no effect on it; use another actor.policy_loss.loss_mode, for example gspo "
+                "or vanilla."
             )
-        return value, metrics | _metrics(module, data, rows)
+        return value, metrics if weights is None else metrics | _metrics(module, data, micro_batch, weights)
 
     return loss
 
@@ -73,13 +75,16 @@ def _fetch(data: Any, mode: LossMode) -> Tensor:
     return field.reshape(-1) / data["global_batch_size"]
 
 
-def _metrics(module: Any, data: Any, rows: RowWeights) -> dict[str, Any]:
-    """What the worker did, in verl's metric stream. The mass of a mini-batch is 1 on average over a step."""
-    lengths = torch.stack([mask.sum() for mask in data["response_mask"].unbind()])
-    mass = (rows.weights * lengths.to(rows.weights.device)).sum() * rows.dp_size
+def _metrics(module: Any, data: Any, micro_batch: MicroBatch, weights: Tensor) -> dict[str, Any]:
+    """The weights at hand, in verl's metric stream: the mass of a mini-batch is 1 on average over a step."""
+    lengths = torch.stack([mask.sum() for mask in data["response_mask"].unbind()]).to(weights.device)
+    mass = (weights * lengths).sum() * micro_batch.dp_size
+    counted = weights[weights > 0]
     kinds = module.AggregationType
     return {
         "pv_rl/update_mass": module.Metric(value=mass, aggregation=kinds.SUM),
-        "pv_rl/token_weight_max": module.Metric(value=rows.weights.max(), aggregation=kinds.MAX),
-        "pv_rl/token_weight_min": module.Metric(value=rows.weights.min(), aggregation=kinds.MIN),
+        "pv_rl/token_weight_max": module.Metric(value=weights.max(), aggregation=kinds.MAX),
+        "pv_rl/token_weight_min": module.Metric(
+            value=counted.min() if len(counted) else float("inf"), aggregation=kinds.MIN
+        ),
     }

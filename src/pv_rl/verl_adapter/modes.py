@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import re
+
 from pv_rl.losses import LossMode, resolve_mode
+from pv_rl.plugins import VERL_MODES, loss_modes
 
-__all__ = ["STOCK_EQUIVALENT", "STOCK_MODES", "find_mode"]
-
-STOCK_MODES = frozenset(
-    {"token-mean", "token-sum", "seq-mean-token-sum", "seq-mean-token-mean", "seq-mean-token-sum-norm"}
-)
-"""verl's own (verl/workers/config/actor.py:204). Asked first, so that a stock run never loads a plugin."""
+__all__ = ["STOCK_EQUIVALENT", "find_mode"]
 
 STOCK_EQUIVALENT = {"grpo": "seq-mean-token-mean", "dapo": "token-mean"}
 """What our modes of scope `batch` are called in verl; these are handed to verl, so equal to the last bit."""
 
 
-def find_mode(loss_agg_mode: str | None) -> LossMode | None:
-    """The mode that a config names, or None if it is verl's own (None is verl's default, `token-mean`).
+def find_mode(loss_agg_mode: object) -> LossMode | None:
+    """The mode that a config names, or None if the name is not one of ours: then it is verl's to take or refuse.
+
+    verl's own names are asked first, so that a stock run never loads a plugin.
 
     Raises:
-        LossModeError: it is neither.
+        LossModeError: the name is ours and the rest of the spec cannot be read.
     """
-    if loss_agg_mode is None or loss_agg_mode in STOCK_MODES:
+    if not isinstance(loss_agg_mode, str) or loss_agg_mode in VERL_MODES:
         return None
-    return resolve_mode(loss_agg_mode)
+    name = re.split("[:@]", loss_agg_mode, maxsplit=1)[0]
+    return resolve_mode(loss_agg_mode) if name in loss_modes() else None

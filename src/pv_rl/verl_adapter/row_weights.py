@@ -1,15 +1,15 @@
 """Weights of scope `prompt`: computed in the driver, where all groups are together, and sent with the rows.
 
 A field `pv_rl_row_weight/SPEC` holds, for each row, `w_i * rows` with `rows` the number of rows of the step,
-padding included. Divided by the rows of a mini-batch (verl's `global_batch_size`) this makes every mini-batch
-a mean over itself, whose gradients add up to those of the step, however rows are dealt to mini-batches,
-micro-batches and ranks.
+padding included. A worker divides by the rows of a mini-batch (verl's `global_batch_size`), so a step of M
+mini-batches has mass M, 1 a mini-batch on average: an update is as large as with verl's own modes. How rows are
+dealt to micro-batches and ranks makes no difference, and to mini-batches only to which update a row is in.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -30,8 +30,8 @@ def field_name(mode: LossMode) -> str:
 
 def prompt_modes(config: Any) -> set[LossMode]:
     """The modes of scope `prompt` that a verl config names, for the actor or for the critic."""
-    specs = (config.actor_rollout_ref.actor.loss_agg_mode, (config.get("critic") or {}).get("loss_agg_mode"))
-    modes = {find_mode(spec) for spec in specs}
+    parts = (config.actor_rollout_ref.actor, config.get("critic") or {})
+    modes = {find_mode(part.get("loss_agg_mode")) for part in parts}
     return {mode for mode in modes if mode is not None and mode.scope == "prompt"}
 
 
@@ -59,9 +59,10 @@ def row_fields(
 def patch_v1_trainer(module: ModuleType) -> None:
     """Add the fields after `PPOTrainer._compute_advantage` (verl/trainer/ppo/v1/trainer_base.py:1743).
 
-    There the whole step is in one place, rows are in their final order, padding rows are in, and the
-    response masks are final (rollout correction may have cut them). Symptom without it: no weights at the
-    worker, and `VerlError` there. Can go when verl has a hook between advantage and update.
+    There the whole step is in one place, rows are in their final order, padding rows are in, and rollout
+    correction has cut the response masks (but in bypass mode, where verl cuts them in the worker). Symptom
+    without it: no weights at the worker, and `VerlError` there. Can go when verl has a hook between advantage
+    and update.
     """
     original = module.PPOTrainer._compute_advantage
 
@@ -87,18 +88,22 @@ def patch_v1_trainer(module: ModuleType) -> None:
 
 
 def patch_legacy_trainer(module: ModuleType) -> None:
-    """Add the fields before `RayPPOTrainer._update_actor` (verl/trainer/ppo/ray_trainer.py:1327).
+    """Add the fields before `_update_critic` and `_update_actor` (verl/trainer/ppo/ray_trainer.py:1378, :1327).
 
-    The same for `trainer.use_v1=False`, where a step is one DataProto. Can go with verl's legacy trainer.
+    The same for `trainer.use_v1=False`, where a step is one DataProto and the critic comes first. Can go with
+    verl's legacy trainer.
     """
-    original = module.RayPPOTrainer._update_actor
+    for name in ("_update_critic", "_update_actor"):
+        setattr(module.RayPPOTrainer, name, _with_fields(getattr(module.RayPPOTrainer, name)))
 
+
+def _with_fields(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
-    def _update_actor(self, batch):
+    def update(self, batch):
         if modes := prompt_modes(self.config):
             lengths = batch.batch["response_mask"].sum(dim=-1).tolist()
             for name, field in row_fields(modes, lengths, batch.non_tensor_batch["uid"].tolist()).items():
                 batch.batch[name] = field
         return original(self, batch)
 
-    module.RayPPOTrainer._update_actor = _update_actor
+    return update

@@ -1,4 +1,4 @@
-"""Let verl's actor config take our specs, and refuse at start what could not work later."""
+"""Let verl's configs take our specs, and refuse at start what could not work later."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import functools
 from types import ModuleType
 
 from pv_rl.errors import LossModeError
+from pv_rl.losses import resolve_mode
 from pv_rl.verl_adapter import contract
 from pv_rl.verl_adapter.modes import find_mode
 
-__all__ = ["patch_actor_config"]
+__all__ = ["patch_actor_config", "patch_critic_config"]
 
 
 def patch_actor_config(module: ModuleType) -> None:
@@ -30,13 +31,13 @@ def patch_actor_config(module: ModuleType) -> None:
             if "loss_agg_mode" not in str(error):
                 raise
             try:
-                find_mode(spec)
+                mode = resolve_mode(spec)
             except LossModeError as ours:
                 raise LossModeError(
                     f"{ours} verl's own modes may be used too; verl says: {error}."
                 ) from error
-        contract.require(spec)
-        # verl's other checks run with a name that it knows. The config freezes its fields, so set them below that.
+        contract.require(mode)
+        # verl's other checks run with a name that it knows. The config freezes its fields: set it below that.
         self.__dict__["loss_agg_mode"] = "token-mean"
         try:
             original(self)
@@ -44,3 +45,19 @@ def patch_actor_config(module: ModuleType) -> None:
             self.__dict__["loss_agg_mode"] = spec
 
     module.ActorConfig.__post_init__ = __post_init__
+
+
+def patch_critic_config(module: ModuleType) -> None:
+    """Wrap `CriticConfig.__post_init__` (verl/workers/config/critic.py), which does not look at the mode.
+
+    Symptom without it: a critic's eta that cannot be read stops the run after the first rollouts, not at start.
+    """
+    original = module.CriticConfig.__post_init__
+
+    @functools.wraps(original)
+    def __post_init__(self) -> None:
+        original(self)
+        if mode := find_mode(self.loss_agg_mode):
+            contract.require(mode)
+
+    module.CriticConfig.__post_init__ = __post_init__
