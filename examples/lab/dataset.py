@@ -87,7 +87,7 @@ def main(
             write_dataset(rows, out / f"{split}.parquet")
             right = sum(row["reward_model"]["ground_truth"] == "True" for row in rows)
             typer.echo(f"{out / split}.parquet: {count} rows, {right} right proofs, {count - right} wrong")
-    except DataError as error:
+    except (DataError, OSError) as error:
         raise typer.BadParameter(str(error)) from error
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -43,28 +45,37 @@ def quickstart(
     mode: Annotated[
         str, typer.Option(help="loss_agg_mode: balanced, balanced:0.4, dapo@batch ...")
     ] = "balanced",
-    seed: Annotated[int, typer.Option(help="Seed of the training data and of sampling.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the training data.")] = 0,
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the run.", show_default="runs/quickstart-MODE-seed-SEED")
+        Path | None,
+        typer.Option(
+            help="Folder of the run.", show_default="runs/quickstart-MODE-seed-SEED, or the next free name"
+        ),
     ] = None,
 ) -> None:
     """Train a small proof verifier with verl on this machine's CPU and show what changed."""
     from pv_rl.quickstart.settings import Settings, check_environment
 
-    console = Console()
-    folder = out or Path("runs") / f"quickstart-{mode.replace(':', '-').replace('@', '-')}-seed-{seed}"
+    errors = Console(stderr=True, soft_wrap=True)
     try:
+        folder = out or _free_folder(Path("runs") / f"quickstart-{re.sub('[:@]', '-', mode)}-seed-{seed}")
         settings = Settings(out=folder, steps=steps, mode=mode, seed=seed)
         check_environment()
         from pv_rl.quickstart.run import run_quickstart
 
-        run_quickstart(settings, console)
-    except PvRlError as error:
-        Console(stderr=True).print(f"[bold red]error[/] {escape(str(error))}", highlight=False)
+        run_quickstart(settings, Console(soft_wrap=True))
+    except (PvRlError, OSError) as error:
+        errors.print(f"[bold red]error[/] {escape(str(error))}", highlight=False)
         raise typer.Exit(1) from error
     except KeyboardInterrupt:
-        Console(stderr=True).print("stopped; nothing is left running")
+        errors.print("stopped; nothing is left running")
         raise typer.Exit(130) from None
+
+
+def _free_folder(folder: Path) -> Path:
+    """`folder`, or `folder-2`, `folder-3` ... if an earlier run is in it."""
+    names = (folder if n == 1 else folder.with_name(f"{folder.name}-{n}") for n in itertools.count(1))
+    return next(name for name in names if not name.exists())
 
 
 @app.command()
@@ -84,10 +95,14 @@ def doctor() -> None:
     marks = {"ok": "[green]ok   [/]", "note": "[yellow]note [/]", "wrong": "[red]wrong[/]"}
     for name, finding in findings.items():
         remedy = f" [bold]Remedy:[/] {escape(finding.remedy)}" if finding.remedy else ""
-        text = escape(" ".join(finding.text.split()))  # one line, whatever an error's text holds
+        line = " ".join(finding.text.split())  # one line and no control character, whatever an error holds
+        text = escape("".join(c for c in line if c.isprintable()))
         console.print(f"{marks[finding.state]} {name:9}{text}{remedy}", highlight=False)
     wrong = sum(finding.state == "wrong" for finding in findings.values())
-    console.print(f"{wrong} of {len(findings)} checks failed." if wrong else "This environment will work.")
+    notes = ", as the notes say" if any(finding.state == "note" for finding in findings.values()) else ""
+    console.print(
+        f"{wrong} of {len(findings)} checks failed." if wrong else f"This environment will work{notes}."
+    )
     raise typer.Exit(1 if wrong else 0)
 
 

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import logging
 import os
 import platform
+import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pv_rl
 from pv_rl.errors import PvRlError
+
+if TYPE_CHECKING:
+    import httpx
 
 __all__ = ["JUDGE_KEY", "JUDGE_URL", "Finding", "examine"]
 
@@ -182,34 +188,60 @@ def _config() -> Finding:
 def _worker() -> Finding:
     import ray
 
-    ray.init(num_cpus=1, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False)
-    try:
-        state = ray.get(ray.remote(num_cpus=1)(_adapter_state).remote(), timeout=120)
-    finally:
-        ray.shutdown()
+    # An address in the environment would make this a visit to somebody's cluster.
+    with tempfile.TemporaryDirectory(prefix="pvrl-", ignore_cleanup_errors=True) as folder:
+        ray.init(
+            address="local",
+            num_cpus=1,
+            include_dashboard=False,
+            logging_level=logging.ERROR,
+            log_to_driver=False,
+            _temp_dir=folder,
+        )
+        try:
+            state = ray.get(ray.remote(num_cpus=1)(_adapter_state).remote(), timeout=120)
+        finally:
+            ray.shutdown()
     return _adapter_finding(state, "a Ray worker")
 
 
 def _judge() -> Finding:
     import httpx
 
-    url = os.environ.get(JUDGE_URL)
-    if not url:
+    address, key = os.environ.get(JUDGE_URL), os.environ.get(JUDGE_KEY, "").strip()
+    if not address:
         return Finding(state="ok", text=f"none configured ({JUDGE_URL} is not set)")
-    key = os.environ.get(JUDGE_KEY)
+    if not (key.isascii() and key.isprintable()):
+        text = f"{JUDGE_KEY} holds characters that no key has (a line break, say)"
+        return Finding(state="wrong", text=text, remedy=f"set {JUDGE_KEY} again")
     try:
-        answer = httpx.get(
-            url.rstrip("/") + "/models",
-            headers={"Authorization": f"Bearer {key}"} if key else {},
-            timeout=10,
-        )
+        url = httpx.URL(address.rstrip("/") + "/models")
+        shown = str(url.copy_with(userinfo=b"", query=None))
+        models = _list_models(url, {"Authorization": f"Bearer {key}"} if key else {})
+    except httpx.HTTPStatusError as error:
+        problem = f"HTTP {error.response.status_code}"
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError, RecursionError) as error:
+        problem = type(error).__name__  # its text may quote what was sent, the key included
+    else:
+        return Finding(state="ok", text=f"{shown} lists {', '.join(models[:3]) or 'no model'}")
+    return Finding(
+        state="wrong",
+        text=f"what {JUDGE_URL} names does not answer like an OpenAI-compatible endpoint: {problem}",
+        remedy=f"start it, or correct {JUDGE_URL} (it ends in /v1) or {JUDGE_KEY}",
+    )
+
+
+def _list_models(url: httpx.URL, headers: dict[str, str]) -> list[str]:
+    """The ids that `GET /models` gives, within ten seconds and a megabyte in all."""
+    import httpx
+
+    deadline, body = time.monotonic() + 10, b""
+    with httpx.stream("GET", url, headers=headers, timeout=10) as answer:
         answer.raise_for_status()
-        models = [model["id"] for model in answer.json()["data"]]
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError) as error:
-        # The text of an httpx error has the address in it and never a header, so no key.
-        return Finding(
-            state="wrong",
-            text=f"{url} does not answer like an OpenAI-compatible endpoint: {type(error).__name__}: {error}",
-            remedy=f"start it, correct {JUDGE_URL} (it ends in /v1) or {JUDGE_KEY}",
-        )
-    return Finding(state="ok", text=f"{url} serves {', '.join(models[:3]) or 'no model'}")
+        for chunk in answer.iter_bytes():
+            body += chunk
+            if time.monotonic() > deadline:
+                raise httpx.ReadTimeout("ten seconds in all")
+            if len(body) > 1_000_000:
+                raise ValueError("the list of models is longer than a megabyte")
+    return [str(model["id"]) for model in json.loads(body)["data"]]

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pv_rl import __version__
-from pv_rl.cli import app
+from pv_rl.cli import _free_folder, app
 
 runner = CliRunner()
 
@@ -44,3 +44,21 @@ def test_quickstart_leaves_a_folder_that_is_in_use_alone(tmp_path):
     assert answer.exit_code == 1
     assert "not empty" in answer.stderr
     assert [p.name for p in tmp_path.iterdir()] == ["precious"]
+
+
+def test_quickstart_says_in_a_line_that_a_folder_cannot_be_made(tmp_path):
+    pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
+    (tmp_path / "file").write_text("")
+    for out, text in ((tmp_path / "file", "is a file"), (tmp_path / "file" / "sub", "Not a directory")):
+        answer = runner.invoke(app, ["quickstart", "--out", str(out)])
+        assert answer.exit_code == 1
+        assert text in answer.stderr
+        assert "Traceback" not in answer.output
+
+
+def test_the_default_folder_is_the_next_free_one(tmp_path):
+    base = tmp_path / "run"
+    assert _free_folder(base) == base
+    base.mkdir()
+    (tmp_path / "run-2").mkdir()
+    assert _free_folder(base) == tmp_path / "run-3"

@@ -7,7 +7,8 @@ import os
 import subprocess
 import sys
 import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -24,6 +25,14 @@ class Judge(BaseHTTPRequestHandler):
         status, body = (200, {"data": [{"id": "judge-v3"}]}) if known else (401, {"error": "who are you"})
         if self.path == "/html/models":
             status, body = 200, "a page"
+        if self.path == "/slow/models":
+            self.send_response(200)
+            self.end_headers()
+            for _ in range(100):  # a byte now and then, so that no single read times out
+                self.wfile.write(b" ")
+                self.wfile.flush()
+                time.sleep(0.3)
+            return
         if self.path not in ("/v1/models", "/html/models"):
             status, body = 404, {}
         payload = json.dumps(body).encode()
@@ -38,7 +47,7 @@ class Judge(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server():
-    httpd = HTTPServer(("127.0.0.1", 0), Judge)
+    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Judge)
     threading.Thread(target=httpd.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{httpd.server_port}"
     httpd.shutdown()
@@ -56,6 +65,32 @@ def test_a_judge_that_answers_is_named_with_its_models(monkeypatch, server):
     finding = judge(monkeypatch, f"{server}/v1/")
     assert finding.state == "ok"
     assert "judge-v3" in finding.text
+
+
+@pytest.mark.parametrize("key", [f"{KEY}\n", f" {KEY} "])
+def test_blanks_around_a_key_from_a_file_do_not_matter(monkeypatch, server, key):
+    assert judge(monkeypatch, f"{server}/v1", key).state == "ok"
+
+
+@pytest.mark.parametrize("key", ["sk-secret\nsecret", "sk-sécret-secret", "sk-secret\x00"])
+def test_a_key_that_cannot_be_one_is_refused_and_not_shown(monkeypatch, server, key):
+    # An environment cannot hold a NUL, so the variable is read through a stand-in.
+    monkeypatch.setattr(doctor.os, "environ", {doctor.JUDGE_URL: f"{server}/v1", doctor.JUDGE_KEY: key})
+    finding = doctor._judge()
+    assert finding.state == "wrong"
+    assert "secret" not in finding.text + finding.remedy
+
+
+def test_a_password_in_the_address_is_not_shown(monkeypatch, server):
+    address = server.replace("//", "//user:hunter2@") + "/v1?api_key=hunter2"
+    assert "hunter2" not in judge(monkeypatch, address).text
+    assert "hunter2" not in judge(monkeypatch, address.replace("/v1?", "/v2?")).text
+
+
+def test_a_judge_that_drips_is_given_up(monkeypatch, server):
+    finding = judge(monkeypatch, f"{server}/slow")
+    assert finding.state == "wrong"
+    assert "ReadTimeout" in finding.text
 
 
 def test_no_judge_is_fine(monkeypatch):

@@ -16,10 +16,13 @@ import pytest
 from rich.console import Console
 
 from pv_rl.quickstart import process
+from pv_rl.quickstart.command import override, script
 from pv_rl.quickstart.curves import HELD_OUT, follow
 from pv_rl.quickstart.display import Display, before_and_after
+from pv_rl.quickstart.failure import describe
 from pv_rl.quickstart.figure import draw
 from pv_rl.quickstart.process import process_tree
+from pv_rl.quickstart.settings import CONFIG_MODULE, CONFIG_NAME
 
 
 def line(step: int, right: float | None = None, wrong: float | None = None, **data: float) -> bytes:
@@ -136,6 +139,29 @@ def test_a_process_tree_is_gone_however_the_block_ends(tmp_path, monkeypatch, en
     assert survivors(log) == []
 
 
+def test_a_further_ctrl_c_kills_at_once_and_leaves_nothing(tmp_path):
+    """With a child that ignores the first."""
+    code = (
+        "import os, signal, subprocess, sys, time\nfrom pathlib import Path\n"
+        "from pv_rl.quickstart.process import process_tree\n"
+        "stubborn = 'import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); print(1, flush=True);"
+        " time.sleep(600)'\n"
+        "log = Path('log')\n"
+        "with process_tree([sys.executable, '-c', stubborn], env=os.environ, cwd='.', log=log):\n"
+        "    while not log.read_text():\n        time.sleep(0.05)\n"
+        "    print('ready', flush=True)\n    time.sleep(600)\n"
+    )
+    run = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    assert run.stdout is not None
+    assert run.stdout.readline() == "ready\n"
+    run.send_signal(signal.SIGINT)
+    time.sleep(1)
+    assert run.poll() is None  # still waiting for the child
+    run.send_signal(signal.SIGINT)
+    run.wait(5)
+    assert survivors(tmp_path / "log") == []
+
+
 def test_sigterm_ends_the_block_like_ctrl_c(tmp_path):
     code = (
         "import os, signal\nfrom pv_rl.quickstart.process import interruptible\n"
@@ -145,3 +171,39 @@ def test_sigterm_ends_the_block_like_ctrl_c(tmp_path):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "interrupted"
     assert done.returncode != -signal.SIGTERM
+
+
+@pytest.mark.parametrize(
+    "path", ["plain", "a=b,c", "it's", "[x]{y}", "${oc.env:HOME}", "two words", "é%(x)#~!"]
+)
+def test_a_path_reaches_the_config_as_it_is(path):
+    pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
+    from hydra import compose, initialize_config_module
+
+    with initialize_config_module(version_base=None, config_module=CONFIG_MODULE):
+        config = compose(CONFIG_NAME, overrides=[override("data.train_files", f"/tmp/{path}/x.parquet")])
+    assert config.data.train_files == f"/tmp/{path}/x.parquet"
+
+
+def test_the_script_of_a_run_carries_its_environment(tmp_path):
+    out = tmp_path / "it's here"
+    out.mkdir()
+    text = script([sys.executable, "-c", "import os; print(os.environ['VERL_PLATFORM'])"], out)
+    (out / "command.sh").write_text(text)
+    done = subprocess.run(["sh", str(out / "command.sh")], capture_output=True, text=True)
+    assert done.stdout == "cpu\n", done.stderr
+
+
+def test_a_failure_is_told_by_its_exceptions_or_its_signal(tmp_path):
+    log = tmp_path / "verl.log"
+    log.write_text(
+        "INFO all is well\n\x1b[36m(TaskRunnerV1 pid=7)\x1b[0m ValueError: no such mode\n  at line 3\n"
+        "ray.exceptions.RayTaskError(ValueError): ray::run()\nto reproduce set HYDRA_FULL_ERROR=1\n"
+    )
+    assert describe(1, log).splitlines()[1:] == [
+        "ValueError: no such mode",
+        "ray.exceptions.RayTaskError(ValueError): ray::run()",
+    ]
+    assert "ended by SIGKILL (is there enough memory?)" in describe(-signal.SIGKILL, log)
+    log.write_text("one\ntwo\n")
+    assert describe(3, log).endswith("exit code 3; see " + str(log) + ". It says:\none\ntwo")

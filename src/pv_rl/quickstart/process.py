@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
 import subprocess
+import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import psutil
@@ -16,6 +19,7 @@ __all__ = ["interruptible", "process_tree"]
 
 PATIENCE = 10.0
 """Seconds that a process gets to end in its own way."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextlib.contextmanager
@@ -24,9 +28,10 @@ def process_tree(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run `command` with its output in `log`; when the block ends, however it ends, the whole tree is gone.
 
-    Ray's daemons put themselves in sessions of their own, so signalling the process group is not enough: the
-    descendants are looked up while their parents still live, and again by the log folder's mark in their
-    environment for any whose parent died first.
+    Ray's daemons leave the process group, some rename themselves and some outlive their parents. So they are
+    looked for in three ways: as descendants, by session, and by a mark in their environment. A further Ctrl-C
+    while they are given time to end kills them at once. If this process itself is killed, Linux interrupts
+    the child.
     """
     mark = f"pv-rl-{os.getpid()}-{log.resolve()}"
     with log.open("ab") as output:
@@ -38,28 +43,38 @@ def process_tree(
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,  # Ctrl-C in the terminal reaches us alone, and we end the tree in order
+            preexec_fn=_interrupt_when_parent_dies if sys.platform == "linux" else None,
         )
     try:
         yield child
     finally:
-        _end(child, mark)
+        with _handled(SIGNALS) as hurry:
+            _end(child, mark, hurry)
 
 
-def _end(child: subprocess.Popen[bytes], mark: str) -> None:
-    # A run that ends by itself takes Ray down with it; give its daemons the time before looking for them.
-    tree = _descendants(child.pid)
+def _interrupt_when_parent_dies() -> None:
+    pr_set_pdeathsig = 1  # linux/prctl.h
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGINT)
+
+
+def _end(child: subprocess.Popen[bytes], mark: str, hurry: threading.Event) -> None:
+    tree = [*_descendants(child.pid), *_members(child.pid, mark)]
     if child.poll() is None:
         child.send_signal(signal.SIGINT)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            child.wait(PATIENCE)
-        if child.poll() is None:
-            child.kill()
-    _, alive = psutil.wait_procs(tree, timeout=PATIENCE)
-    for process in {*alive, *_marked(mark)}:
+        _wait(lambda: child.poll() is not None, hurry)
+        child.kill()
+    child.wait()
+    _wait(lambda: not psutil.wait_procs(tree, timeout=0)[1], hurry)
+    for process in {*psutil.wait_procs(tree, timeout=0)[1], *_members(child.pid, mark)}:
         with contextlib.suppress(psutil.Error):
             process.kill()
-    child.wait()
-    psutil.wait_procs(list(_marked(mark)), timeout=PATIENCE)
+    _wait(lambda: not list(_members(child.pid, mark)), threading.Event())
+
+
+def _wait(done: Callable[[], bool], hurry: threading.Event) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not done() and not hurry.is_set() and time.monotonic() < deadline:
+        time.sleep(0.1)
 
 
 def _descendants(pid: int) -> list[psutil.Process]:
@@ -69,26 +84,37 @@ def _descendants(pid: int) -> list[psutil.Process]:
         return []
 
 
-def _marked(mark: str) -> Iterator[psutil.Process]:
+def _members(session: int, mark: str) -> Iterator[psutil.Process]:
     for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            if process.pid != os.getpid() and process.environ().get("PV_RL_PROCESS_TREE") == mark:
+        with contextlib.suppress(psutil.Error, OSError):
+            if process.status() != psutil.STATUS_ZOMBIE and (
+                os.getsid(process.pid) == session or process.environ().get("PV_RL_PROCESS_TREE") == mark
+            ):
                 yield process
+
+
+@contextlib.contextmanager
+def _handled(
+    numbers: Iterable[signal.Signals], handler: Callable[[], object] | None = None
+) -> Iterator[threading.Event]:
+    """Handle signals for the length of a block; by default by setting the event that is yielded."""
+    event = threading.Event()
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        before = {n: signal.signal(n, lambda *_: (handler or event.set)()) for n in numbers}
+    try:
+        yield event
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
+
+
+def _interrupt() -> None:
+    raise KeyboardInterrupt
 
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
     """Let SIGTERM and SIGHUP (a closed terminal) end the block like Ctrl-C, so that clean-up runs."""
-
-    def interrupt(signum: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
+    with _handled((signal.SIGTERM, signal.SIGHUP), _interrupt):
         yield
-        return
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

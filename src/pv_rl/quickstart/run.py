@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shlex
 import shutil
-import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+import psutil
 from rich.console import Console
 
 from pv_rl.errors import SetupError
+from pv_rl.quickstart.command import environment, override, script, verl_command
 from pv_rl.quickstart.curves import Point, follow
 from pv_rl.quickstart.display import Display, before_and_after
+from pv_rl.quickstart.failure import describe
 from pv_rl.quickstart.figure import draw
 from pv_rl.quickstart.process import interruptible, process_tree
-from pv_rl.quickstart.settings import CONFIG_MODULE, CONFIG_NAME, Settings
+from pv_rl.quickstart.settings import Settings
 
 __all__ = ["run_quickstart"]
 
+RAY_FOLDER = "pvrl"
 TRAIN_ROWS, TEST_ROWS = 2048, 256
 TEST_SEED = 1_000_003
 """The held-out rows are the same whatever the seed of the run, so that runs can be compared."""
@@ -46,41 +52,50 @@ def run_quickstart(settings: Settings, console: Console) -> list[Point]:
     _write_data(out / "data", settings.seed)
     log, metrics = out / "verl.log", out / "metrics.jsonl"
     console.print(f"verl's own log: {log}")
-    # Ray's sockets have short names, so its folder may not lie deep.
-    ray_folder = Path(tempfile.mkdtemp(prefix="pvrl-", dir="/tmp" if os.path.isdir("/tmp") else None))
-    env = {
-        **os.environ,
-        "VERL_PLATFORM": "cpu",
-        "VERL_FILE_LOGGER_PATH": str(metrics),
-        "HF_HUB_OFFLINE": "1",
-        "HYDRA_FULL_ERROR": "1",
-        "PYTHONWARNINGS": "ignore",
-    }
-    command = _command(settings, out, ray_folder)
-    (out / "command.json").write_text(json.dumps(command, indent=1))
-    try:
+    command = verl_command(settings, out)
+    (out / "command.sh").write_text(script(command, out))
+    env = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"} | environment(metrics)
+    with interruptible(), _ray_folder() as ray_folder:
+        command = [*command, override("+ray_kwargs.ray_init._temp_dir", ray_folder)]
         with (
-            interruptible(),
             process_tree(command, env=env, cwd=out, log=log) as child,
             Display(console, settings.steps) as display,
         ):
-            for point in follow(metrics):
-                if point is not None:
-                    display.add(point)
-                elif child.poll() is not None:
-                    break
-                else:
-                    time.sleep(0.2)
-    finally:
-        shutil.rmtree(ray_folder, ignore_errors=True)
+            try:
+                for point in follow(metrics):
+                    if point is not None:
+                        display.add(point)
+                    elif child.poll() is not None:
+                        break
+                    else:
+                        time.sleep(0.2)
+            except KeyboardInterrupt:
+                console.print("stopping the run; again to kill it at once")
+                raise
 
     points = display.points
     if child.returncode != 0 or not points or points[-1].step < settings.steps:
-        raise SetupError(
-            f"verl ended with exit code {child.returncode}; see {log}. It says:\n{_last_error(log)}"
-        )
+        raise SetupError(describe(child.returncode, log))
     _report(points, settings, out, console, time.monotonic() - started)
     return points
+
+
+@contextlib.contextmanager
+def _ray_folder() -> Iterator[Path]:
+    """A folder for Ray's sockets, whose names have to be short, gone afterwards.
+
+    Those of quick starts that were killed are removed as well: the folder is named after its process.
+    """
+    root = Path("/tmp") if os.path.isdir("/tmp") else Path(tempfile.gettempdir())
+    for stale in root.glob(f"{RAY_FOLDER}-*-*"):
+        owner = stale.name.split("-")[1]
+        if owner.isdigit() and not psutil.pid_exists(int(owner)):
+            shutil.rmtree(stale, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"{RAY_FOLDER}-{os.getpid()}-", dir=root))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _check_mode(mode: str) -> None:
@@ -92,8 +107,12 @@ def _check_mode(mode: str) -> None:
 
 
 def _make_folder(out: Path) -> None:
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise SetupError(f"--out {out} is there already and not empty; name another folder or remove it")
+    if out.exists() and not out.is_dir():
+        raise SetupError(f"--out {out} is a file; name a folder")
+    if out.exists() and any(out.iterdir()):
+        raise SetupError(
+            f"--out {out} is not empty; name another folder, or remove it: rm -r {shlex.quote(str(out))}"
+        )
     out.mkdir(parents=True, exist_ok=True)
 
 
@@ -104,35 +123,6 @@ def _write_data(folder: Path, seed: int) -> None:
     test = make_rows(split="test", count=TEST_ROWS, seed=TEST_SEED, difficulty=2, p_true=0.5)
     write_dataset(train, folder / "train.parquet")
     write_dataset(test, folder / "test.parquet")
-
-
-def _command(settings: Settings, out: Path, ray_folder: Path) -> list[str]:
-    """verl's own command line: anybody can copy it from command.json and run it."""
-    from pv_rl.lab import MODEL_DIR
-
-    return [
-        *(sys.executable, "-m", "verl.trainer.main_ppo"),
-        *("--config-path", f"pkg://{CONFIG_MODULE}", "--config-name", CONFIG_NAME),
-        "+cluster=cpu",
-        f"actor_rollout_ref.actor.loss_agg_mode={settings.mode}",
-        f"actor_rollout_ref.model.path={MODEL_DIR}",
-        f"actor_rollout_ref.rollout.seed={settings.seed}",
-        f"actor_rollout_ref.actor.data_loader_seed={settings.seed}",
-        f"data.train_files={out / 'data' / 'train.parquet'}",
-        f"data.val_files={out / 'data' / 'test.parquet'}",
-        f"data.seed={settings.seed}",
-        f"trainer.total_training_steps={settings.steps}",
-        f"trainer.default_local_dir={out / 'checkpoints'}",
-        f"hydra.run.dir={out / 'hydra'}",
-        f"+ray_kwargs.ray_init._temp_dir={ray_folder}",
-    ]
-
-
-def _last_error(log: Path, lines: int = 12) -> str:
-    text = log.read_text(errors="replace").splitlines()
-    errors = [i for i, line in enumerate(text) if "Error" in line and "wandb" not in line]
-    end = errors[-1] + 1 if errors else len(text)
-    return "\n".join(text[max(0, end - lines) : end])
 
 
 def _report(points: list[Point], settings: Settings, out: Path, console: Console, seconds: float) -> None:

@@ -25,7 +25,8 @@ class Settings:
     mode: str = "balanced"
     """`actor.loss_agg_mode`: one of ours or of verl's."""
     seed: int = 0
-    """Of the training data and of sampling; 0 or more."""
+    """Of the training data, 0 or more. Sampling is seeded too, but requests come in no fixed order, so that a
+    run repeats only roughly."""
 
     def __post_init__(self) -> None:
         if self.steps < 1:
