@@ -93,6 +93,18 @@ def test_the_figure_is_a_png_and_nothing_half_written_stays(points, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["curves.png", "metrics.jsonl"]
 
 
+def test_a_child_heeds_an_interrupt_even_if_we_were_started_in_the_background(tmp_path):
+    code = (
+        "import os, signal, sys\nfrom pathlib import Path\nfrom pv_rl.quickstart.process import process_tree\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "ask = 'import signal; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)'\n"
+        "with process_tree([sys.executable, '-c', ask], env=os.environ, cwd='.', log=Path('log')) as child:\n"
+        "    child.wait(30)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, timeout=60, check=True)
+    assert (tmp_path / "log").read_text().strip() == "True"
+
+
 DAEMON = """
 import os, subprocess, sys, time
 detached = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
@@ -151,7 +163,10 @@ def test_a_further_ctrl_c_kills_at_once_and_leaves_nothing(tmp_path):
         "    while not log.read_text():\n        time.sleep(0.05)\n"
         "    print('ready', flush=True)\n    time.sleep(600)\n"
     )
-    run = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    heed = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731 - CI may run us with it ignored
+    run = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, text=True, preexec_fn=heed
+    )
     assert run.stdout is not None
     assert run.stdout.readline() == "ready\n"
     run.send_signal(signal.SIGINT)

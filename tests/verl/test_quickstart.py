@@ -27,6 +27,7 @@ def start(out, *options: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "COLUMNS": "160"},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # CI may run us with it ignored
     )
 
 
@@ -82,6 +83,7 @@ def test_a_run_that_is_stopped_leaves_no_process(tmp_path, ending):
     else:  # kill -9: Linux interrupts verl, which takes Ray down
         run.kill()
         run.communicate(timeout=60)
+        deadline = time.monotonic() + 60
         while processes_of(out):
             assert time.monotonic() < deadline
             time.sleep(0.5)

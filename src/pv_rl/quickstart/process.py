@@ -43,7 +43,7 @@ def process_tree(
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,  # Ctrl-C in the terminal reaches us alone, and we end the tree in order
-            preexec_fn=_interrupt_when_parent_dies if sys.platform == "linux" else None,
+            preexec_fn=_in_child,
         )
     try:
         yield child
@@ -52,9 +52,12 @@ def process_tree(
             _end(child, mark, hurry)
 
 
-def _interrupt_when_parent_dies() -> None:
-    pr_set_pdeathsig = 1  # linux/prctl.h
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGINT)
+def _in_child() -> None:
+    # A parent that a shell put into the background ignores SIGINT, and so would the child, and Ray stay.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if sys.platform == "linux":
+        pr_set_pdeathsig = 1  # linux/prctl.h: the signal that we get when our parent dies
+        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGINT)
 
 
 def _end(child: subprocess.Popen[bytes], mark: str, hurry: threading.Event) -> None:
