@@ -112,6 +112,7 @@ def _adapter_state() -> dict[str, Any]:
     import sys
 
     import verl  # noqa: F401  (the import loads the plugins)
+    from verl.utils.import_utils import load_extern_object
 
     loaded = "pv_rl.verl_adapter" in sys.modules
     from pv_rl.losses import resolve_mode
@@ -123,13 +124,13 @@ def _adapter_state() -> dict[str, Any]:
         problem = ""
     except PvRlError as error:
         problem = str(error)
-    return {"loaded": loaded, "problem": problem, "modes": list(loss_modes()), "reward": _load_reward()}
-
-
-def _load_reward() -> bool:
-    from verl.utils.import_utils import load_extern_object
-
-    return callable(load_extern_object(module_path=REWARD, object_name="compute_score"))
+    reward = load_extern_object(module_path=REWARD, object_name="compute_score").__module__
+    return {
+        "loaded": loaded,
+        "problem": problem,
+        "modes": list(loss_modes()),
+        "reward": reward.rpartition(".")[2],
+    }
 
 
 def _adapter_finding(state: dict[str, Any], where: str) -> Finding:
@@ -142,7 +143,7 @@ def _adapter_finding(state: dict[str, Any], where: str) -> Finding:
         )
     if state["problem"]:
         return Finding(state="wrong", text=state["problem"], remedy="install the verl that the line names")
-    text = f"verl loads pv-rl in {where}; modes {', '.join(state['modes'])}; reward proof_verdict"
+    text = f"verl loads pv-rl in {where}; modes {', '.join(state['modes'])}; reward {state['reward']}"
     return Finding(state="ok", text=text)
 
 

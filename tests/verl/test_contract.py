@@ -60,6 +60,9 @@ def test_a_trainer_that_has_changed_is_refused_for_scope_prompt_alone():
     by_prompt = run(change + TRY_BOTH)
     assert "trainer_base has no PPOTrainer._compute_advantage" in by_prompt
     assert "balanced: ok" in run(change + TRY_BOTH.replace('"balanced"', '"balanced@batch"'))
+    # In the task runner the trainer is there before the config is.
+    trainer_first = change + "import verl.trainer.ppo.v1.trainer_base\n"
+    assert "balanced: ok" in run(trainer_first + TRY_BOTH.replace('"balanced"', '"balanced@batch"'))
 
 
 def test_importing_verl_loads_the_adapter_and_installing_again_changes_nothing():

@@ -55,9 +55,8 @@ def step_stats(lengths: Tensor, groups: Sequence[Hashable]) -> tuple[ResponseSta
         LossModeError: `lengths` is not one-dimensional, has a negative, fractional or non-finite entry, or
             differs from `groups` in size, or a group id is not one that can be compared by hash.
     """
-    groups = (
-        groups.tolist() if isinstance(groups, torch.Tensor) else groups
-    )  # a tensor's items hash by identity
+    if isinstance(groups, torch.Tensor):  # its items hash by identity
+        groups = groups.tolist()
     lengths = torch.as_tensor(lengths)
     if lengths.dim() != 1 or len(groups) != lengths.shape[0]:
         raise LossModeError(

@@ -40,7 +40,7 @@ def run_quickstart(settings: Settings, console: Console) -> list[Point]:
         The points of the run, the first before training.
 
     Raises:
-        SetupError: packages are missing, the folder is in use, or verl failed (the log's end is in the text).
+        SetupError: the folder is in use, or verl failed (its last exceptions are in the text).
         LossModeError: nobody knows the mode.
         KeyboardInterrupt: as usual, with every process of the run gone.
     """

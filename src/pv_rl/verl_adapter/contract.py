@@ -102,7 +102,8 @@ SEAMS = (
     ),
 )
 
-_recorded: list[str] = []
+_recorded: dict[str, bool] = {}
+"""Problem to whether it is a trainer's, in the order in which they were met."""
 
 
 def problems(module: ModuleType) -> list[str]:
@@ -110,10 +111,9 @@ def problems(module: ModuleType) -> list[str]:
     return [text for seam in SEAMS if seam.module == module.__name__ and (text := seam.problem(module))]
 
 
-def record(problem: str) -> None:
-    """Keep a problem until somebody needs the adapter."""
-    if problem not in _recorded:
-        _recorded.append(problem)
+def record(problem: str, *, module: str | None = None) -> None:
+    """Keep a problem until somebody needs the adapter, and the module that it is about if it is about one."""
+    _recorded.setdefault(problem, any(seam.trainer for seam in SEAMS if seam.module == module))
 
 
 def version_problem() -> str | None:
@@ -141,17 +141,18 @@ def require(mode: LossMode) -> None:
     Raises:
         VerlError: (a RuntimeError) with every problem, if the adapter cannot serve this verl.
     """
-    if not _recorded:
-        needed = {seam.module: seam.trainer for seam in SEAMS if not seam.trainer or mode.scope == "prompt"}
-        for name, trainer in needed.items():
-            try:
-                importlib.import_module(name)  # runs our hook of that module, which records its problems
-            except ImportError as error:
-                if not trainer:
-                    record(f"{name} cannot be imported: {error}")
-    if _recorded:
+    by_prompt = mode.scope == "prompt"
+    needed = {seam.module: seam.trainer for seam in SEAMS if by_prompt or not seam.trainer}
+    for name, trainer in needed.items():
+        try:
+            importlib.import_module(name)  # runs our hook of that module, which records its problems
+        except ImportError as error:
+            if not trainer:
+                record(f"{name} cannot be imported: {error}", module=name)
+    found = [problem for problem, trainer in _recorded.items() if by_prompt or not trainer]
+    if found:
         raise VerlError(
             f"loss_agg_mode={mode.spec} needs pv-rl's adapter, which cannot serve this verl ({verl_version()}): "
-            + "; ".join(_recorded)
+            + "; ".join(found)
             + f". Install verl {SUPPORTED}.x, or a pv-rl that knows this one, or use one of verl's own modes."
         )

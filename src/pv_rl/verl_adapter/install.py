@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
-import sys
 from collections.abc import Callable
 from types import ModuleType
 
@@ -38,8 +38,7 @@ def _patches() -> dict[str, Callable[[ModuleType], None]]:
     # Imported when the hook runs: they import torch, and `import verl` should stay as light as it is.
     def lazily(module_name: str, function: str) -> Callable[[ModuleType], None]:
         def patch(module: ModuleType) -> None:
-            __import__(module_name)
-            getattr(sys.modules[module_name], function)(module)
+            getattr(importlib.import_module(module_name), function)(module)
 
         return patch
 
@@ -68,7 +67,7 @@ def _guarded(patch: Callable[[ModuleType], None]) -> Callable[[ModuleType], None
             except Exception as error:  # noqa: BLE001 - a stock run goes on, whatever is wrong with us
                 found = [f"{module.__name__} could not be patched: {error!r}"]
         for problem in found:
-            contract.record(problem)
+            contract.record(problem, module=module.__name__)
             logger.error("pv-rl leaves verl as it is: %s", problem)
 
     return hook
