@@ -27,8 +27,19 @@ def test_a_spec_names_weighting_eta_and_scope(spec, name, eta, scope):
     assert (mode.name, mode.eta, mode.scope) == (name, eta, scope)
 
 
+def test_a_spec_may_give_several_numbers():
+    mode = resolve_mode("vl_norm:0.75:16000@batch")
+    assert mode.parameters == (("alpha", 0.75), ("max_length", 16000.0))
+    assert mode.eta is None
+    assert mode.spec == "vl_norm:0.75:16000@batch"
+
+
 @pytest.mark.parametrize(
-    "spec", ["grpo", "dapo@batch", "balanced", "balanced:0.123456789012@batch", "balanced:1e-7"]
+    "spec",
+    [
+        *("grpo", "dapo@batch", "balanced", "balanced:0.123456789012@batch", "balanced:1e-7"),
+        *("dr_grpo:16000@batch", "vl_norm:0.75:128"),
+    ],
 )
 def test_a_modes_own_spec_resolves_to_it(spec):
     mode = resolve_mode(spec)
@@ -40,7 +51,7 @@ def test_a_modes_own_spec_resolves_to_it(spec):
     ["-0.1", "1.0001", "nan", "NaN", "inf", "-inf", "", " 0.5", "0_6", "0.5.5", "half", "+0.5", "٠.٥", "1e9"],
 )
 def test_an_eta_outside_the_unit_interval_is_refused(eta):
-    with pytest.raises(LossModeError, match=r"has the eta .* a decimal number in \[0, 1\]"):
+    with pytest.raises(LossModeError, match=r"has the eta .* a decimal number in \[0, 1\] \(0 weighs by"):
         resolve_mode(f"balanced:{eta}")
 
 
@@ -61,11 +72,9 @@ def test_an_unknown_name_is_answered_with_the_nearest_and_all(spec, hint):
     assert hint or "Did you mean" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    "spec", ["", ":0.5", "@batch", "balanced:0.5:0.5", "balanced@batch@prompt", "balanced@batch:1"]
-)
+@pytest.mark.parametrize("spec", ["", ":0.5", "@batch", "balanced@batch@prompt", "balanced@batch:1"])
 def test_a_spec_that_does_not_parse_is_answered_with_the_grammar(spec):
-    with pytest.raises(LossModeError, match=r"NAME\[:ETA\]\[@SCOPE\]"):
+    with pytest.raises(LossModeError, match=r"NAME\[:NUMBER\]\[@SCOPE\]"):
         resolve_mode(spec)
 
 
@@ -80,8 +89,27 @@ def test_an_unknown_scope_and_a_needless_eta_are_refused():
         resolve_mode("dapo@bath")
     with pytest.raises(LossModeError, match="Scopes: prompt, batch"):
         resolve_mode("dapo@")
-    with pytest.raises(LossModeError, match="takes none"):
+    with pytest.raises(LossModeError, match="gives 1 numbers, but grpo takes none: write grpo"):
         resolve_mode("grpo:0.5")
+    with pytest.raises(
+        LossModeError, match=r"gives 2 numbers, but balanced takes eta: write balanced\[:ETA\]"
+    ):
+        resolve_mode("balanced:0.5:0.5")
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ("dr_grpo", r"does not give the max_length of dr_grpo \(tokens.*: write dr_grpo:MAX_LENGTH"),
+        ("vl_norm:1", "does not give the max_length of vl_norm .*: write vl_norm:ALPHA:MAX_LENGTH"),
+        ("dr_grpo:0", "has the max_length '0'; it is a decimal number of at least 1"),
+        ("dr_grpo:1e400", "has the max_length '1e400'"),
+        ("vl_norm:1.5:100", r"has the alpha '1.5'; it is a decimal number in \[0, 1\]"),
+    ],
+)
+def test_a_number_that_is_needed_is_asked_for(spec, text):
+    with pytest.raises(LossModeError, match=text):
+        resolve_mode(spec)
 
 
 def test_spec_errors_are_value_errors_of_ours_and_pickle():

@@ -8,6 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pv_rl.errors import LossModeError
 from pv_rl.losses import BatchStats, ResponseStats, resolve_mode, response_weights, step_stats, weighted_sum
 
 ONE_PROMPT = [1, 2, 5]
@@ -31,6 +32,9 @@ def paper_weights(lengths: list[int], groups: list[int], eta: float) -> list[flo
         ("balanced", [0.25, 0.15, 0.09]),
         ("balanced:0", [1 / 8, 1 / 8, 1 / 8]),
         ("balanced:1", [1 / 3, 1 / 6, 1 / 15]),
+        ("dr_grpo:10", [1 / 30, 1 / 30, 1 / 30]),
+        ("vl_norm:0:10", [1 / 30, 1 / 30, 1 / 30]),
+        ("vl_norm:1:10", [1 / 17, 1 / 34, 1 / 85]),  # 1, 1/2, 1/5 over ten times their sum, 1.7
     ],
 )
 def test_weights_of_one_prompt_are_those_worked_by_hand(spec, expected):
@@ -64,6 +68,23 @@ def test_a_row_of_length_zero_changes_nothing_for_the_others():
         with_empty = response_weights(spec, [1, 0, 2, 5, 0], ["a", "a", "a", "a", "gone"])
         assert with_empty[[1, 4]].tolist() == [0.0, 0.0]
         assert torch.equal(with_empty[[0, 2, 3]], response_weights(spec, ONE_PROMPT, "aaa"))
+
+
+def test_dr_grpo_and_vl_norm_of_several_prompts():
+    lengths, groups = [1, 4, 4, 0], ["a", "a", "b", "b"]
+    assert response_weights("dr_grpo:8", lengths, groups).tolist() == [1 / 32, 1 / 32, 1 / 16, 0.0]
+    assert response_weights("dr_grpo:8@batch", lengths, groups).tolist() == [1 / 24, 1 / 24, 1 / 24, 0.0]
+    by_prompt = response_weights("vl_norm:0.5:8", lengths, groups).tolist()
+    assert by_prompt == pytest.approx([1 / 1.5 / 16, 0.5 / 1.5 / 16, 1 / 16, 0.0])
+    as_one = response_weights("vl_norm:0.5:8@batch", lengths, groups).tolist()
+    assert as_one == pytest.approx([1 / 2 / 8, 0.5 / 2 / 8, 0.5 / 2 / 8, 0.0])
+
+
+def test_group_sums_need_the_groups():
+    one = torch.ones(2)
+    stats = ResponseStats(length=one, group_size=one, group_tokens=one)
+    with pytest.raises(LossModeError, match="use step_stats"):
+        resolve_mode("vl_norm:1:8").weights(stats, BatchStats(num_prompts=2, num_responses=2, num_tokens=2))
 
 
 def test_a_step_in_which_no_row_counts_has_no_weight():

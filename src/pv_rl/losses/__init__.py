@@ -3,9 +3,12 @@
 from pv_rl.losses.aggregate import response_weights, weighted_sum
 from pv_rl.losses.balanced import DEFAULT_ETA, balanced
 from pv_rl.losses.dapo import dapo
+from pv_rl.losses.diagnostics import diagnose
+from pv_rl.losses.dr_grpo import dr_grpo
 from pv_rl.losses.grpo import grpo
 from pv_rl.losses.mode import LossMode, Scope, Weighting, resolve_mode
 from pv_rl.losses.stats import BatchStats, ResponseStats, step_stats
+from pv_rl.losses.vl_norm import vl_norm
 
 __all__ = [
     "DEFAULT_ETA",
@@ -16,9 +19,12 @@ __all__ = [
     "Weighting",
     "balanced",
     "dapo",
+    "diagnose",
+    "dr_grpo",
     "grpo",
     "resolve_mode",
     "response_weights",
     "step_stats",
+    "vl_norm",
     "weighted_sum",
 ]

@@ -27,7 +27,8 @@ def response_weights(
         groups: one hashable id a row, equal for responses of the same prompt.
 
     Returns:
-        (B,) float64 `w` with `sum(w * lengths) == 1`; 0 where the length is 0, and all 0 if no row counts.
+        (B,) float64 `w`; 0 where the length is 0, and all 0 if no row counts. For `grpo`, `dapo` and `balanced`,
+        `sum(w * lengths) == 1`.
 
     Raises:
         LossModeError: the spec cannot be read, `lengths` and `groups` do not make a step, or the mode (a
@@ -61,7 +62,7 @@ def weighted_sum(loss_mat: Tensor, loss_mask: Tensor, weights: Tensor) -> Tensor
         Scalar, float32 at least.
     """
     dtype = torch.promote_types(loss_mat.dtype, torch.float32)
-    mask = loss_mask.to(dtype)
-    masked = torch.where(mask != 0, loss_mat.to(dtype), torch.zeros((), dtype=dtype, device=loss_mat.device))
-    per_response = (masked * mask).sum(dim=-1)
+    mask = loss_mask if loss_mask.dtype == torch.bool else loss_mask != 0
+    # One masked copy of loss_mat and nothing else of its size, forward or backward.
+    per_response = torch.where(mask, loss_mat, 0.0).sum(dim=-1, dtype=dtype)
     return (per_response * weights.to(device=loss_mat.device, dtype=dtype)).sum()

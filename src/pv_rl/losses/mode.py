@@ -1,29 +1,30 @@
-"""A loss-aggregation mode: a weighting, its scope, and the spec string that names both."""
+"""A loss-aggregation mode: a weighting, its numbers and its scope, and the spec string that names them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Literal, cast, get_args
 
 import torch
 from torch import Tensor
 
 from pv_rl.errors import LossModeError
+from pv_rl.hookspecs import LossModeEntry, Parameter
 from pv_rl.losses.stats import BatchStats, ResponseStats
-from pv_rl.plugins import loss_modes, nearest
+from pv_rl.plugins import broken_plugins, loss_mode_entry, loss_modes, nearest
 
 __all__ = ["LossMode", "Scope", "Weighting", "resolve_mode"]
 
 Weighting = Callable[..., Tensor]
-"""`weighting(responses, batch[, eta=...]) -> (B,)`, for rows of length > 0. See `pv_rl.losses.balanced`."""
+"""`weighting(responses, batch, **parameters) -> (B,)`, for rows of length > 0. See `pv_rl.losses.balanced`."""
 
 Scope = Literal["prompt", "batch"]
 
 EXAMPLES = "balanced, balanced:0.4, dapo@batch or balanced:0.6@batch"
-SPEC = re.compile(r"(?P<name>[^:@]+)(?::(?P<eta>[^:@]*))?(?:@(?P<scope>[^:@]*))?")
+SPEC = re.compile(r"(?P<name>[^:@]+)(?P<numbers>(?::[^:@]*)*)(?:@(?P<scope>[^:@]*))?")
 DECIMAL = re.compile(r"[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?|\.[0-9]+([eE][-+]?[0-9]+)?")
 
 
@@ -33,17 +34,22 @@ class LossMode:
 
     name: str
     """The weighting's name, as registered."""
-    eta: float | None = None
-    """Share of mass that goes by response, in [0, 1]; None for a weighting that takes no eta."""
+    parameters: tuple[tuple[str, float], ...] = ()
+    """Name and value of each of its numbers, in the order of the spec."""
     scope: Scope = "prompt"
     """`prompt`: the paper's formula, one group a prompt. `batch`: verl's convention, one group in all."""
     weighting: Weighting = field(compare=False, repr=False)
-    """The formula, eta already in it."""
+    """The formula."""
+
+    @property
+    def eta(self) -> float | None:
+        """Share of mass that goes by response, in [0, 1]; None for a weighting that takes no eta."""
+        return dict(self.parameters).get("eta")
 
     @property
     def spec(self) -> str:
         """The string that resolves to this mode, with nothing left to a default."""
-        return self.name + (f":{self.eta!r}" if self.eta is not None else "") + f"@{self.scope}"
+        return self.name + "".join(f":{_written(value)}" for _, value in self.parameters) + f"@{self.scope}"
 
     def weights(self, responses: ResponseStats, batch: BatchStats) -> Tensor:
         """Weight of each token of each response.
@@ -53,34 +59,35 @@ class LossMode:
             batch: totals over every row that counts.
 
         Returns:
-            (B,) `w_i`, in the dtype of `responses.length`'s statistics; 0 where the length is 0. Over all the
-            rows that `batch` counts, `sum_i w_i |o_i| = 1`.
+            (B,) `w_i`, in the dtype of `responses.length`; 0 where the length is 0. For `grpo`, `dapo` and
+            `balanced`, `sum_i w_i |o_i| = 1` over all the rows that `batch` counts.
         """
         counts = responses.length > 0
+        weights = torch.zeros_like(responses.length)
+        if not counts.any():
+            return weights
         if self.scope == "batch":
             everything = torch.ones_like(responses.length)
             responses = replace(
                 responses,
                 group_size=everything * batch.num_responses,
                 group_tokens=everything * batch.num_tokens,
+                group=None if responses.group is None else torch.zeros_like(responses.group),
             )
             batch = replace(batch, num_prompts=1)
-        # A row that does not count is given 1 everywhere, so that no formula divides by zero, and masked after.
-        responses = ResponseStats(
-            length=torch.where(counts, responses.length, 1),
-            group_size=torch.where(counts, responses.group_size, 1),
-            group_tokens=torch.where(counts, responses.group_tokens, 1),
+        weights[counts] = self.weighting(responses.rows(counts), batch, **dict(self.parameters)).to(
+            weights.dtype
         )
-        weights = self.weighting(responses, batch)
-        return torch.where(counts, weights, torch.zeros_like(weights))
+        return weights
 
 
 def resolve_mode(spec: str) -> LossMode:
-    """Read a spec string `NAME[:ETA][@SCOPE]`.
+    """Read a spec string `NAME[:NUMBER ...][@SCOPE]`.
 
     Args:
-        spec: for example `balanced`, `balanced:0.4`, `dapo@batch`. Eta is a plain decimal in [0, 1] and only
-            for a weighting that takes one (`balanced`, default 0.6); scope is `prompt` (default) or `batch`.
+        spec: for example `balanced`, `balanced:0.4`, `dapo@batch`. Numbers are plain decimals, and only as many as
+            the weighting takes (`balanced` takes eta in [0, 1], 0.6 if none is given); scope is `prompt` (default)
+            or `batch`.
 
     Returns:
         The mode.
@@ -88,6 +95,7 @@ def resolve_mode(spec: str) -> LossMode:
     Raises:
         LossModeError: (a ValueError) the spec cannot be read. The text names the spec, what is allowed and,
             for an unknown name, the nearest one.
+        PluginError: two plugins claim the name.
     """
     if not isinstance(spec, str):  # a config may hold anything, also what cannot be hashed
         raise LossModeError(f"loss_agg_mode {spec!r} is not a string. {_allowed()}")
@@ -99,40 +107,88 @@ def _resolve(spec: str) -> LossMode:
     match = SPEC.fullmatch(spec)
     if match is None:
         raise LossModeError(f"loss_agg_mode {spec!r} cannot be read. {_allowed()}")
-    name, eta_text, scope = match["name"], match["eta"], match["scope"]
-
-    if name not in loss_modes():
+    name, scope = match["name"], match["scope"]
+    entry = loss_mode_entry(name)
+    if entry is None:
         hint = nearest(name, loss_modes())
         raise LossModeError(
-            f"loss_agg_mode {spec!r} names no mode that pv-rl knows: {name!r}.{hint} {_allowed()}"
+            f"loss_agg_mode {spec!r} names no mode that pv-rl knows: {name!r}.{hint} {_allowed()}{_missing()}"
         )
-    entry = loss_modes()[name]
     scopes = get_args(Scope)
     scope = "prompt" if scope is None else scope
     if scope not in scopes:
         hint = nearest(scope, scopes)
         raise LossModeError(f"loss_agg_mode {spec!r} has the scope {scope!r}.{hint} {_allowed()}")
-    eta = entry.default_eta
-    if eta_text is not None:
-        if eta is None:
+    parameters = _read_numbers(spec, entry, match["numbers"].split(":")[1:])
+    return LossMode(name=name, parameters=parameters, scope=cast(Scope, scope), weighting=entry.weighting)
+
+
+def _read_numbers(spec: str, entry: LossModeEntry, texts: list[str]) -> tuple[tuple[str, float], ...]:
+    if len(texts) > len(entry.parameters):
+        takes = ", ".join(parameter.name for parameter in entry.parameters) or "none"
+        raise LossModeError(
+            f"loss_agg_mode {spec!r} gives {len(texts)} numbers, but {entry.name} takes {takes}: "
+            f"write {_usage(entry)}. {_allowed()}"
+        )
+    read = [
+        _read_number(spec, parameter, text) for parameter, text in zip(entry.parameters, texts, strict=False)
+    ]
+    for parameter in entry.parameters[len(texts) :]:
+        if parameter.default is None:
             raise LossModeError(
-                f"loss_agg_mode {spec!r} gives an eta, but {name} takes none: write {name}@{scope}. {_allowed()}"
+                f"loss_agg_mode {spec!r} does not give the {parameter.name} of {entry.name}"
+                f"{_meaning(parameter)}: write {_usage(entry)}. {_allowed()}"
             )
-        eta = _read_eta(spec, eta_text)
-    weighting = entry.weighting if eta is None else partial(entry.weighting, eta=eta)
-    return LossMode(name=name, eta=eta, scope=cast(Scope, scope), weighting=weighting)
+        read.append((parameter.name, float(parameter.default)))
+    return tuple(read)
+
+
+def _read_number(spec: str, parameter: Parameter, text: str) -> tuple[str, float]:
+    # float() alone would let through nan, inf, signs, blanks, underscores and digits of other scripts.
+    value = float(text) if DECIMAL.fullmatch(text) else float("nan")
+    if not parameter.low <= value <= parameter.high or value == float("inf"):
+        bounds = f"in [{parameter.low:g}, {parameter.high:g}]"
+        if parameter.high == float("inf"):
+            bounds = f"of at least {parameter.low:g}"
+        raise LossModeError(
+            f"loss_agg_mode {spec!r} has the {parameter.name} {text!r}; it is a decimal number {bounds}"
+            f"{_meaning(parameter)}. {_allowed()}"
+        )
+    return parameter.name, value
+
+
+def _written(value: float) -> str:
+    return str(int(value)) if value.is_integer() and value < 1e15 else repr(value)
+
+
+def _meaning(parameter: Parameter) -> str:
+    return f" ({parameter.meaning})" if parameter.meaning else ""
+
+
+def _usage(entry: LossModeEntry) -> str:
+    """For example `balanced[:ETA]`, `dr_grpo:MAX_LENGTH`."""
+    numbers = ""
+    for parameter in reversed(entry.parameters):
+        number = f":{parameter.name.upper()}{numbers}"
+        numbers = number if parameter.default is None else f"[{number}]"
+    return entry.name + numbers
 
 
 def _allowed() -> str:
+    names = ", ".join(_usage(entry) for entry in loss_modes().values())
     return (
-        f"Write NAME[:ETA][@SCOPE], for example {EXAMPLES}. Names: {', '.join(loss_modes())}. Eta: a decimal number "
-        f"in [0, 1], 0 weighs by token (dapo), 1 by response (grpo). Scopes: {', '.join(get_args(Scope))}."
+        f"Write NAME[:NUMBER][@SCOPE], for example {EXAMPLES}. Names: {names}. "
+        f"Scopes: {', '.join(get_args(Scope))}."
     )
 
 
-def _read_eta(spec: str, text: str) -> float:
-    # float() alone would let through nan, inf, signs, blanks, underscores and digits of other scripts.
-    eta = float(text) if DECIMAL.fullmatch(text) else float("nan")
-    if not 0.0 <= eta <= 1.0:
-        raise LossModeError(f"loss_agg_mode {spec!r} has the eta {text!r}. {_allowed()}")
-    return eta
+def _missing() -> str:
+    """What an unknown name may be due to."""
+    broken = broken_plugins()
+    if not broken:
+        return ""
+    return (
+        " Plugins that could not be used: "
+        + "; ".join(f"{name}: {why}" for name, why in broken.items())
+        + "."
+    )

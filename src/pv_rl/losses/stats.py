@@ -27,6 +27,30 @@ class ResponseStats:
     """(B,) responses of the same prompt that count, `G`."""
     group_tokens: Tensor
     """(B,) tokens of the same prompt that count, `sum_j |o_j|`."""
+    group: Tensor | None = None
+    """(B,) int64, a number for the prompt of each response, 0 and up; only `group_sum` needs it."""
+
+    def rows(self, chosen: Tensor) -> ResponseStats:
+        """The same numbers for some rows only; `chosen` is a mask or an index."""
+        return ResponseStats(
+            length=self.length[chosen],
+            group_size=self.group_size[chosen],
+            group_tokens=self.group_tokens[chosen],
+            group=None if self.group is None else self.group[chosen],
+        )
+
+    def group_sum(self, values: Tensor) -> Tensor:
+        """(B,) for each response, the sum of `values` (B,) over the responses of its prompt that are in `self`.
+
+        Raises:
+            LossModeError: the groups are not known. `step_stats` gives them.
+        """
+        if self.group is None:
+            raise LossModeError(
+                "these statistics do not say which response is of which prompt; use step_stats"
+            )
+        sums = values.new_zeros(int(self.group.max()) + 1 if len(self.group) else 0)
+        return sums.index_add_(0, self.group, values)[self.group]
 
 
 @dataclass(frozen=True)
@@ -81,7 +105,9 @@ def step_stats(lengths: Tensor, groups: Sequence[Hashable]) -> tuple[ResponseSta
     counts = (lengths > 0).to(torch.float64)
     sizes = torch.zeros(len(ids), dtype=torch.float64, device=lengths.device).index_add_(0, index, counts)
     tokens = torch.zeros_like(sizes).index_add_(0, index, lengths)
-    responses = ResponseStats(length=lengths, group_size=sizes[index], group_tokens=tokens[index])
+    responses = ResponseStats(
+        length=lengths, group_size=sizes[index], group_tokens=tokens[index], group=index
+    )
     totals = BatchStats(
         num_prompts=int((sizes > 0).sum()), num_responses=int(counts.sum()), num_tokens=int(lengths.sum())
     )

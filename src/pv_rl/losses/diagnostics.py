@@ -1,0 +1,103 @@
+"""What a step's weights do, in numbers for the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+
+import torch
+from torch import Tensor
+
+from pv_rl.losses.aggregate import response_weights
+from pv_rl.losses.mode import LossMode
+
+__all__ = ["diagnose"]
+
+VERDICTS: dict[str, Callable[[bool | None], bool]] = {
+    "verdict_true": lambda verdict: verdict is True,
+    "verdict_false": lambda verdict: verdict is False,
+    "verdict_none": lambda verdict: verdict is None,
+}
+
+
+def diagnose(
+    mode: LossMode,
+    lengths: Sequence[int],
+    groups: Sequence[Hashable],
+    advantages: Sequence[float],
+    verdicts: Sequence[bool | None] | None = None,
+) -> dict[str, float]:
+    """Where the weight of one step goes. Rows of length 0 are outside everything.
+
+    The share of a set of responses is its part of the mass `sum_i w_i |o_i|`, so that shares of all lengths, of all
+    signs and of all verdicts add up to 1.
+
+    Args:
+        mode: the weighting; with scope `batch` the step is taken as one group.
+        lengths: (B,) response tokens that count.
+        groups: B prompt ids.
+        advantages: (B,) one number a response, of which the sign counts.
+        verdicts: B verdicts, None where a trace has none; or None where verdicts are not known at all.
+
+    Returns:
+        `weight_share/length_q1` (shortest) to `_q4`, `weight_share/advantage_positive`, `_negative`, `_zero`, and
+        with verdicts each of these split `.../verdict_true`, `_false`, `_none`, `weight_share/verdict_...` and
+        `response_length/verdict_...` (tokens, where there is such a response); `effective_responses`, the exponential
+        of the entropy of the shares, between 1 and the number of responses, and `effective_responses_fraction` of
+        that number; `groups_without_signal`, the fraction of prompts whose advantages are all 0; and the mode's own
+        numbers, for example `eta`. Empty if no row counts.
+    """
+    length = torch.as_tensor(lengths, dtype=torch.float64)
+    mass = response_weights(mode, lengths, groups) * length
+    if not mass.sum() > 0:
+        return {}
+    share = mass / mass.sum()
+    counts = length > 0
+    advantage = torch.as_tensor(advantages, dtype=torch.float64)
+
+    sets = {f"length_q{q}": members for q, members in enumerate(_quartiles(length, counts), start=1)}
+    sets |= {
+        "advantage_positive": advantage > 0,
+        "advantage_negative": advantage < 0,
+        "advantage_zero": advantage == 0,
+    }
+    numbers = {f"weight_share/{name}": share[members].sum().item() for name, members in sets.items()}
+    if verdicts is not None:
+        numbers |= _by_verdict(share, length, counts, sets, verdicts)
+    entropy = -torch.special.xlogy(share, share).sum()
+    numbers["effective_responses"] = entropy.exp().item()
+    numbers["effective_responses_fraction"] = numbers["effective_responses"] / int(counts.sum())
+    numbers["groups_without_signal"] = _without_signal(groups, counts, advantage)
+    return numbers | dict(mode.parameters)
+
+
+def _quartiles(length: Tensor, counts: Tensor) -> list[Tensor]:
+    """Masks (B,) of the rows that count, by length; equal lengths are in the same quartile."""
+    bounds = torch.quantile(length[counts], torch.tensor([0.25, 0.5, 0.75], dtype=length.dtype))
+    quartile = torch.searchsorted(bounds, length)
+    return [counts & (quartile == q) for q in range(4)]
+
+
+def _by_verdict(
+    share: Tensor,
+    length: Tensor,
+    counts: Tensor,
+    sets: dict[str, Tensor],
+    verdicts: Sequence[bool | None],
+) -> dict[str, float]:
+    numbers = {}
+    for verdict, is_it in VERDICTS.items():
+        said = counts & torch.tensor([is_it(given) for given in verdicts])
+        numbers[f"weight_share/{verdict}"] = share[said].sum().item()
+        for name, members in sets.items():
+            numbers[f"weight_share/{name}/{verdict}"] = share[said & members].sum().item()
+        if said.any():
+            numbers[f"response_length/{verdict}"] = length[said].mean().item()
+    return numbers
+
+
+def _without_signal(groups: Sequence[Hashable], counts: Tensor, advantage: Tensor) -> float:
+    signal: dict[Hashable, bool] = {}
+    for group, row_counts, row_advantage in zip(groups, counts.tolist(), advantage.tolist(), strict=True):
+        if row_counts:
+            signal[group] = signal.get(group, False) or row_advantage != 0
+    return 1.0 - sum(signal.values()) / len(signal)

@@ -1,0 +1,110 @@
+"""What a step's weights do: numbers worked by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pv_rl.losses import diagnose, resolve_mode
+
+GRPO, DAPO = resolve_mode("grpo"), resolve_mode("dapo")
+
+
+def test_shares_by_length_and_sign_follow_the_mass():
+    """dapo on one prompt: a response's share is its share of the tokens."""
+    numbers = diagnose(DAPO, [1, 2, 3, 4], "aaaa", [1.0, -1.0, 0.0, 2.0])
+    assert [numbers[f"weight_share/length_q{q}"] for q in (1, 2, 3, 4)] == pytest.approx([0.1, 0.2, 0.3, 0.4])
+    assert numbers["weight_share/advantage_positive"] == pytest.approx(0.5)
+    assert numbers["weight_share/advantage_negative"] == pytest.approx(0.2)
+    assert numbers["weight_share/advantage_zero"] == pytest.approx(0.3)
+    assert "eta" not in numbers
+    assert not [name for name in numbers if "verdict" in name]
+
+
+def test_equal_lengths_are_in_one_quartile():
+    numbers = diagnose(GRPO, [7, 7, 7, 7], "aaaa", [1, 1, 1, 1])
+    assert [numbers[f"weight_share/length_q{q}"] for q in (1, 2, 3, 4)] == pytest.approx([1, 0, 0, 0])
+
+
+def test_effective_responses_counts_those_that_carry_the_weight():
+    even = diagnose(GRPO, [1, 500, 20, 3], "aaaa", [1, 1, 1, 1])
+    assert even["effective_responses"] == pytest.approx(4.0)
+    assert even["effective_responses_fraction"] == pytest.approx(1.0)
+    # Shares 1/4 and 3/4: entropy 0.5623 nats.
+    uneven = diagnose(DAPO, [1, 3], "aa", [1, 1])
+    assert uneven["effective_responses"] == pytest.approx(4 * 3 ** (-3 / 4))
+    assert uneven["effective_responses_fraction"] == pytest.approx(2 * 3 ** (-3 / 4))
+
+
+def test_a_group_without_signal_has_only_zero_advantages_and_counts_once():
+    numbers = diagnose(GRPO, [1, 1, 1, 1, 0, 1], "aabbcd", [0, 0, 1, -1, 5, 0])
+    assert numbers["groups_without_signal"] == pytest.approx(
+        2 / 3
+    )  # a and d of a, b, d; c has no row that counts
+
+
+def test_verdicts_split_everything_and_rows_that_do_not_count_are_outside():
+    numbers = diagnose(DAPO, [2, 4, 0, 2], "aaaa", [1, -1, 1, 1], verdicts=[True, False, False, None])
+    assert numbers["weight_share/verdict_true"] == pytest.approx(0.25)
+    assert numbers["weight_share/verdict_false"] == pytest.approx(0.5)
+    assert numbers["weight_share/verdict_none"] == pytest.approx(0.25)
+    assert numbers["weight_share/advantage_positive/verdict_none"] == pytest.approx(0.25)
+    assert numbers["weight_share/advantage_negative/verdict_false"] == pytest.approx(0.5)
+    assert numbers["response_length/verdict_false"] == 4.0
+    only_true = diagnose(DAPO, [2, 2], "aa", [1, -1], verdicts=[True, True])
+    assert "response_length/verdict_false" not in only_true
+    assert only_true["weight_share/verdict_false"] == 0.0
+
+
+def test_the_numbers_of_the_mode_are_told():
+    assert diagnose(resolve_mode("balanced:0.4"), [1, 2], "aa", [1, -1])["eta"] == 0.4
+    numbers = diagnose(resolve_mode("vl_norm:0.75:128"), [1, 2], "aa", [1, -1])
+    assert (numbers["alpha"], numbers["max_length"]) == (0.75, 128.0)
+    shares = [numbers[f"weight_share/length_q{q}"] for q in (1, 2, 3, 4)]
+    assert sum(shares) == pytest.approx(1.0)  # shares, although the mass of vl_norm is not 1
+
+
+def test_a_step_in_which_no_row_counts_has_nothing_to_say():
+    assert diagnose(GRPO, [0, 0], "ab", [1, 1]) == {}
+    assert diagnose(GRPO, [], "", []) == {}
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 4000),
+            st.integers(0, 4),
+            st.sampled_from([-1.0, 0.0, 0.5]),
+            st.sampled_from([True, False, None]),
+        ),
+        min_size=1,
+        max_size=40,
+    ),
+    st.sampled_from(
+        ["grpo", "dapo", "balanced:0.3", "balanced@batch", "dr_grpo:4000", "vl_norm:1:4000@batch"]
+    ),
+)
+def test_every_partition_of_the_rows_has_shares_that_add_up_to_one(rows, spec):
+    lengths, groups, advantages, verdicts = map(list, zip(*rows, strict=True))
+    numbers = diagnose(resolve_mode(spec), lengths, groups, advantages, verdicts)
+    if not any(lengths):
+        assert numbers == {}
+        return
+    for part in ("length_q", "advantage_", "verdict_"):
+        whole = [
+            value
+            for name, value in numbers.items()
+            if name.startswith(f"weight_share/{part}") and name.count("/") == 1
+        ]
+        assert math.fsum(whole) == pytest.approx(1.0)
+    split = [
+        value
+        for name, value in numbers.items()
+        if name.startswith("weight_share/length_q") and name.count("/") == 2
+    ]
+    assert math.fsum(split) == pytest.approx(1.0)
+    counted = sum(length > 0 for length in lengths)
+    assert 1 - 1e-9 <= numbers["effective_responses"] <= counted * (1 + 1e-9)
