@@ -7,6 +7,7 @@ from tensordict import TensorDict
 from verl.utils import tensordict_utils as tu
 from verl.workers.config import ActorConfig, PolicyLossConfig
 
+from pv_rl.verl_adapter.batch_weights import batch_fields
 from pv_rl.verl_adapter.modes import find_mode
 from pv_rl.verl_adapter.row_weights import row_fields
 
@@ -35,7 +36,11 @@ class Step:
         self.advantages = [draw(1).expand(n) for n in lengths]
         self.masks = [torch.ones(n, dtype=torch.long) for n in lengths]
         mode = find_mode(spec) if spec else None
-        self.fields = row_fields([mode] if mode and mode.scope == "prompt" else [], lengths, groups)
+        self.fields, self.totals = {}, {}
+        if mode and mode.scope == "prompt":
+            self.fields = row_fields([mode], lengths, groups)
+        elif mode:
+            self.fields, self.totals = batch_fields(mode, [lengths], 0, rows=len(lengths))
 
     def micro_batch(
         self, rows: list[int], *, global_batch_size: int, batch_num_tokens: int, dp_size: int = 1
@@ -58,7 +63,11 @@ class Step:
             batch_size=len(rows),
         )
         tu.assign_non_tensor(
-            data, dp_size=dp_size, batch_num_tokens=batch_num_tokens, global_batch_size=global_batch_size
+            data,
+            dp_size=dp_size,
+            batch_num_tokens=batch_num_tokens,
+            global_batch_size=global_batch_size,
+            **self.totals,
         )
 
         # The model's output stands one token to the left: the prompt's last position predicts the first token.

@@ -222,7 +222,7 @@ def test_the_actor_config_takes_every_spec_and_keeps_it():
     [
         ("balancd", "Did you mean balanced"),
         ("token_mean", "verl says: Invalid loss_agg_mode"),
-        ("balanced:2", "Eta"),
+        ("balanced:2", "has the eta"),
     ],
 )
 def test_the_actor_config_refuses_what_nobody_knows(spec, text):
@@ -240,5 +240,5 @@ def test_the_critic_config_refuses_an_eta_that_cannot_be_read_at_start():
 
     settings = {"strategy": "fsdp2", "rollout_n": 2, "ppo_micro_batch_size_per_gpu": 1}
     assert CriticConfig(loss_agg_mode="balanced:0.4", **settings).loss_agg_mode == "balanced:0.4"
-    with pytest.raises(LossModeError, match="Eta"):
+    with pytest.raises(LossModeError, match="has the eta"):
         CriticConfig(loss_agg_mode="balanced:2", **settings)

@@ -15,6 +15,11 @@ from pv_rl.verl_adapter.row_weights import patch_legacy_trainer, patch_v1_traine
 tensordict = pytest.importorskip("tensordict", reason="verl is not installed: pip install 'pv-rl[verl]'")
 
 LENGTHS, UIDS = [3, 1, 0, 5, 2, 0], ["a", "a", "pad", "b", "b", "pad"]
+ADVANTAGES = [1.0, -1.0, 0.0, 0.0, 0.0, 0.0]
+VERDICTS = [True, False, True, None, True, True]
+INFOS = [
+    {"acc": 1.0, "verdict_true": float(v is True), "verdict_missing": float(v is None)} for v in VERDICTS
+]
 FIELD = "pv_rl_row_weight/balanced:0.6@prompt"
 
 
@@ -36,11 +41,16 @@ class Store:
 
     def __init__(self):
         masks = [torch.tensor([1] * n + [0]) for n in LENGTHS]
+        advantages = [mask * a for mask, a in zip(masks, ADVANTAGES, strict=True)]
+        nested = {"response_mask": masks, "advantages": advantages}
         self.fields = tensordict.TensorDict(
-            {"response_mask": torch.nested.as_nested_tensor(masks, layout=torch.jagged)},
+            {name: torch.nested.as_nested_tensor(rows, layout=torch.jagged) for name, rows in nested.items()},
             batch_size=len(LENGTHS),
         )
         self.fields["uid"] = tensordict.NonTensorStack(*UIDS)
+        self.fields["extra_fields"] = tensordict.NonTensorStack(
+            *({"reward_extra_info": info} for info in INFOS)
+        )
         self.put = {}
 
     def kv_batch_get(self, keys, partition_id, select_fields):
@@ -64,14 +74,14 @@ def v1_step(spec: str):
 
     module = types.SimpleNamespace(PPOTrainer=PPOTrainer, tq=store)
     patch_v1_trainer(module)  # pyright: ignore[reportArgumentType]
-    batch = types.SimpleNamespace(keys=list("uvwxyz"), partition_id="train", fields=["uid"])
+    batch = types.SimpleNamespace(keys=list("uvwxyz"), partition_id="train", fields=list(store.fields.keys()))
     metrics = {}
     return store, batch, PPOTrainer()._compute_advantage(batch, metrics), metrics
 
 
 def test_the_v1_driver_puts_weight_times_rows_beside_each_row_and_nothing_for_padding():
     store, _, after, metrics = v1_step("balanced")
-    assert metrics == {"advantages": True}
+    assert metrics["advantages"] is True
     assert store.put[FIELD].shape == (6, 1)
     assert store.put[FIELD].flatten().tolist() == pytest.approx(expected(), rel=1e-6)
     assert store.put[FIELD][[2, 5]].tolist() == [[0.0], [0.0]]
@@ -80,9 +90,35 @@ def test_the_v1_driver_puts_weight_times_rows_beside_each_row_and_nothing_for_pa
 
 @pytest.mark.parametrize("spec", ["token-mean", "dapo@batch"])
 def test_the_v1_driver_adds_nothing_where_nothing_has_to_travel(spec):
-    store, batch, after, _ = v1_step(spec)
+    store, batch, after, metrics = v1_step(spec)
     assert store.put == {}
     assert after is batch
+    assert ("pv_rl/effective_responses" in metrics) == (spec == "dapo@batch")
+
+
+def check_step_metrics(metrics: dict[str, float]) -> None:
+    """Rows 0, 1, 3, 4 count. Prompt a (3 and 1 tokens) and prompt b (5 and 2) have mass 1/2 each."""
+    by_response, by_token = [1 / 4] * 4, [3 / 8, 1 / 8, 5 / 14, 1 / 7]
+    share = [0.6 * r + 0.4 * t for r, t in zip(by_response, by_token, strict=True)]
+    assert metrics["pv_rl/weight_share/advantage_positive"] == pytest.approx(share[0])
+    assert metrics["pv_rl/weight_share/advantage_negative/verdict_false"] == pytest.approx(share[1])
+    assert metrics["pv_rl/weight_share/verdict_true"] == pytest.approx(share[0] + share[3])
+    assert metrics["pv_rl/weight_share/length_q4/verdict_none"] == pytest.approx(share[2])
+    assert metrics["pv_rl/response_length/verdict_true"] == 2.5
+    assert metrics["pv_rl/groups_without_signal"] == 0.5
+    assert metrics["pv_rl/eta"] == 0.6
+
+
+def test_the_v1_driver_says_what_the_weights_do():
+    _, _, _, metrics = v1_step("balanced")
+    check_step_metrics(metrics)
+
+
+def test_where_no_reward_gives_verdicts_nothing_is_split_by_them(monkeypatch):
+    monkeypatch.setitem(globals(), "INFOS", [{}] * 6)
+    _, _, _, metrics = v1_step("balanced")
+    assert metrics["pv_rl/weight_share/advantage_positive"] > 0
+    assert not [name for name in metrics if "verdict" in name]
 
 
 def test_the_legacy_driver_adds_the_field_before_the_critic_and_the_actor():
@@ -97,13 +133,18 @@ def test_the_legacy_driver_adds_the_field_before_the_critic_and_the_actor():
 
         def _update_actor(self, batch):
             seen.append(batch.batch[FIELD].flatten().tolist())
+            return types.SimpleNamespace(meta_info={"metrics": {"actor/pg_loss": [0.0]}})
 
     patch_legacy_trainer(types.SimpleNamespace(RayPPOTrainer=RayPPOTrainer))  # pyright: ignore[reportArgumentType]
     mask = (torch.arange(5) < torch.tensor(LENGTHS)[:, None]).long()
-    batch = types.SimpleNamespace(batch={"response_mask": mask}, non_tensor_batch={"uid": np.array(UIDS)})
+    columns = {key: np.array([info[key] for info in INFOS]) for key in INFOS[0]} | {"uid": np.array(UIDS)}
+    advantages = mask * torch.tensor(ADVANTAGES)[:, None]
+    batch = types.SimpleNamespace(
+        batch={"response_mask": mask, "advantages": advantages}, non_tensor_batch=columns
+    )
     trainer = RayPPOTrainer()
     trainer._update_critic(batch)
-    trainer._update_actor(batch)
+    check_step_metrics(trainer._update_actor(batch).meta_info["metrics"])
     assert seen[0] == seen[1] == pytest.approx(expected(), rel=1e-6)
 
 

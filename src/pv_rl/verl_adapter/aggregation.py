@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 
 import torch
 from torch import Tensor
 
 from pv_rl.errors import VerlError
-from pv_rl.losses import BatchStats, LossMode, ResponseStats, weighted_sum
+from pv_rl.losses import BatchStats, LossMode, ResponseStats, step_stats, weighted_sum
 from pv_rl.verl_adapter.modes import STOCK_EQUIVALENT, find_mode
 from pv_rl.verl_adapter.patching import replace_everywhere
 
@@ -25,10 +25,12 @@ class MicroBatch:
     """What one micro-batch is aggregated with, and how often that was asked for."""
 
     mode: LossMode
-    weights: Tensor | None
-    """(B,) weight of each token of a row, scaled to the mini-batch; None for scope `batch`, which needs none."""
+    weights: Tensor
+    """(B,) weight of each token of a row, scaled to the mini-batch."""
     dp_size: int
     """Data-parallel ranks; FSDP averages gradients over them, so a rank's sum is multiplied by it."""
+    totals: BatchStats | None = None
+    """What the whole mini-batch holds, for a mode of scope `batch`."""
     uses: int = 0
 
 
@@ -68,11 +70,9 @@ def patch_agg_loss(module: ModuleType) -> None:
         if mode is None:
             return original(loss_mat, loss_mask, loss_agg_mode, *totals, loss_scale_factor)
         micro_batch = _current.get()
-        if micro_batch is not None and micro_batch.mode == mode:
-            micro_batch.uses += 1
+        if micro_batch is not None:
+            return _of_micro_batch(original, loss_mat, loss_mask, mode, micro_batch)
         if mode.scope == "prompt":
-            if micro_batch is not None:
-                return _by_row_weights(loss_mat, loss_mask, mode, micro_batch)
             if loss_mat.requires_grad or global_batch_size is not None:
                 raise VerlError(
                     f"loss_agg_mode={loss_agg_mode}: a loss is being aggregated for which no weights were "
@@ -80,26 +80,34 @@ def patch_agg_loss(module: ModuleType) -> None:
                     "needs no groups, or one of verl's own modes."
                 )
             # Only a number for the log, in the driver and with no totals: the groups are not known there.
-        stock = STOCK_EQUIVALENT.get(mode.name)
-        if stock is not None:
-            return original(loss_mat, loss_mask, stock, *totals)
-        return _as_one_group(loss_mat, loss_mask, mode, *totals)
+            mode = replace(mode, scope="batch")
+        return _by_verls_totals(loss_mat, loss_mask, mode, *totals)
 
     replace_everywhere(module, "agg_loss", agg_loss)
 
 
-def _by_row_weights(loss_mat: Tensor, loss_mask: Tensor, mode: LossMode, micro_batch: MicroBatch) -> Tensor:
-    weights = micro_batch.weights
-    if mode != micro_batch.mode or weights is None or loss_mat.shape[0] != weights.shape[0]:
-        held = "no weights" if weights is None else f"the weights of {weights.shape[0]} rows"
+def _of_micro_batch(
+    original: Callable[..., Tensor],
+    loss_mat: Tensor,
+    loss_mask: Tensor,
+    mode: LossMode,
+    micro_batch: MicroBatch,
+) -> Tensor:
+    weights, totals, dp_size = micro_batch.weights, micro_batch.totals, micro_batch.dp_size
+    if mode != micro_batch.mode or loss_mat.shape[0] != weights.shape[0]:
         raise VerlError(
-            f"loss_agg_mode={mode.spec}: {loss_mat.shape[0]} rows are being aggregated where {held} of "
-            f"{micro_batch.mode.spec} are at hand. This path of verl is not one that pv-rl serves: please report it."
+            f"loss_agg_mode={mode.spec}: {loss_mat.shape[0]} rows are being aggregated where the weights of "
+            f"{weights.shape[0]} rows of {micro_batch.mode.spec} are at hand. This path of verl is not one that "
+            "pv-rl serves: please report it."
         )
-    return weighted_sum(loss_mat, loss_mask, weights) * micro_batch.dp_size
+    micro_batch.uses += 1
+    if totals is not None and mode.name in STOCK_EQUIVALENT:
+        stock = STOCK_EQUIVALENT[mode.name]
+        return original(loss_mat, loss_mask, stock, dp_size, totals.num_tokens, totals.num_responses)
+    return weighted_sum(loss_mat, loss_mask, weights) * dp_size
 
 
-def _as_one_group(
+def _by_verls_totals(
     loss_mat: Tensor,
     loss_mask: Tensor,
     mode: LossMode,
@@ -107,17 +115,18 @@ def _as_one_group(
     batch_num_tokens: int | None,
     global_batch_size: int | None,
 ) -> Tensor:
-    """verl's convention: the mini-batch is one group, its totals given by verl or, where there are none, counted."""
-    if dp_size > 1 and (batch_num_tokens is None or global_batch_size is None):
-        raise VerlError(
-            f"loss_agg_mode={mode.spec}: batch_num_tokens and global_batch_size are required on {dp_size} ranks"
+    """Outside verl's own workers: one group, its totals given by the caller or, where there are none, counted."""
+    length = loss_mask.to(torch.float64).sum(dim=-1)
+    if batch_num_tokens is None or global_batch_size is None:
+        if dp_size > 1:
+            raise VerlError(
+                f"loss_agg_mode={mode.spec}: batch_num_tokens and global_batch_size are required on {dp_size} ranks"
+            )
+        stats = step_stats(length, [0] * len(length))
+    else:
+        everything = torch.ones_like(length)
+        stats = (
+            ResponseStats(length, everything * global_batch_size, everything * batch_num_tokens),
+            BatchStats(num_prompts=1, num_responses=global_batch_size, num_tokens=batch_num_tokens),
         )
-    length = loss_mask.to(torch.float32).sum(dim=-1)
-    rows = int((length > 0).sum()) if global_batch_size is None else global_batch_size
-    tokens = length.sum() if batch_num_tokens is None else batch_num_tokens
-    everything = torch.ones_like(length)
-    weights = mode.weights(
-        ResponseStats(length, everything * rows, everything * tokens),
-        BatchStats(num_prompts=1, num_responses=rows, num_tokens=tokens),
-    )
-    return weighted_sum(loss_mat, loss_mask, weights) * dp_size
+    return weighted_sum(loss_mat, loss_mask, mode.weights(*stats)) * dp_size

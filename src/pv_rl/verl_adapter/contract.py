@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["SEAMS", "SUPPORTED", "Seam", "problems", "record", "require"]
 
 SUPPORTED = "0.9"
-"""The verl release series that this adapter was tried on (0.9.1)."""
+"""The verl release series that this adapter serves; tests/verl/test_versions.py holds it to each release."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,11 +74,22 @@ SEAMS = (
         attribute="value_loss",
         parameters=("config", "model_output", "data", "dp_group"),
     ),
+    Seam(
+        module="verl.trainer.distillation.losses",
+        attribute="distillation_loss",
+        parameters=("config", "distillation_config", "model_output", "data"),
+    ),
     Seam(module="verl.workers.utils.losses", attribute="Metric", parameters=("aggregation", "value")),
     *(
         Seam(module="verl.workers.utils.losses", attribute=f"AggregationType.{kind}")
         for kind in ("SUM", "MAX", "MIN")
     ),
+    Seam(
+        module="verl.workers.engine_workers",
+        attribute="TrainingWorker.train_batch",
+        parameters=("self", "data"),
+    ),
+    Seam(module="verl.workers.engine_workers", attribute="tu.assign_non_tensor"),
     Seam(module="verl.workers.config.actor", attribute="ActorConfig.__post_init__", parameters=("self",)),
     Seam(module="verl.workers.config.critic", attribute="CriticConfig.__post_init__", parameters=("self",)),
     Seam(
@@ -142,7 +153,8 @@ def require(mode: LossMode) -> None:
         VerlError: (a RuntimeError) with every problem, if the adapter cannot serve this verl.
     """
     by_prompt = mode.scope == "prompt"
-    needed = {seam.module: seam.trainer for seam in SEAMS if by_prompt or not seam.trainer}
+    seams = () if version_problem() else SEAMS  # a verl that is not ours to serve has seams of its own
+    needed = {seam.module: seam.trainer for seam in seams if by_prompt or not seam.trainer}
     for name, trainer in needed.items():
         try:
             importlib.import_module(name)  # runs our hook of that module, which records its problems

@@ -46,6 +46,8 @@ def _patches() -> dict[str, Callable[[ModuleType], None]]:
     return {
         "verl.trainer.ppo.core_algos": lazily(f"{here}.aggregation", "patch_agg_loss"),
         "verl.workers.utils.losses": lazily(f"{here}.loss_functions", "patch_loss_functions"),
+        "verl.trainer.distillation.losses": lazily(f"{here}.loss_functions", "patch_distillation_loss"),
+        "verl.workers.engine_workers": lazily(f"{here}.batch_weights", "patch_training_worker"),
         "verl.workers.config.actor": lazily(f"{here}.configs", "patch_actor_config"),
         "verl.workers.config.critic": lazily(f"{here}.configs", "patch_critic_config"),
         "verl.trainer.ppo.v1.trainer_base": lazily(f"{here}.row_weights", "patch_v1_trainer"),

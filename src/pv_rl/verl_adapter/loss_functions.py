@@ -12,11 +12,12 @@ from torch import Tensor
 from pv_rl.errors import VerlError
 from pv_rl.losses import LossMode
 from pv_rl.verl_adapter.aggregation import MicroBatch, in_use
+from pv_rl.verl_adapter.batch_weights import batch_totals
 from pv_rl.verl_adapter.modes import find_mode
 from pv_rl.verl_adapter.patching import replace_everywhere
 from pv_rl.verl_adapter.row_weights import field_name
 
-__all__ = ["patch_loss_functions"]
+__all__ = ["patch_distillation_loss", "patch_loss_functions"]
 
 
 def patch_loss_functions(module: Any) -> None:
@@ -28,6 +29,26 @@ def patch_loss_functions(module: Any) -> None:
     """
     replace_everywhere(module, "ppo_loss", _aggregated(module, module.ppo_loss, _ppo_terms))
     replace_everywhere(module, "value_loss", _aggregated(module, module.value_loss, lambda *_: 1))
+
+
+def patch_distillation_loss(module: Any) -> None:
+    """Wrap `distillation_loss` (verl/trainer/distillation/losses.py:230), which aggregates before `ppo_loss` does.
+
+    Symptom without it: "a loss is being aggregated for which no weights were computed" at the first update. Can go
+    when verl passes its data to `agg_loss`.
+    """
+    from verl.workers.utils import losses  # loaded: `module` has imported from it
+
+    original = module.distillation_loss
+
+    @functools.wraps(original)
+    def distillation_loss(config, distillation_config, model_output, data):
+        def of_micro_batch(config, model_output, data, dp_group):
+            return original(config, distillation_config, model_output, data)
+
+        return _aggregated(losses, of_micro_batch, lambda *_: 1)(config, model_output, data)
+
+    replace_everywhere(module, "distillation_loss", distillation_loss)
 
 
 def _ppo_terms(config: Any, model_output: Any) -> int:
@@ -42,8 +63,9 @@ def _aggregated(
         mode = find_mode(config.loss_agg_mode)
         if mode is None:
             return original(config, model_output, data, dp_group)
-        weights = _fetch(data, mode) if mode.scope == "prompt" else None
-        with in_use(MicroBatch(mode=mode, weights=weights, dp_size=data["dp_size"])) as micro_batch:
+        weights = _fetch(data, mode)
+        totals = batch_totals(data) if mode.scope == "batch" else None
+        with in_use(MicroBatch(mode, weights, data["dp_size"], totals)) as micro_batch:
             value, metrics = original(config, model_output, data, dp_group)
         expected = terms(config, model_output)
         if micro_batch.uses < expected:
@@ -53,7 +75,7 @@ def _aggregated(
                 "that loss_agg_mode has no effect on it; use another actor.policy_loss.loss_mode, for example gspo "
                 "or vanilla."
             )
-        return value, metrics if weights is None else metrics | _metrics(module, data, micro_batch, weights)
+        return value, metrics | _metrics(module, data, micro_batch)
 
     return loss
 
@@ -63,8 +85,9 @@ def _fetch(data: Any, mode: LossMode) -> Tensor:
     name = field_name(mode)
     if name not in data.keys():  # noqa: SIM118 - `in` on a TensorDict is not a look-up
         raise VerlError(
-            f"loss_agg_mode={mode.spec}: the rows came to the worker without the field {name!r}, so this trainer is "
-            f"not one that pv-rl serves. Use {mode.name}@batch, which needs no groups, or the V1 trainer."
+            f"loss_agg_mode={mode.spec}: the rows came to the loss without the field {name!r}, so this "
+            f"{'trainer' if mode.scope == 'prompt' else 'worker'} is not one that pv-rl serves. Use verl's V1 trainer"
+            + (f", or {mode.name}@batch, which needs no groups." if mode.scope == "prompt" else ".")
         )
     if data["global_batch_size"] is None:
         raise VerlError(
@@ -75,8 +98,9 @@ def _fetch(data: Any, mode: LossMode) -> Tensor:
     return field.reshape(-1) / data["global_batch_size"]
 
 
-def _metrics(module: Any, data: Any, micro_batch: MicroBatch, weights: Tensor) -> dict[str, Any]:
+def _metrics(module: Any, data: Any, micro_batch: MicroBatch) -> dict[str, Any]:
     """The weights at hand, in verl's metric stream: the mass of a mini-batch is 1 on average over a step."""
+    weights = micro_batch.weights
     lengths = torch.stack([mask.sum() for mask in data["response_mask"].unbind()]).to(weights.device)
     mass = (weights * lengths).sum() * micro_batch.dp_size
     counted = weights[weights > 0]

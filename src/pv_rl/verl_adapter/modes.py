@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 
 from pv_rl.losses import LossMode, resolve_mode
-from pv_rl.plugins import VERL_MODES, loss_modes
+from pv_rl.plugins import VERL_MODES, loss_mode_entry
 
 __all__ = ["STOCK_EQUIVALENT", "find_mode"]
 
 STOCK_EQUIVALENT = {"grpo": "seq-mean-token-mean", "dapo": "token-mean"}
-"""What our modes of scope `batch` are called in verl; these are handed to verl, so equal to the last bit."""
+"""What our modes of scope `batch` are called in verl; its function computes these, so they are equal to the last bit
+where every row and token counts."""
 
 
 def find_mode(loss_agg_mode: object) -> LossMode | None:
@@ -20,8 +21,9 @@ def find_mode(loss_agg_mode: object) -> LossMode | None:
 
     Raises:
         LossModeError: the name is ours and the rest of the spec cannot be read.
+        PluginError: two plugins claim the name.
     """
     if not isinstance(loss_agg_mode, str) or loss_agg_mode in VERL_MODES:
         return None
     name = re.split("[:@]", loss_agg_mode, maxsplit=1)[0]
-    return resolve_mode(loss_agg_mode) if name in loss_modes() else None
+    return resolve_mode(loss_agg_mode) if loss_mode_entry(name) is not None else None

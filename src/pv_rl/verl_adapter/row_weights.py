@@ -13,19 +13,31 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from types import ModuleType
 from typing import Any
 
-import torch
 from tensordict import TensorDict
 from torch import Tensor
 
 from pv_rl.losses import LossMode, response_weights
 from pv_rl.verl_adapter.modes import find_mode
+from pv_rl.verl_adapter.step_metrics import VERDICT_KEYS, reward_info, step_metrics
 
-__all__ = ["field_name", "patch_legacy_trainer", "patch_v1_trainer", "prompt_modes", "row_fields"]
+__all__ = [
+    "actor_mode",
+    "field_name",
+    "patch_legacy_trainer",
+    "patch_v1_trainer",
+    "prompt_modes",
+    "row_fields",
+]
 
 
 def field_name(mode: LossMode) -> str:
     """The batch field that carries the weights of `mode`."""
     return f"pv_rl_row_weight/{mode.spec}"
+
+
+def actor_mode(config: Any) -> LossMode | None:
+    """The mode that a verl config names for the actor, if it is one of ours."""
+    return find_mode(config.actor_rollout_ref.actor.get("loss_agg_mode"))
 
 
 def prompt_modes(config: Any) -> set[LossMode]:
@@ -46,12 +58,10 @@ def row_fields(
         groups: B prompt ids, verl's `uid`.
 
     Returns:
-        Field name to (B, 1) float32, one for each mode.
+        Field name to (B, 1) float64, one for each mode.
     """
     return {
-        field_name(mode): (response_weights(mode, lengths, groups) * len(lengths))
-        .to(torch.float32)
-        .unsqueeze(-1)
+        field_name(mode): (response_weights(mode, lengths, groups) * len(lengths)).unsqueeze(-1)
         for mode in modes
     }
 
@@ -69,14 +79,27 @@ def patch_v1_trainer(module: ModuleType) -> None:
     @functools.wraps(original)
     def _compute_advantage(self, batch, metrics):
         batch = original(self, batch, metrics)
-        modes = prompt_modes(self.config)
+        mode, modes = actor_mode(self.config), prompt_modes(self.config)
+        if mode is None and not modes:
+            return batch
+        wanted = ["uid", "response_mask", "advantages", "extra_fields"]
+        data = module.tq.kv_batch_get(
+            keys=batch.keys,
+            partition_id=batch.partition_id,
+            select_fields=[name for name in wanted if name in (batch.fields or wanted)],
+        )
+        masks, uids = data["response_mask"].unbind(), data.pop("uid").tolist()
+        lengths = [int(mask.sum()) for mask in masks]
+        if mode is not None:
+            advantages = [
+                float((a * m).sum()) for a, m in zip(data["advantages"].unbind(), masks, strict=True)
+            ]
+            extra = data.pop("extra_fields", None)
+            infos = [] if extra is None else [reward_info(row) for row in extra.tolist()]
+            metrics.update(step_metrics(mode, lengths, uids, advantages, infos))
         if not modes:
             return batch
-        data = module.tq.kv_batch_get(
-            keys=batch.keys, partition_id=batch.partition_id, select_fields=["uid", "response_mask"]
-        )
-        lengths = [int(mask.sum()) for mask in data["response_mask"].unbind()]
-        fields = row_fields(modes, lengths, data.pop("uid").tolist())
+        fields = row_fields(modes, lengths, uids)
         # The metadata that the put returns lists the new fields; the worker fetches what is listed.
         return module.tq.kv_batch_put(
             keys=batch.keys,
@@ -93,8 +116,9 @@ def patch_legacy_trainer(module: ModuleType) -> None:
     The same for `trainer.use_v1=False`, where a step is one DataProto and the critic comes first. Can go with
     verl's legacy trainer.
     """
-    for name in ("_update_critic", "_update_actor"):
-        setattr(module.RayPPOTrainer, name, _with_fields(getattr(module.RayPPOTrainer, name)))
+    trainer = module.RayPPOTrainer
+    trainer._update_critic = _with_fields(trainer._update_critic)
+    trainer._update_actor = _with_metrics(_with_fields(trainer._update_actor))
 
 
 def _with_fields(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -105,5 +129,27 @@ def _with_fields(original: Callable[..., Any]) -> Callable[..., Any]:
             for name, field in row_fields(modes, lengths, batch.non_tensor_batch["uid"].tolist()).items():
                 batch.batch[name] = field
         return original(self, batch)
+
+    return update
+
+
+def _with_metrics(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def update(self, batch):
+        output = original(self, batch)
+        if (mode := actor_mode(self.config)) is not None:
+            mask, columns = batch.batch["response_mask"], batch.non_tensor_batch
+            keys = [key for key in VERDICT_KEYS if key in columns]
+            metrics = step_metrics(
+                mode,
+                lengths=mask.sum(dim=-1).tolist(),
+                groups=columns["uid"].tolist(),
+                advantages=(batch.batch["advantages"] * mask).sum(dim=-1).tolist(),
+                infos=[
+                    dict(zip(keys, row, strict=True)) for row in zip(*map(columns.get, keys), strict=True)
+                ],
+            )
+            output.meta_info["metrics"].update(metrics)
+        return output
 
     return update

@@ -1,0 +1,81 @@
+"""Weights of scope `batch`: computed in the worker, where a mini-batch is in one place, rank by rank.
+
+verl's own totals count padding rows in `global_batch_size`, and in `batch_num_tokens` what was masked after the
+rollout (`loss_mask` and not `response_mask`). Ours count the rows and tokens that the loss counts.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pv_rl.losses import BatchStats, LossMode, step_stats
+from pv_rl.verl_adapter.modes import find_mode
+from pv_rl.verl_adapter.row_weights import field_name
+
+__all__ = ["batch_fields", "batch_totals", "patch_training_worker"]
+
+TOTALS = ("pv_rl_num_responses", "pv_rl_num_tokens")
+
+
+def patch_training_worker(module: Any) -> None:
+    """Wrap `TrainingWorker.train_batch` (verl/workers/engine_workers.py:312), which gets one mini-batch of a rank.
+
+    It is above every engine. Symptom without it: `VerlError` at the first loss of a mode of scope `batch`. Can go
+    when verl counts what its loss counts.
+    """
+    original = module.TrainingWorker.train_batch
+
+    @functools.wraps(original)
+    def train_batch(self, data):
+        config = getattr(self.loss_fn, "keywords", {}).get("config")
+        mode = find_mode(getattr(config, "loss_agg_mode", None))
+        if mode is not None and mode.scope == "batch":
+            lengths = [int(mask.sum()) for mask in data["response_mask"].unbind()]
+            by_rank, rank = _gather(lengths, self.engine.get_data_parallel_group())
+            fields, totals = batch_fields(mode, by_rank, rank, rows=data["global_batch_size"])
+            data.update(fields)
+            module.tu.assign_non_tensor(data, **totals)
+        return original(self, data)
+
+    module.TrainingWorker.train_batch = train_batch
+
+
+def batch_fields(
+    mode: LossMode, by_rank: Sequence[Sequence[int]], rank: int, rows: int
+) -> tuple[dict[str, Tensor], dict[str, int]]:
+    """What to add to a rank's part of a mini-batch.
+
+    Args:
+        mode: of scope `batch`.
+        by_rank: for each data-parallel rank, the response tokens that count of each of its rows.
+        rank: whose part is wanted.
+        rows: verl's `global_batch_size`, by which the field is divided later, as that of scope `prompt` is.
+
+    Returns:
+        The field of the weights, (B, 1) float64, and what the mini-batch holds over all ranks, see `batch_totals`.
+    """
+    lengths = torch.tensor([length for part in by_rank for length in part])
+    responses, totals = step_stats(lengths, [0] * len(lengths))
+    weights = mode.weights(responses, totals).split([len(part) for part in by_rank])[rank]
+    held = {TOTALS[0]: int(totals.num_responses), TOTALS[1]: int(totals.num_tokens)}
+    return {field_name(mode): (weights * rows).unsqueeze(-1)}, held
+
+
+def batch_totals(data: Any) -> BatchStats | None:
+    """What the mini-batch of these rows holds over all ranks, or None if nobody counted."""
+    if TOTALS[0] not in data.keys():  # noqa: SIM118 - `in` on a TensorDict is not a look-up
+        return None
+    # A mini-batch in which no row counts has a loss of 0, not 0 / 0.
+    responses, tokens = (max(data[name], 1) for name in TOTALS)
+    return BatchStats(num_prompts=1, num_responses=responses, num_tokens=tokens)
+
+
+def _gather(lengths: list[int], group: Any) -> tuple[list[list[int]], int]:
+    by_rank: list[list[int]] = [[]] * torch.distributed.get_world_size(group)
+    torch.distributed.all_gather_object(by_rank, lengths, group)
+    return by_rank, torch.distributed.get_rank(group)
