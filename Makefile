@@ -8,12 +8,17 @@ VENV := .venv
 PIP_TORCH ?= torch==2.13.0
 CONSTRAINTS := constraints/cpu.txt
 
+# Beside the installed packages, for the tests that hold the adapter to other releases of verl and to Megatron.
+OTHER_VERLS := 0.8.0 0.9.0
+MEGATRON := megatron-core==0.16.1
+BESIDE := $(OTHER_VERLS:%=$(VENV)/beside/verl-%/.installed) $(VENV)/beside/megatron-core/.installed
+
 .PHONY: quickstart test lint clean
 
 quickstart: $(VENV)/.installed
 	$(VENV)/bin/pv-rl quickstart $(ARGS)
 
-test: $(VENV)/.installed
+test: $(VENV)/.installed $(BESIDE)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/python -m pytest $(ARGS)
@@ -26,6 +31,14 @@ $(VENV)/.installed: pyproject.toml plugins/pv-cpu/pyproject.toml plugins/pv-data
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install $(PIP_TORCH)
 	$(VENV)/bin/pip install -c $(CONSTRAINTS) -e ".[quickstart,dev]" -e plugins/pv-cpu -e plugins/pv-data
+	touch $@
+
+$(VENV)/beside/verl-%/.installed: | $(VENV)/.installed
+	$(VENV)/bin/pip install --no-deps --upgrade --target $(@D) verl==$*
+	touch $@
+
+$(VENV)/beside/megatron-core/.installed: | $(VENV)/.installed
+	$(VENV)/bin/pip install --no-deps --upgrade --target $(@D) $(MEGATRON)
 	touch $@
 
 clean:

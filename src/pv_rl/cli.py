@@ -106,5 +106,78 @@ def doctor() -> None:
     raise typer.Exit(1 if wrong else 0)
 
 
+@app.command()
+def weights(
+    lengths: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Response lengths of one prompt, 1,2,5. Repeat it, or put ';' between, for more prompts.",
+            show_default=False,
+        ),
+    ] = None,
+    rollouts: Annotated[
+        Path | None,
+        typer.Option(
+            "--parquet",
+            "--rollouts",
+            help="A .parquet or .jsonl file of rollouts, or a folder of them (verl's trainer.rollout_data_dir).",
+            show_default=False,
+        ),
+    ] = None,
+    mode: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A loss_agg_mode: balanced:0.4, dapo@batch ... Repeat it to compare.",
+            show_default="grpo, dapo, balanced",
+        ),
+    ] = None,
+    step: Annotated[
+        int | None, typer.Option(help="Step to take of the rollouts.", show_default="the last")
+    ] = None,
+    group_column: Annotated[
+        str | None, typer.Option(help="Column of the prompt.", show_default="uid, prompt or input")
+    ] = None,
+    length_column: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of the length: a number, a list to sum (a mask) or count (token ids), or text.",
+            show_default="response_length, length, response_mask, responses, response_ids, output or response",
+        ),
+    ] = None,
+    tokenizer: Annotated[
+        str | None,
+        typer.Option(help="Folder of a tokenizer, to measure text in tokens.", show_default="count words"),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw a picture to this .png, .pdf or .svg.", show_default=False)
+    ] = None,
+    json_file: Annotated[
+        str | None,
+        typer.Option(
+            "--json", help="Write all numbers to this file; - is standard output.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Show what modes do before you train: weight of a token and share of the update, by response length."""
+    from pv_rl.weights.command import show_weights
+
+    try:
+        show_weights(
+            lengths=lengths or (),
+            rollouts=rollouts,
+            modes=mode or (),
+            step=step,
+            group_column=group_column,
+            length_column=length_column,
+            tokenizer=tokenizer,
+            plot=plot,
+            json_file=json_file,
+        )
+    except (PvRlError, OSError) as error:
+        errors = Console(stderr=True, soft_wrap=True)
+        errors.print(f"[bold red]error[/] {escape(str(error))}", highlight=False)
+        raise typer.Exit(1) from error
+
+
 if __name__ == "__main__":
     app()

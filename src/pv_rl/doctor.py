@@ -116,7 +116,7 @@ def _adapter_state() -> dict[str, Any]:
 
     loaded = "pv_rl.verl_adapter" in sys.modules
     from pv_rl.losses import resolve_mode
-    from pv_rl.plugins import loss_modes
+    from pv_rl.plugins import broken_plugins, loss_modes
     from pv_rl.verl_adapter import contract
 
     try:
@@ -129,6 +129,7 @@ def _adapter_state() -> dict[str, Any]:
         "loaded": loaded,
         "problem": problem,
         "modes": list(loss_modes()),
+        "broken": dict(broken_plugins()),
         "reward": reward.rpartition(".")[2],
     }
 
@@ -142,8 +143,13 @@ def _adapter_finding(state: dict[str, Any], where: str) -> Finding:
             remedy="unset VERL_USE_EXTERNAL_PLUGINS, or add pv_rl to it; reinstall pv-rl if that is not it",
         )
     if state["problem"]:
-        return Finding(state="wrong", text=state["problem"], remedy="install the verl that the line names")
+        return Finding(state="wrong", text=state["problem"], remedy="do what the line says")
     text = f"verl loads pv-rl in {where}; modes {', '.join(state['modes'])}; reward {state['reward']}"
+    if state["broken"]:
+        broken = "; ".join(f"{name}: {reason}" for name, reason in state["broken"].items())
+        return Finding(
+            state="note", text=f"{text}; without {broken}", remedy="fix or uninstall what is left out"
+        )
     return Finding(state="ok", text=text)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from trainer import check_rewards, check_weights, main_ppo, read_metrics
+from trainer import check_rewards, check_step_metrics, check_weights, main_ppo, read_metrics
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install 'pv-rl[quickstart]'")
@@ -22,33 +22,26 @@ def test_two_steps_train_with_the_papers_weights(tmp_path):
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     check_weights(tmp_path, SPEC)
     check_rewards(tmp_path)
+    check_step_metrics(tmp_path, SPEC)
     metrics = read_metrics(tmp_path)
     assert {"actor/kl_loss", "actor/pg_loss", "actor/entropy"} <= set(metrics[1])
     assert {"val-core/lab/right/acc/mean@1", "val-core/lab/wrong/acc/mean@1"} <= set(metrics[0])
 
 
-@pytest.mark.parametrize(
-    ("overrides", "mini_batches"),
-    [
-        pytest.param(
-            [
-                "trainer.n_gpus_per_node=2",
-                "actor_rollout_ref.actor.ppo_mini_batch_size=2",
-                "actor_rollout_ref.actor.policy_loss.loss_mode=vanilla",
-                "actor_rollout_ref.actor.entropy_coeff=0.001",
-                "actor_rollout_ref.actor.ppo_epochs=2",
-                "actor_rollout_ref.actor.shuffle=True",
-            ],
-            2,
-            id="two ranks, two mini-batches, two epochs, shuffled",
-        ),
-        pytest.param(["trainer.use_v1=False"], 1, id="legacy trainer"),
-    ],
-)
-def test_the_weights_are_the_same_however_the_step_is_cut(tmp_path, overrides, mini_batches):
-    done = main_ppo(tmp_path, MODE, *overrides)
+def test_the_weights_are_the_same_however_the_step_is_cut(tmp_path):
+    """Two ranks, two mini-batches, two epochs, shuffled."""
+    done = main_ppo(
+        tmp_path,
+        MODE,
+        "trainer.n_gpus_per_node=2",
+        "actor_rollout_ref.actor.ppo_mini_batch_size=2",
+        "actor_rollout_ref.actor.policy_loss.loss_mode=vanilla",
+        "actor_rollout_ref.actor.entropy_coeff=0.001",
+        "actor_rollout_ref.actor.ppo_epochs=2",
+        "actor_rollout_ref.actor.shuffle=True",
+    )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    check_weights(tmp_path, SPEC, mini_batches=mini_batches)
+    check_weights(tmp_path, SPEC, mini_batches=2)
 
 
 def test_without_pv_rl_verl_refuses_the_same_config_in_its_own_words(tmp_path):

@@ -173,11 +173,24 @@ def test_the_drivers_entropy_metric_takes_the_batch_as_one_group():
 
 @pytest.mark.parametrize("spec", ["balanced", "balanced:0.6@batch", "dapo@batch"])
 @pytest.mark.parametrize("loss_mode", ["sapo", "geo_mean"])
-def test_a_policy_loss_that_aggregates_its_own_way_is_refused(loss_mode, spec):
+def test_a_policy_loss_of_verl_that_aggregates_its_own_way_is_refused_at_start(loss_mode, spec):
     """verl's sapo always takes seq-mean-token-mean and its geo_mean a plain mean, whatever the config says."""
-    with pytest.raises(VerlError, match=r"3 loss terms were computed and 2 of them.*no effect"):
-        update(spec, loss_mode)
+    with pytest.raises(VerlError, match=f"policy loss {loss_mode} aggregates in a way of its own"):
+        actor_config(spec, loss_mode)
     update("token-mean", loss_mode)
+
+
+@pytest.mark.parametrize("spec", ["balanced", "balanced:0.6@batch", "dapo@batch"])
+def test_a_strangers_policy_loss_that_aggregates_its_own_way_is_refused_at_the_first_update(
+    monkeypatch, spec
+):
+    def plain_mean(old_log_prob, log_prob, advantages, **_):
+        return (-advantages * log_prob).mean(), {}
+
+    monkeypatch.setitem(core_algos.POLICY_LOSS_REGISTRY, "theirs", plain_mean)
+    with pytest.raises(VerlError, match=r"3 loss terms were computed and 2 of them.*no effect"):
+        update(spec, "theirs")
+    update("token-mean", "theirs")
 
 
 def test_a_mode_that_is_neither_ours_nor_verls_is_verls_to_refuse(monkeypatch):

@@ -45,6 +45,14 @@ def test_log_prob_batches_follow_the_actors_dynamic_batches():
     )
 
 
+def test_a_critic_starts_from_the_actors_model_with_fsdp2_in_float32():
+    critic = composed("actor_rollout_ref.model.path=my-model").critic
+    assert (critic.strategy, critic.fsdp.strategy, critic.fsdp.use_torch_compile) == ("fsdp2", "fsdp2", False)
+    assert (critic.model.path, critic.model.tokenizer_path) == ("my-model", "my-model")
+    assert critic.fsdp.mixed_precision.param_dtype == "fp32"
+    assert critic.model.override_config.attn_implementation == "sdpa"
+
+
 def test_verls_validation_takes_it():
     from verl.utils.config import validate_config
 
@@ -65,6 +73,8 @@ def test_every_value_of_the_group_exists_in_verl_or_is_one_that_only_the_group_a
         "actor_rollout_ref.rollout.name",  # "???" in verl: every run has to say it
         "actor_rollout_ref.actor.fsdp_config",
         "actor_rollout_ref.ref.fsdp_config",
+        "critic.model.override_config.attn_implementation",
+        "critic.fsdp",
         "ray_kwargs.ray_init.num_gpus",
         "ray_kwargs.ray_init.include_dashboard",
         "ray_kwargs.ray_init.object_store_memory",

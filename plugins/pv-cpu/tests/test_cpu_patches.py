@@ -48,6 +48,22 @@ except Exception as error: print(type(error).__name__)
     assert in_verl(code).split() == ["True", "ValueError"]
 
 
+def test_a_critic_has_one_output_and_the_attention_of_its_configuration(tmp_path):
+    code = f"""
+import torch
+from transformers import AutoConfig, Qwen3Config, Qwen3ForCausalLM
+from verl.utils.model import load_valuehead_model
+folder = {str(tmp_path)!r}
+sizes = dict(vocab_size=8, hidden_size=16, intermediate_size=16, num_hidden_layers=1, head_dim=8)
+actor = Qwen3ForCausalLM(Qwen3Config(num_attention_heads=2, num_key_value_heads=1, **sizes))
+actor.save_pretrained(folder)
+config = AutoConfig.from_pretrained(folder, attn_implementation="sdpa", num_labels=1)
+critic = load_valuehead_model(folder, torch.float32, config, False)
+print(critic(torch.tensor([[1, 2, 3]])).logits.shape, critic.config._attn_implementation)
+"""
+    assert in_verl(code).splitlines()[-1] == "torch.Size([1, 3, 1]) sdpa"
+
+
 def test_memory_is_not_pinned_and_modules_share_the_patched_policy():
     code = """
 from verl.workers.engine.fsdp import transformer_impl as t

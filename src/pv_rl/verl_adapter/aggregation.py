@@ -31,6 +31,8 @@ class MicroBatch:
     """Data-parallel ranks; FSDP averages gradients over them, so a rank's sum is multiplied by it."""
     totals: BatchStats | None = None
     """What the whole mini-batch holds, for a mode of scope `batch`."""
+    alias: str | None = None
+    """A mode of verl's own that means `mode` here, because a loss names it whatever the config says."""
     uses: int = 0
 
 
@@ -66,10 +68,12 @@ def patch_agg_loss(module: ModuleType) -> None:
         loss_scale_factor: int | None = None,
     ) -> Tensor:
         totals = (dp_size, batch_num_tokens, global_batch_size)
+        micro_batch = _current.get()
+        if micro_batch is not None and loss_agg_mode == micro_batch.alias:
+            loss_agg_mode = micro_batch.mode.spec
         mode = find_mode(loss_agg_mode)
         if mode is None:
             return original(loss_mat, loss_mask, loss_agg_mode, *totals, loss_scale_factor)
-        micro_batch = _current.get()
         if micro_batch is not None:
             return _of_micro_batch(original, loss_mat, loss_mask, mode, micro_batch)
         if mode.scope == "prompt":

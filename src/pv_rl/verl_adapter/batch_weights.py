@@ -76,6 +76,8 @@ def batch_totals(data: Any) -> BatchStats | None:
 
 
 def _gather(lengths: list[int], group: Any) -> tuple[list[list[int]], int]:
+    if group is None:  # verl's engines say so where there is one data-parallel rank
+        return [lengths], 0
     by_rank: list[list[int]] = [[]] * torch.distributed.get_world_size(group)
     torch.distributed.all_gather_object(by_rank, lengths, group)
     return by_rank, torch.distributed.get_rank(group)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 from types import ModuleType
 
-from pv_rl.errors import LossModeError
+from pv_rl.errors import LossModeError, VerlError
 from pv_rl.losses import resolve_mode
 from pv_rl.verl_adapter import contract
-from pv_rl.verl_adapter.modes import find_mode
+from pv_rl.verl_adapter.modes import OWN_WAY, find_mode
 
 __all__ = ["patch_actor_config", "patch_critic_config"]
 
@@ -37,6 +37,12 @@ def patch_actor_config(module: ModuleType) -> None:
                     f"{ours} verl's own modes may be used too; verl says: {error}."
                 ) from error
         contract.require(mode)
+        loss_mode = self.policy_loss.get("loss_mode")
+        if loss_mode in OWN_WAY:
+            raise VerlError(
+                f"loss_agg_mode={mode.spec}: verl's policy loss {loss_mode} aggregates in a way of its own, so that "
+                "loss_agg_mode has no effect on it; use another actor.policy_loss.loss_mode, for example gspo"
+            )
         # verl's other checks run with a name that it knows. The config freezes its fields: set it below that.
         self.__dict__["loss_agg_mode"] = "token-mean"
         try:

@@ -55,6 +55,12 @@ def _ppo_terms(config: Any, model_output: Any) -> int:
     return 1 + (model_output.get("entropy") is not None) + bool(config.use_kl_loss)
 
 
+def _alias(config: Any) -> str | None:
+    """What verl 0.9.0's gspo names in the place of the config's mode (core_algos.py:1605); 0.9.1's takes that."""
+    policy_loss = getattr(config, "policy_loss", None)
+    return "seq-mean-token-mean" if policy_loss and policy_loss.get("loss_mode") == "gspo" else None
+
+
 def _aggregated(
     module: Any, original: Callable[..., Any], terms: Callable[[Any, Any], int]
 ) -> Callable[..., Any]:
@@ -65,15 +71,14 @@ def _aggregated(
             return original(config, model_output, data, dp_group)
         weights = _fetch(data, mode)
         totals = batch_totals(data) if mode.scope == "batch" else None
-        with in_use(MicroBatch(mode, weights, data["dp_size"], totals)) as micro_batch:
+        with in_use(MicroBatch(mode, weights, data["dp_size"], totals, _alias(config))) as micro_batch:
             value, metrics = original(config, model_output, data, dp_group)
         expected = terms(config, model_output)
         if micro_batch.uses < expected:
             raise VerlError(
                 f"loss_agg_mode={mode.spec}: {expected} loss terms were computed and {micro_batch.uses} of them "
-                "were aggregated by it. This policy loss aggregates in a way of its own (sapo and geo_mean do), so "
-                "that loss_agg_mode has no effect on it; use another actor.policy_loss.loss_mode, for example gspo "
-                "or vanilla."
+                "were aggregated by it. This policy loss aggregates in a way of its own, so that loss_agg_mode has no "
+                "effect on it; use another actor.policy_loss.loss_mode, for example gspo or vanilla."
             )
         return value, metrics | _metrics(module, data, micro_batch)
 

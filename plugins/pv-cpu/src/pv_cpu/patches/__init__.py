@@ -4,11 +4,11 @@ Each patch waits for its module to be imported (``import verl`` stays light), ch
 relies on is still there, and replaces references that other modules took earlier.
 """
 
-from pv_cpu.patches import offload_policy, poll_interval, process_group
+from pv_cpu.patches import offload_policy, poll_interval, process_group, value_model
 
 __all__ = ["PATCHES", "apply"]
 
-PATCHES = (process_group, offload_policy, poll_interval)
+PATCHES = (process_group, offload_policy, poll_interval, value_model)
 
 
 def apply() -> None:

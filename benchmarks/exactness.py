@@ -1,0 +1,201 @@
+"""Is the gradient the paper's, however the step is cut? Runs the fixed grid and writes docs/exactness.md.
+
+python benchmarks/exactness.py [--out FILE] [--family NAME]
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import platform
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field, replace
+from importlib import metadata
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
+
+from grid.cases import Case
+from grid.compare import TOLERANCE, Grid
+from grid.fixed import fixed_grid
+
+ROOT = Path(__file__).resolve().parents[1]
+STOCK = {
+    "token-mean": {"spec": "token-mean"},
+    "seq-mean-token-mean": {"spec": "seq-mean-token-mean"},
+    "seq-mean-token-sum-norm": {"spec": "seq-mean-token-sum-norm"},
+    "the same, loss_scale_factor set": {"spec": "seq-mean-token-sum-norm", "fixed_width": True},
+}
+
+PAGE = """# One gradient, however the step is cut
+
+*Written by `benchmarks/exactness.py`; do not edit. Measured {date} on {machine}, started at commit {commit},
+with {versions}; {minutes:.0f} minutes.*
+
+## What is compared with what
+
+**Measured:** the gradient that verl's own actor worker (`ActorRolloutRefWorker`, FSDP2 engine, gloo, real processes)
+hands to its optimizer, before clipping, with all parameters of all ranks in one vector. The step comes to it through
+verl's own trainer methods: padding rows (`upsample_batch_to_divisible_size`), length balancing (`_balance_batch`),
+GRPO advantages (`_compute_advantage`, which is where pv-rl adds its weights) and `_update_actor`. What is not verl's:
+a dictionary in the place of TransferQueue, and log-probs of the old and the reference policy that are drawn near
+the model's own.
+
+**Expected:** `tests/grid/oracle.py`: the paper's weights as plain loops, the published policy losses and KL estimators,
+the same model in float64, one row at a time, without padding. It imports neither verl nor pv-rl. A row whose response
+mask is empty is outside P, G, N, T and every sum.
+
+**Error:** `||measured - expected|| / ||expected||`, the worst update of a step, the worst step of a family.
+The columns name the dtype of parameters, activations, gradients and reductions. What comes with the rows (advantages,
+old and reference log-probs, `rollout_is_weights`) is float32 in both, and the oracle is given the same numbers.
+verl's configs cannot name float64: for that column the harness adds the name to verl's table of dtypes and keeps
+the engine from asking for autocast. In both it sets the learning rate to 0, adds a row number to the rows, and wraps
+`forward_step` and `optimizer_step` to read rows and gradients. Cases without length balancing call
+`upsample_batch_to_divisible_size` alone in the place of `_balance_batch`.
+
+The model is a GPT-2 of {parameters} parameters, because transformers' Qwen and Llama compute their norms in
+float32. Conditioning was chosen before the first run and not varied: weights of a standard deviation of 0.2, and
+words of its own for each response, meant to keep responses from cancelling. How large the float32 errors are under
+other choices was not measured.
+The row *not cut* is the yardstick: one rank, one mini-batch, one micro-batch.
+
+## Result
+
+{count} cases of our modes: worst {worst_single} in float32 (bound in CI: {bound_single:.0e}),
+{worst_double} in float64 (bound: {bound_double:.0e}).
+
+{table}
+
+The columns of verl's modes hold the same steps under the same cuts, in float32, each mode measured against **its own**
+definition over the rows that count in a mini-batch: 1/T; 1/(N |o_i|); 1/(N L) with L the longest response, standing
+for the configured one.
+
+## Where verl's modes differ, and which of it is a choice
+
+- **Rows that do not count.** verl divides by the configured number of rows of a mini-batch (`global_batch_size`),
+  padding rows and rows without tokens included, and by the tokens of `loss_mask`, in which an abstained row still
+  stands. Both are conventions that one may want: a rejected row then makes the update smaller, and the others do not
+  take its place. They are not the definition over the rows that count, and this is all that the columns say. (A
+  *padding* row is an accident of divisibility, so that there the update depends on the number of ranks.)
+- **`seq-mean-token-sum-norm`** divides by the padded width of the micro-batch at hand unless
+  `actor.loss_scale_factor` is set: then a response weighs more or less with the company it is in. Set it.
+- **`token-mean` and `seq-mean-token-mean`** are exact under every cut of a step in which all rows count. pv-rl hands
+  `dapo@batch` and `grpo@batch` to them, with totals of the rows that count.
+- **Weights by prompt** (`grpo`, `dapo`, `balanced`, the paper's formula) have no equivalent in verl: no setting of
+  its modes gives that gradient, so there is nothing to put beside them.
+
+## What would be found
+
+`tests/grid/test_grid.py` runs a part of this grid in CI, and steps and cuts drawn by Hypothesis. It also replaces the
+aggregation by one that divides by a micro-batch's own tokens, and asks for an error above 1e-2.
+
+## Again
+
+    .venv/bin/python benchmarks/exactness.py
+"""
+
+
+@dataclass
+class Family:
+    """Worst errors of the cases so far."""
+
+    cases: int = 0
+    ours: dict[str, float] = field(default_factory=dict)
+    stock: dict[str, float] = field(default_factory=dict)
+
+
+def measure(grid: Grid, cases: list[Case]) -> dict[str, Family]:
+    families: dict[str, Family] = {}
+    measured: dict[tuple[Case, str], float] = {}
+    for number, case in enumerate(cases, 1):
+        family = families.setdefault(case.family, Family())
+        family.cases += 1
+        for dtype in TOLERANCE:
+            _worst(family.ours, dtype, grid.error(case, dtype))
+        for column, settings in STOCK.items():
+            key = (replace(case, name="", **settings), column)  # cases that differ in our mode alone share it
+            if key not in measured:
+                measured[key] = grid.error(key[0])
+            _worst(family.stock, column, measured[key])
+        errors = " ".join(f"{dtype} {family.ours[dtype]:.1e}" for dtype in TOLERANCE)
+        sys.stderr.write(f"{number}/{len(cases)} {case}: worst of the family so far {errors}\n")
+    return families
+
+
+def _worst(errors: dict[str, float], column: str, error: float) -> None:
+    errors[column] = max(error, errors.get(column, 0.0))
+
+
+def table(families: dict[str, Family]) -> str:
+    heads = ["family", "cases", *(f"pv-rl, {dtype}" for dtype in TOLERANCE), *STOCK]
+    lines = ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (len(heads) - 1)]
+    for name, family in families.items():
+        errors = [family.ours[dtype] for dtype in TOLERANCE] + [family.stock[column] for column in STOCK]
+        cells = [name, str(family.cases), *(f"{error:.1e}" for error in errors)]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def machine() -> str:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    cpu_info = Path("/proc/cpuinfo")
+    lines = cpu_info.read_text().splitlines() if cpu_info.exists() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return f"{cores} cores of {names[0] if names else platform.processor()}"
+
+
+def commit() -> str:
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    changed = " with uncommitted changes" if git("status", "--porcelain", "--", "src", "tests/grid") else ""
+    return (git("rev-parse", "--short", "HEAD") or "unknown") + changed
+
+
+def page(families: dict[str, Family], parameters: int, seconds: float, started_at: str) -> str:
+    worst = {dtype: max(family.ours[dtype] for family in families.values()) for dtype in TOLERANCE}
+    packages = ("torch", "verl", "transformers")
+    versions = ", ".join(f"{name} {metadata.version(name)}" for name in packages)
+    return PAGE.format(
+        date=datetime.date.today().isoformat(),
+        machine=machine(),
+        commit=started_at,
+        versions=f"Python {platform.python_version()}, {versions}",
+        minutes=seconds / 60,
+        parameters=f"{parameters:,}",
+        count=sum(family.cases for family in families.values()),
+        worst_single=f"{worst['float32']:.1e}",
+        worst_double=f"{worst['float64']:.1e}",
+        bound_single=TOLERANCE["float32"],
+        bound_double=TOLERANCE["float64"],
+        table=table(families),
+    )
+
+
+def write(file: Path, text: str) -> None:
+    part = file.with_suffix(".part")
+    part.write_text(text)
+    os.replace(part, file)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "exactness.md")
+    parser.add_argument("--family", help="run this family alone and print its table")
+    arguments = parser.parse_args()
+    cases = [case for case in fixed_grid() if arguments.family in (None, case.family)]
+    start, started_at = time.monotonic(), commit()  # others may commit meanwhile
+    with Grid() as grid:
+        families = measure(grid, cases)
+        parameters = sum(parameter.numel() for parameter in grid.model.parameters())
+    sys.stdout.write(table(families) + "\n")
+    if arguments.family is None:
+        write(arguments.out, page(families, parameters, time.monotonic() - start, started_at))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""What does an update cost with `balanced`, beside verl's `token-mean` on the same rows?
+
+The whole step from the finished rollouts on, by verl's own trainer methods and its actor worker (FSDP2) on a CPU:
+padding, length balancing, advantages, and with `balanced` the weights and the metrics under `pv_rl/`, then forward,
+backward and the optimizer. The model is the lab's (0.9M parameters, so that anything we add shows); rows are lab-sized.
+Sides take turns, each round in another order; a ratio is of two sides of the same round. `token-mean` runs twice a
+round: the ratio of those two says how well this machine can tell. One thread, so that the CPU time of the process is
+all the work that is done, whatever else the machine does meanwhile.
+
+    python benchmarks/update_step.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
+SIDES = {"token-mean again": "token-mean", "balanced": "balanced", "dapo@batch": "dapo@batch"}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--prompts", type=int, default=8)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        alone(folder)
+        steps = {
+            side: stepper(spec, asked.prompts)
+            for side, spec in ({"token-mean": "token-mean"} | SIDES).items()
+        }
+        seconds = measure(steps, asked.rounds)
+    print(f"{asked.rounds} rounds of {asked.prompts} prompts x 8 responses, one thread; ratios to token-mean")
+    for kind, by_side in seconds.items():
+        base = np.array(by_side["token-mean"])
+        print(f"{kind:4} {'token-mean':17} median {np.median(base):.3f} s")
+        for side in SIDES:
+            ratios = np.array(by_side[side]) / base
+            drawn = np.random.default_rng(0).choice(ratios, (10_000, len(ratios)))
+            low, high = np.quantile(np.median(drawn, axis=1), [0.025, 0.975])
+            print(f"{kind:4} {side:17} median {np.median(ratios):.4f}   95 % {low:.4f} to {high:.4f}")
+
+
+def alone(folder: str) -> None:
+    """A process group of one rank on pv-cpu's platform, before verl is imported."""
+    os.environ |= {
+        **{
+            "OMP_NUM_THREADS": "1",
+            "VERL_PLATFORM": "cpu",
+            "HF_HUB_OFFLINE": "1",
+            "TQDM_DISABLE": "1",
+            "GLOO_SOCKET_IFNAME": "lo",
+        },
+        **{"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"},
+        "DIST_INIT_METHOD": f"file://{folder}/rendezvous",
+    }
+
+
+_actors: list = []
+
+
+def stepper(spec: str, prompts: int):
+    """Two functions: set this mode, and do a step. All modes share the worker and the rows."""
+    from grid.cases import Case, make_scores
+    from grid.driver import Driver
+    from grid.worker import build_actor, configure
+    from pv_rl.lab import MODEL_DIR
+
+    if not _actors:
+        _actors.append(build_actor(str(MODEL_DIR), "float32"))
+    actor = _actors[0]
+    lengths = tuple(tuple(8 + (37 * p + 53 * r) % 110 for r in range(8)) for p in range(prompts))
+    case = Case(groups=lengths, spec=spec, balance=True, micro_tokens=4096)
+    rows, scores = make_rows(case), make_scores(case)
+
+    def step() -> None:
+        Driver(actor.config, 0, 1, actor.worker.update_actor).step(
+            rows, scores, balance=True, is_weights=False
+        )
+
+    return lambda: configure(actor, case), step
+
+
+def make_rows(case):
+    """Random words of the lab; old and reference log-probs as a policy near the model has them."""
+    import torch
+    from grid.oracle import Row
+    from pv_rl.lab.tokenizer import VOCABULARY
+
+    generator = torch.Generator().manual_seed(0)
+    rows = []
+    for group, lengths in enumerate(case.groups):
+        for length in lengths:
+            words = torch.randint(5, len(VOCABULARY), (40 + length,), generator=generator)
+            log_probs = -torch.rand(length, generator=generator)
+            same = {"old_log_probs": log_probs, "ref_log_probs": log_probs, "advantages": log_probs}
+            mask = torch.ones(length, dtype=torch.long)
+            rows.append(
+                Row(
+                    group=f"p{group}",
+                    prompt=words[:40],
+                    response=words[40:],
+                    mask=mask,
+                    is_weights=torch.ones(length),
+                    **same,
+                )
+            )
+    return rows
+
+
+def measure(steps, rounds: int) -> dict[str, dict[str, list[float]]]:
+    """Wall and CPU seconds of each side in each round, after two rounds that do not count."""
+    clocks = {"wall": time.perf_counter, "cpu": time.process_time}
+    seconds: dict[str, dict[str, list[float]]] = {kind: {side: [] for side in steps} for kind in clocks}
+    names = list(steps)
+    for number in range(rounds + 2):
+        turn = number % len(names)
+        for side in names[turn:] + names[:turn]:
+            set_mode, step = steps[side]
+            set_mode()
+            begin = {kind: clock() for kind, clock in clocks.items()}
+            step()
+            for kind, clock in clocks.items():
+                if number >= 2:
+                    seconds[kind][side].append(clock() - begin[kind])
+    return seconds
+
+
+if __name__ == "__main__":
+    main()

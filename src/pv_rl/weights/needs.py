@@ -1,0 +1,25 @@
+"""Packages that only some options need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pv_rl.errors import SetupError
+
+__all__ = ["needs"]
+
+
+@contextmanager
+def needs(package: str, what: str, install: str) -> Iterator[None]:
+    """Import inside: where `package` cannot be imported, say what needs it and how to get it.
+
+    Raises:
+        SetupError: the package is missing or does not load.
+    """
+    try:
+        yield
+    except ImportError as error:
+        if (error.name or package).partition(".")[0] != package:
+            raise
+        raise SetupError(f"{what} needs {package}, which cannot be imported ({error}): {install}") from error

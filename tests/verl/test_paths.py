@@ -1,0 +1,96 @@
+"""The paths of verl beside its default trainer, each run for two steps: the weights that its workers used are exact.
+
+What an update was given is written down in the driver, after verl has rejected what it rejects there.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from trainer import check_weights, main_ppo, read_metrics
+
+pytestmark = pytest.mark.slow
+pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install 'pv-rl[quickstart]'")
+
+SPEC = "balanced:0.6"
+MODE = f"actor_rollout_ref.actor.loss_agg_mode={SPEC}"
+APART = (  # rollout in a process of its own, which gets the weights through a file
+    "actor_rollout_ref.rollout.checkpoint_engine.backend=pv_cpu_file",
+    "actor_rollout_ref.rollout.nnodes=1",
+    "actor_rollout_ref.rollout.n_gpus_per_node=1",
+)
+# Rejects every token that is likelier to the trainer than to the rollout, which rounding decides for most of them.
+REJECT = {"rollout_rs": "token_k1", "rollout_rs_threshold": "0.5_1.0"}
+
+
+def recorded(folder: Path) -> list[dict]:
+    return [json.loads(line) for line in (folder / "record.jsonl").read_text().splitlines()]
+
+
+def test_separate_async_with_a_critic_and_decoupled_rollout_correction(tmp_path):
+    """Whole rows may be rejected, and the critic has a weighting of its own."""
+    done = main_ppo(
+        tmp_path,
+        MODE,
+        *APART,
+        "trainer.v1.trainer_mode=separate_async",
+        "trainer.v1.separate_async.parameter_sync_step=1",
+        "algorithm.adv_estimator=gae",
+        "critic.loss_agg_mode=grpo",
+        "algorithm.rollout_correction.rollout_is=token",
+        *(f"algorithm.rollout_correction.{name}={value}" for name, value in REJECT.items()),
+        "actor_rollout_ref.rollout.calculate_log_probs=True",
+        "actor_rollout_ref.actor.policy_loss.loss_mode=vanilla",
+        record=True,
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    check_weights(tmp_path, SPEC)
+    check_weights(tmp_path, "grpo", part="critic")
+    for step, row in enumerate(recorded(tmp_path), start=1):
+        metrics = read_metrics(tmp_path)[step]
+        kept = sum(row["lengths"]) / (metrics["response_length/mean"] * len(row["lengths"]))
+        assert kept == pytest.approx(1 - metrics["rollout_corr/rollout_rs_masked_fraction"], rel=1e-4)
+        assert 0.1 < kept < 0.9
+
+
+def test_one_step_off_policy_in_bypass_mode_weighs_by_the_lengths_before_its_rejection(tmp_path):
+    """Bypass mode rejects in the loss function, by the policy of that update: too late for any weight."""
+    where = "actor_rollout_ref.actor.policy_loss"
+    done = main_ppo(
+        tmp_path,
+        MODE,
+        *APART[:1],
+        "+rollout.nnodes=1",
+        "+rollout.n_gpus_per_node=1",
+        "actor_rollout_ref.hybrid_engine=False",
+        "actor_rollout_ref.rollout.calculate_log_probs=True",
+        "algorithm.rollout_correction.bypass_mode=True",
+        f"{where}.loss_mode=bypass_mode",
+        *(f"+{where}.rollout_correction.{name}={value}" for name, value in REJECT.items()),
+        "trainer.rollout_data_dir=null",  # verl 0.9.1 cannot dump here: the trainer has no _dump_executor
+        module="verl.experimental.one_step_off_policy.main_ppo",
+        record=True,
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    check_weights(tmp_path, SPEC)
+    for step, row in enumerate(recorded(tmp_path), start=1):
+        metrics = read_metrics(tmp_path)[step]
+        assert sum(row["lengths"]) / len(row["lengths"]) == pytest.approx(metrics["response_length/mean"])
+        assert 0.1 < metrics["actor/rollout_corr/rollout_rs_masked_fraction"] < 0.9
+
+
+def test_colocate_async_with_two_mini_batches(tmp_path):
+    done = main_ppo(
+        tmp_path,
+        MODE,
+        "trainer.v1.trainer_mode=colocate_async",
+        "actor_rollout_ref.actor.ppo_mini_batch_size=2",
+        record=True,
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    check_weights(tmp_path, SPEC, mini_batches=2)
