@@ -188,7 +188,7 @@ def main() -> None:
     parser.add_argument("--family", help="run this family alone and print its table")
     arguments = parser.parse_args()
     cases = [case for case in fixed_grid() if arguments.family in (None, case.family)]
-    start, started_at = time.monotonic(), commit()  # others may commit meanwhile
+    start, started_at = time.monotonic(), commit()  # what runs is what was imported then
     with Grid() as grid:
         families = measure(grid, cases)
         parameters = sum(parameter.numel() for parameter in grid.model.parameters())

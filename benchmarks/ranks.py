@@ -42,7 +42,7 @@ def command(folder: Path, ranks: int, spec: str, cpu: bool, dtype: str) -> list[
         f"{ACTOR}.ppo_max_token_len_per_gpu=1024",
         f"{ACTOR}.entropy_coeff=0.01",
         f"{ACTOR}.fsdp_config.model_dtype=fp32",
-        *(f"+{ACTOR}.fsdp_config.mixed_precision.{part}_dtype={dtype}" for part in ("param",) if not cpu),
+        *([] if cpu else [f"+{ACTOR}.fsdp_config.mixed_precision.param_dtype={dtype}"]),
         "actor_rollout_ref.rollout.n=8",
         "actor_rollout_ref.rollout.calculate_log_probs=False",
         "actor_rollout_ref.rollout.enforce_eager=True",

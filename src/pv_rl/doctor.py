@@ -36,7 +36,7 @@ class Finding:
     """`wrong` makes the exit code 1; `note` is worth knowing and no more."""
     text: str
     remedy: str = ""
-    """What to do about it; for `wrong` only."""
+    """What to do about it, if there is something to do."""
 
 
 def examine() -> dict[str, Finding]:
@@ -116,7 +116,7 @@ def _adapter_state() -> dict[str, Any]:
 
     loaded = "pv_rl.verl_adapter" in sys.modules
     from pv_rl.losses import resolve_mode
-    from pv_rl.plugins import broken_plugins, loss_modes
+    from pv_rl.plugins import broken_plugins, loss_modes, refused_modes
     from pv_rl.verl_adapter import contract
 
     try:
@@ -129,7 +129,8 @@ def _adapter_state() -> dict[str, Any]:
         "loaded": loaded,
         "problem": problem,
         "modes": list(loss_modes()),
-        "broken": dict(broken_plugins()),
+        "left_out": [f"{name}: {why}" for name, why in broken_plugins().items()]
+        + list(refused_modes().values()),
         "reward": reward.rpartition(".")[2],
     }
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pluggy
+
+from pv_rl.errors import PluginError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -17,10 +20,12 @@ __all__ = ["LossModeEntry", "Parameter", "hookimpl", "pv_rl_loss_modes"]
 hookspec = pluggy.HookspecMarker("pv_rl")
 hookimpl = pluggy.HookimplMarker("pv_rl")
 
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """One number of a weighting, which a spec gives after a colon."""
+    """One number of a weighting, which a spec gives after a colon. A `PluginError` says what is wrong with it."""
 
     name: str
     """The keyword argument of the weighting, for example `eta`."""
@@ -33,17 +38,54 @@ class Parameter:
     meaning: str = ""
     """A few words for the error message, for example `0 weighs by token, 1 by response`."""
 
+    def __post_init__(self) -> None:
+        numbers = [self.low, self.high] + ([] if self.default is None else [self.default])
+        if not isinstance(self.name, str) or not self.name.isidentifier():
+            raise PluginError(f"a parameter named {self.name!r}; it is a keyword argument of the weighting")
+        if (
+            not all(isinstance(number, int | float) for number in numbers)
+            or not self.low <= numbers[-1] <= self.high
+        ):
+            raise PluginError(
+                f"the parameter {self.name} with the default {self.default!r} and the bounds {self.low!r} and "
+                f"{self.high!r}; they are numbers, and the default is None or within the bounds"
+            )
+
 
 @dataclass(frozen=True, kw_only=True)
 class LossModeEntry:
-    """A weighting under a name that a config can say."""
+    """A weighting under a name that a config can say. A `PluginError` says what is wrong with it."""
 
     name: str
     """Letters, digits, `_` and `-`; what stands before `:` and `@` in a spec."""
     weighting: Callable[..., Tensor]
     """`weighting(responses, batch, **parameters) -> (B,)`, for rows of length > 0. See `pv_rl.losses.balanced`."""
     parameters: tuple[Parameter, ...] = ()
-    """The numbers that a spec may give, in the order of the spec."""
+    """The numbers that a spec may give, in the order of the spec; those without a default come first."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not NAME.fullmatch(self.name):
+            raise PluginError(
+                f"a loss mode named {self.name!r}; a name is a letter, then letters, digits, '_' or '-'"
+            )
+        if not callable(self.weighting):
+            raise PluginError(
+                f"the loss mode {self.name!r} with the weighting {self.weighting!r}; it is a function"
+            )
+        if not isinstance(self.parameters, tuple) or not all(
+            isinstance(p, Parameter) for p in self.parameters
+        ):
+            raise PluginError(
+                f"the loss mode {self.name!r} with the parameters {self.parameters!r}; they are a tuple of "
+                "pv_rl.hookspecs.Parameter"
+            )
+        names = [parameter.name for parameter in self.parameters]
+        optional = [parameter.default is not None for parameter in self.parameters]
+        if len(set(names)) < len(names) or optional != sorted(optional):
+            raise PluginError(
+                f"the loss mode {self.name!r} with the parameters {', '.join(names)}; each has a name of its own, and "
+                "those without a default come first"
+            )
 
 
 @hookspec

@@ -10,7 +10,6 @@ from __future__ import annotations
 import difflib
 import importlib
 import logging
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -30,12 +29,13 @@ __all__ = [
     "loss_mode_entry",
     "loss_modes",
     "nearest",
+    "owner_of",
     "plugin_manager",
+    "refused_modes",
 ]
 
 ENTRY_POINT_GROUP = "pv_rl.plugins"
 BUILTIN = ("pv_rl.losses.builtin",)
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 VERL_MODES = frozenset(
     {"token-mean", "token-sum", "seq-mean-token-sum", "seq-mean-token-mean", "seq-mean-token-sum-norm"}
 )
@@ -55,25 +55,28 @@ class Registry:
     refused: dict[str, str] = field(default_factory=dict)
     """Names that two plugins claim, with the reason why neither is served."""
     broken: dict[str, str] = field(default_factory=dict)
-    """Plugins that failed, with the reason."""
+    """What is wrong with a plugin, by its name."""
+
+
+def plugin_manager() -> pluggy.PluginManager:
+    """The manager, with our plugins and every installed one that loads. See `broken_plugins` for the others."""
+    return _loaded()[0]
 
 
 @cache
-def plugin_manager() -> pluggy.PluginManager:
-    """The manager, with our plugins and every installed one that loads. See `broken_plugins` for the others."""
+def _loaded() -> tuple[pluggy.PluginManager, dict[str, str]]:
+    """The manager, and why some installed plugins are not in it."""
     manager = pluggy.PluginManager("pv_rl")
     manager.add_hookspecs(hookspecs)
     for module in BUILTIN:
         manager.register(importlib.import_module(module), name=module)
+    failed: dict[str, str] = {}
     for entry_point in entry_points(group=ENTRY_POINT_GROUP):
-        _load(manager, entry_point)
-    return manager
+        _load(manager, entry_point, failed)
+    return manager, failed
 
 
-_failed_to_load: dict[str, str] = {}
-
-
-def _load(manager: pluggy.PluginManager, entry_point: EntryPoint) -> None:
+def _load(manager: pluggy.PluginManager, entry_point: EntryPoint, failed: dict[str, str]) -> None:
     """Register one installed plugin under its package's name, or keep why that cannot be done."""
     package = entry_point.dist.name if entry_point.dist is not None else "?"
     name = f"{package} ({entry_point.name} = {entry_point.value})"
@@ -85,35 +88,38 @@ def _load(manager: pluggy.PluginManager, entry_point: EntryPoint) -> None:
             return
         manager.register(plugin, name=name)
         manager.check_pending()
-    except Exception as error:  # noqa: BLE001 - it runs a stranger's module, which may raise anything
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - it runs a stranger's module, which may raise anything
         if manager.has_plugin(name):
             manager.unregister(name=name)
-        _failed_to_load[name] = f"it failed to load: {error!r}"
+        failed[name] = f"it failed to load: {error!r}"
 
 
 @cache
 def _registry() -> Registry:
-    manager = plugin_manager()
-    registry = Registry(broken=dict(_failed_to_load))
+    manager, failed = _loaded()
+    registry = Registry(broken=dict(failed))
     for plugin in manager.hook.pv_rl_loss_modes.get_hookimpls():
         owner = str(plugin.plugin_name)
         try:
             added = list(cast(list[LossModeEntry], plugin.function()))
-        except Exception as error:  # noqa: BLE001 - likewise
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - likewise
             registry.broken[owner] = f"its hook pv_rl_loss_modes failed: {error!r}"
             continue
         for entry in added:
             _enter(registry, owner, entry)
     for owner, reason in registry.broken.items():
-        logger.error("pv-rl goes on without the plugin %s: %s", owner, reason)
+        logger.error("pv-rl leaves out what is wrong with the plugin %s: %s", owner, reason)
     for reason in registry.refused.values():
         logger.error("pv-rl refuses a loss mode: %s", reason)
     return registry
 
 
-def _enter(registry: Registry, owner: str, entry: LossModeEntry) -> None:
-    if problem := _problem(entry):
-        registry.broken[owner] = f"it adds {problem}"
+def _enter(registry: Registry, owner: str, entry: object) -> None:
+    problem = None
+    if not isinstance(entry, LossModeEntry):
+        problem = f"it adds {entry!r} as a loss mode; a loss mode is a pv_rl.hookspecs.LossModeEntry"
+    elif entry.name in VERL_MODES:
+        problem = f"it adds a loss mode named {entry.name!r}, which is verl's own; choose another name"
     elif entry.name in registry.owners:
         registry.refused[entry.name] = (
             f"the loss mode {entry.name!r} is claimed by {registry.owners[entry.name]} and by {owner}; "
@@ -122,6 +128,8 @@ def _enter(registry: Registry, owner: str, entry: LossModeEntry) -> None:
         registry.entries.pop(entry.name, None)
     else:
         registry.entries[entry.name], registry.owners[entry.name] = entry, owner
+    if problem is not None:
+        registry.broken[owner] = "; ".join(filter(None, [registry.broken.get(owner), problem]))
 
 
 def loss_modes() -> Mapping[str, LossModeEntry]:
@@ -134,6 +142,16 @@ def broken_plugins() -> Mapping[str, str]:
     return dict(_registry().broken)
 
 
+def refused_modes() -> Mapping[str, str]:
+    """Names that two plugins claim, with both owners: neither is served."""
+    return dict(_registry().refused)
+
+
+def owner_of(name: str) -> str:
+    """The plugin that adds this mode; `?` if none does."""
+    return _registry().owners.get(name, "?")
+
+
 def loss_mode_entry(name: str) -> LossModeEntry | None:
     """The mode of this name, or None if nobody adds one.
 
@@ -144,23 +162,6 @@ def loss_mode_entry(name: str) -> LossModeEntry | None:
     if name in registry.refused:
         raise PluginError(registry.refused[name])
     return registry.entries.get(name)
-
-
-def _problem(entry: object) -> str | None:
-    if not isinstance(entry, LossModeEntry):
-        return f"{entry!r} as a loss mode; a loss mode is a pv_rl.hookspecs.LossModeEntry"
-    if not NAME.fullmatch(entry.name):
-        return f"a loss mode named {entry.name!r}; a name is a letter, then letters, digits, '_' or '-'"
-    if entry.name in VERL_MODES:
-        return f"a loss mode named {entry.name!r}, which is verl's own; choose another name"
-    for parameter in entry.parameters:
-        if parameter.default is not None and not parameter.low <= parameter.default <= parameter.high:
-            allowed = f"[{parameter.low:g}, {parameter.high:g}]"
-            return (
-                f"the loss mode {entry.name!r} with the default {parameter.default:g} for {parameter.name}, "
-                f"which is in {allowed}"
-            )
-    return None
 
 
 def nearest(given: str, allowed: Collection[str]) -> str:

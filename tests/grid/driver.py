@@ -105,6 +105,9 @@ def _rollouts(rows: Sequence[Row], scores: Sequence[float]) -> tuple[list[str], 
                 "rm_scores": rewards,
                 "rollout_log_probs": row.old_log_probs,
                 "num_turns": 2,
+                "extra_fields": {
+                    "reward_extra_info": {"verdict_true": float(score > 0), "verdict_missing": 0.0}
+                },
             }
         )
     return keys, fields

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pv_rl.losses import diagnose, resolve_mode
+from pv_rl.losses import diagnose, length_quartiles, resolve_mode
 
 GRPO, DAPO = resolve_mode("grpo"), resolve_mode("dapo")
 
@@ -27,6 +28,18 @@ def test_shares_by_length_and_sign_follow_the_mass():
 def test_equal_lengths_are_in_one_quartile():
     numbers = diagnose(GRPO, [7, 7, 7, 7], "aaaa", [1, 1, 1, 1])
     assert [numbers[f"weight_share/length_q{q}"] for q in (1, 2, 3, 4)] == pytest.approx([1, 0, 0, 0])
+
+
+def test_quartiles_have_about_as_many_responses_each():
+    quartiles = length_quartiles(torch.tensor([6.0, 5.0, 0.0, 4.0, 3.0, 2.0, 1.0]))
+    lengths = torch.tensor([6, 5, 0, 4, 3, 2, 1])
+    assert [sorted(lengths[rows].tolist()) for rows in quartiles] == [[1, 2], [3], [4, 5], [6]]
+
+
+def test_an_advantage_that_is_no_number_shows():
+    numbers = diagnose(DAPO, [1, 3], "aa", [float("nan"), 1.0])
+    assert numbers["weight_share/advantage_nan"] == pytest.approx(0.25)
+    assert numbers["weight_share/advantage_positive"] == pytest.approx(0.75)
 
 
 def test_effective_responses_counts_those_that_carry_the_weight():

@@ -74,7 +74,7 @@ def test_an_unknown_name_is_answered_with_the_nearest_and_all(spec, hint):
 
 @pytest.mark.parametrize("spec", ["", ":0.5", "@batch", "balanced@batch@prompt", "balanced@batch:1"])
 def test_a_spec_that_does_not_parse_is_answered_with_the_grammar(spec):
-    with pytest.raises(LossModeError, match=r"NAME\[:NUMBER\]\[@SCOPE\]"):
+    with pytest.raises(LossModeError, match=r"NAME\[:NUMBER \.\.\.\]\[@SCOPE\]"):
         resolve_mode(spec)
 
 

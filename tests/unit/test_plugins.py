@@ -27,9 +27,10 @@ def install():
     manager = plugins.plugin_manager()
     added = []
 
-    def register(name: str, entries: list[LossModeEntry]):
-        plugin = types.ModuleType(name)
-        plugin.pv_rl_loss_modes = hookimpl(specname="pv_rl_loss_modes")(lambda: entries)  # pyright: ignore
+    def register(name: str, entries: list[LossModeEntry] | types.ModuleType):
+        plugin = entries if isinstance(entries, types.ModuleType) else types.ModuleType(name)
+        if plugin is not entries:
+            plugin.pv_rl_loss_modes = hookimpl(specname="pv_rl_loss_modes")(lambda: entries)  # pyright: ignore
         added.append(manager.register(plugin, name=name))
         forget()
 
@@ -51,13 +52,12 @@ def installed(monkeypatch):
                 module = module.__name__
             found.append(EntryPoint(name=name, value=module, group=plugins.ENTRY_POINT_GROUP))
         monkeypatch.setattr(plugins, "entry_points", lambda group: found)
-        monkeypatch.setattr(plugins, "_failed_to_load", {})
-        plugins.plugin_manager.cache_clear()
+        plugins._loaded.cache_clear()
         forget()
 
     yield find
     monkeypatch.undo()
-    plugins.plugin_manager.cache_clear()
+    plugins._loaded.cache_clear()
     forget()
 
 
@@ -79,6 +79,8 @@ def test_a_name_claimed_twice_is_refused_with_both_owners_and_the_others_serve(i
     with pytest.raises(PluginError, match=r"'grpo' is claimed by pv_rl.losses.builtin and by theirs"):
         resolve_mode("grpo")
     assert "grpo" not in plugins.loss_modes()
+    with pytest.raises(LossModeError, match="Left out of the plugins: the loss mode 'grpo' is claimed by"):
+        resolve_mode("grpp")
     assert resolve_mode("sharp").name == "sharp"
     assert resolve_mode("balanced").eta == 0.6
 
@@ -93,24 +95,58 @@ def test_a_name_claimed_three_times_stays_refused(install):
 @pytest.mark.parametrize(
     ("entry", "text"),
     [
-        *(
-            (LossModeEntry(name=name, weighting=grpo), "a name is a letter")
-            for name in ("a:b", "a@b", "", "1a", "a b")
-        ),
         (LossModeEntry(name="token-mean", weighting=grpo), "verl's own"),
-        (
-            LossModeEntry(name="s", weighting=grpo, parameters=(Parameter(name="eta", default=7, high=1),)),
-            r"default 7 for eta, which is in \[0, 1\]",
-        ),
         ("sharp", "is a pv_rl.hookspecs.LossModeEntry"),
     ],
 )
 def test_an_entry_that_cannot_be_served_is_kept_with_its_owner(install, entry, text):
-    import re
-
-    install("theirs", [entry, LossModeEntry(name="fine", weighting=grpo)])
-    assert re.search(text, plugins.broken_plugins()["theirs"])
+    install("theirs", [entry, LossModeEntry(name="fine", weighting=grpo), entry])
+    assert plugins.broken_plugins()["theirs"].count(text) == 2
     assert list(plugins.loss_modes()) == [*OURS, "fine"]
+
+
+@pytest.mark.parametrize("name", ["a:b", "a@b", "", "1a", "a b", None])
+def test_a_name_that_no_spec_can_say_is_refused(name):
+    with pytest.raises(PluginError, match="a name is a letter"):
+        LossModeEntry(name=name, weighting=grpo)
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"weighting": None}, "the weighting None; it is a function"),
+        ({"parameters": (0.6,)}, "a tuple of pv_rl.hookspecs.Parameter"),
+        ({"parameters": Parameter(name="eta")}, "a tuple of pv_rl.hookspecs.Parameter"),
+        (
+            {"parameters": (Parameter(name="a", default=1), Parameter(name="b"))},
+            "without a default come first",
+        ),
+        ({"parameters": (Parameter(name="a"), Parameter(name="a"))}, "a name of its own"),
+    ],
+)
+def test_an_entry_says_what_is_wrong_with_it(settings, text):
+    with pytest.raises(PluginError, match=text):
+        LossModeEntry(**({"name": "sharp", "weighting": grpo} | settings))
+
+
+@pytest.mark.parametrize(
+    "settings", [{"default": 7, "high": 1}, {"default": "0.6"}, {"low": 2, "high": 1}, {"name": "not a name"}]
+)
+def test_a_parameter_says_what_is_wrong_with_it(settings):
+    with pytest.raises(PluginError, match="parameter"):
+        Parameter(**({"name": "eta"} | settings))
+
+
+@pytest.mark.parametrize("error", [TypeError("theirs"), SystemExit(3)])
+def test_a_hook_that_ends_in_any_error_breaks_nobody_else(install, error):
+    def fail():
+        raise error
+
+    plugin = types.ModuleType("theirs")
+    plugin.pv_rl_loss_modes = hookimpl(specname="pv_rl_loss_modes")(fail)  # pyright: ignore
+    install("theirs", plugin)
+    assert resolve_mode("balanced").eta == 0.6
+    assert repr(error) in plugins.broken_plugins()["theirs"]
 
 
 def test_a_plugin_that_breaks_breaks_nobody_else_and_is_named_where_its_mode_is_asked_for(install, caplog):
@@ -119,10 +155,10 @@ def test_a_plugin_that_breaks_breaks_nobody_else_and_is_named_where_its_mode_is_
     assert response_weights("balanced", [1, 2, 5], "aaa").tolist() == pytest.approx([0.25, 0.15, 0.09])
     assert resolve_mode("sharp").name == "sharp"
     with pytest.raises(
-        LossModeError, match=r"'gone'.*could not be used: theirs: its hook .* failed: TypeError"
+        LossModeError, match=r"'gone'.*Left out of the plugins: theirs: its hook .* failed: TypeError"
     ):
         resolve_mode("gone")
-    assert "goes on without the plugin theirs" in caplog.text
+    assert "what is wrong with the plugin theirs" in caplog.text
 
 
 def test_installed_packages_that_do_not_load_are_named_and_the_others_serve(installed):
@@ -143,7 +179,19 @@ def test_installed_packages_that_do_not_load_are_named_and_the_others_serve(inst
     assert "pv_rl_no_such_hook" in list(broken.values())[1]
 
 
-def test_a_weighting_that_gives_no_weights_is_an_error(install):
-    install("theirs", [LossModeEntry(name="broken", weighting=lambda r, b: grpo(r, b) * float("nan"))])
-    with pytest.raises(LossModeError, match="broken@prompt gives"):
-        response_weights("broken", [1, 2], "aa")
+@pytest.mark.parametrize("scope", ["prompt", "batch"])
+@pytest.mark.parametrize(
+    "weighting",
+    [
+        lambda r, b: grpo(r, b) * float("nan"),
+        lambda r, b: -grpo(r, b),
+        lambda r, b: grpo(r, b).sum(),
+        lambda r, b: grpo(r, b)[:1],
+        lambda r, b: 0.5,
+        lambda r, b: r.no_such_number,
+    ],
+)
+def test_a_weighting_that_gives_no_weights_is_an_error_that_names_its_owner(install, weighting, scope):
+    install("theirs", [LossModeEntry(name="sharp", weighting=weighting)])
+    with pytest.raises(LossModeError, match=f"sharp@{scope}.* the author of theirs"):
+        response_weights(f"sharp@{scope}", [1, 2, 0], "aab")

@@ -36,11 +36,11 @@ def installed(tmp_path_factory) -> Path:
 @pytest.fixture
 def in_this_process(installed, monkeypatch):
     monkeypatch.syspath_prepend(installed)
-    for cached in (plugins.plugin_manager, plugins._registry, mode._resolve):
+    for cached in (plugins._loaded, plugins._registry, mode._resolve):
         cached.cache_clear()
     yield
     monkeypatch.undo()
-    for cached in (plugins.plugin_manager, plugins._registry, mode._resolve):
+    for cached in (plugins._loaded, plugins._registry, mode._resolve):
         cached.cache_clear()
 
 

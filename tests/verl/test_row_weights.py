@@ -54,6 +54,10 @@ class Store:
         self.put = {}
 
     def kv_batch_get(self, keys, partition_id, select_fields):
+        if len(keys) < len(LENGTHS):  # a nested tensor cannot be sliced
+            assert select_fields == ["extra_fields"]
+            stack = tensordict.NonTensorStack(*({"reward_extra_info": info} for info in INFOS[: len(keys)]))
+            return tensordict.TensorDict({"extra_fields": stack}, batch_size=len(keys))
         return self.fields.select(*select_fields)
 
     def kv_batch_put(self, keys, partition_id, fields):
@@ -119,6 +123,25 @@ def test_where_no_reward_gives_verdicts_nothing_is_split_by_them(monkeypatch):
     _, _, _, metrics = v1_step("balanced")
     assert metrics["pv_rl/weight_share/advantage_positive"] > 0
     assert not [name for name in metrics if "verdict" in name]
+
+
+@pytest.mark.parametrize("odd", ["False", [1.0, 0.0], None, float("nan"), 7])
+def test_a_verdict_that_is_no_flag_is_none(monkeypatch, odd):
+    infos = [INFOS[0], *({"verdict_true": odd, "verdict_missing": 0.0} for _ in range(5))]
+    monkeypatch.setitem(globals(), "INFOS", infos)
+    _, _, _, metrics = v1_step("balanced")
+    assert metrics["pv_rl/response_length/verdict_true"] == 3.0
+    assert "pv_rl/response_length/verdict_false" not in metrics
+
+
+def test_numbers_for_the_log_never_end_a_run(monkeypatch):
+    def fail(*_):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("pv_rl.verl_adapter.step_metrics.diagnose", fail)
+    store, _, _, metrics = v1_step("balanced")
+    assert metrics["pv_rl/metrics_failed"] == 1.0
+    assert store.put[FIELD].flatten().tolist() == pytest.approx(expected(), rel=1e-6)
 
 
 def test_the_legacy_driver_adds_the_field_before_the_critic_and_the_actor():

@@ -3,7 +3,7 @@
 from pv_rl.losses.aggregate import response_weights, weighted_sum
 from pv_rl.losses.balanced import DEFAULT_ETA, balanced
 from pv_rl.losses.dapo import dapo
-from pv_rl.losses.diagnostics import diagnose
+from pv_rl.losses.diagnostics import diagnose, effective_number, length_quartiles
 from pv_rl.losses.dr_grpo import dr_grpo
 from pv_rl.losses.grpo import grpo
 from pv_rl.losses.mode import LossMode, Scope, Weighting, resolve_mode
@@ -21,7 +21,9 @@ __all__ = [
     "dapo",
     "diagnose",
     "dr_grpo",
+    "effective_number",
     "grpo",
+    "length_quartiles",
     "resolve_mode",
     "response_weights",
     "step_stats",

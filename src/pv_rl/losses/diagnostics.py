@@ -10,7 +10,7 @@ from torch import Tensor
 from pv_rl.losses.aggregate import response_weights
 from pv_rl.losses.mode import LossMode
 
-__all__ = ["diagnose"]
+__all__ = ["diagnose", "effective_number", "length_quartiles"]
 
 VERDICTS: dict[str, Callable[[bool | None], bool]] = {
     "verdict_true": lambda verdict: verdict is True,
@@ -39,12 +39,12 @@ def diagnose(
         verdicts: B verdicts, None where a trace has none; or None where verdicts are not known at all.
 
     Returns:
-        `weight_share/length_q1` (shortest) to `_q4`, `weight_share/advantage_positive`, `_negative`, `_zero`, and
-        with verdicts each of these split `.../verdict_true`, `_false`, `_none`, `weight_share/verdict_...` and
-        `response_length/verdict_...` (tokens, where there is such a response); `effective_responses`, the exponential
-        of the entropy of the shares, between 1 and the number of responses, and `effective_responses_fraction` of
-        that number; `groups_without_signal`, the fraction of prompts whose advantages are all 0; and the mode's own
-        numbers, for example `eta`. Empty if no row counts.
+        `weight_share/length_q1` (shortest) to `_q4`, and `weight_share/advantage_positive`, `_negative`, `_zero` (and
+        `_nan` where an advantage is none). With verdicts each of these split, `.../verdict_true`, `_false`, `_none`,
+        and `weight_share/verdict_...` and `response_length/verdict_...` (tokens, where there is such a response).
+        `effective_responses`, the exponential of the entropy of the shares, between 1 and the number of responses, and
+        `effective_responses_fraction` of that number; `groups_without_signal`, the fraction of prompts whose
+        advantages are all 0; and the mode's own numbers, for example `eta`. Empty if no row counts.
     """
     length = torch.as_tensor(lengths, dtype=torch.float64)
     mass = response_weights(mode, lengths, groups) * length
@@ -54,27 +54,40 @@ def diagnose(
     counts = length > 0
     advantage = torch.as_tensor(advantages, dtype=torch.float64)
 
-    sets = {f"length_q{q}": members for q, members in enumerate(_quartiles(length, counts), start=1)}
+    sets = {f"length_q{q}": members for q, members in enumerate(length_quartiles(length), start=1)}
     sets |= {
         "advantage_positive": advantage > 0,
         "advantage_negative": advantage < 0,
         "advantage_zero": advantage == 0,
     }
+    if advantage[counts].isnan().any():
+        sets["advantage_nan"] = advantage.isnan()
     numbers = {f"weight_share/{name}": share[members].sum().item() for name, members in sets.items()}
     if verdicts is not None:
         numbers |= _by_verdict(share, length, counts, sets, verdicts)
-    entropy = -torch.special.xlogy(share, share).sum()
-    numbers["effective_responses"] = entropy.exp().item()
+    numbers["effective_responses"] = effective_number(share)
     numbers["effective_responses_fraction"] = numbers["effective_responses"] / int(counts.sum())
     numbers["groups_without_signal"] = _without_signal(groups, counts, advantage)
     return numbers | dict(mode.parameters)
 
 
-def _quartiles(length: Tensor, counts: Tensor) -> list[Tensor]:
-    """Masks (B,) of the rows that count, by length; equal lengths are in the same quartile."""
-    bounds = torch.quantile(length[counts], torch.tensor([0.25, 0.5, 0.75], dtype=length.dtype))
-    quartile = torch.searchsorted(bounds, length)
-    return [counts & (quartile == q) for q in range(4)]
+def effective_number(share: Tensor) -> float:
+    """`exp(-sum_i s_i ln s_i)` of shares (B,) that add up to 1: how many equal ones would be as even."""
+    return (-torch.special.xlogy(share, share).sum()).exp().item()
+
+
+def length_quartiles(length: Tensor) -> list[Tensor]:
+    """Four masks (B,) of about as many rows, from short to long; rows of length 0 are in none.
+
+    Equal lengths are in the same quartile, the shortest that holds one of them: lengths 7, 7, 7, 7 are all in the
+    first.
+    """
+    ordered = length[length > 0].sort().values
+    if not len(ordered):
+        return [torch.zeros_like(length, dtype=torch.bool)] * 4
+    ends = [ordered[-(-len(ordered) * quarter // 4) - 1] for quarter in range(1, 5)]
+    starts = [ordered.new_zeros(()), *ends]
+    return [(length > start) & (length <= end) for start, end in zip(starts, ends, strict=False)]
 
 
 def _by_verdict(

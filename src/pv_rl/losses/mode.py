@@ -14,7 +14,7 @@ from torch import Tensor
 from pv_rl.errors import LossModeError
 from pv_rl.hookspecs import LossModeEntry, Parameter
 from pv_rl.losses.stats import BatchStats, ResponseStats
-from pv_rl.plugins import broken_plugins, loss_mode_entry, loss_modes, nearest
+from pv_rl.plugins import broken_plugins, loss_mode_entry, loss_modes, nearest, owner_of, refused_modes
 
 __all__ = ["LossMode", "Scope", "Weighting", "resolve_mode"]
 
@@ -61,6 +61,9 @@ class LossMode:
         Returns:
             (B,) `w_i`, in the dtype of `responses.length`; 0 where the length is 0. For `grpo`, `dapo` and
             `balanced`, `sum_i w_i |o_i| = 1` over all the rows that `batch` counts.
+
+        Raises:
+            LossModeError: the weighting (a plugin's) fails, or gives something else than one finite number >= 0 a row.
         """
         counts = responses.length > 0
         weights = torch.zeros_like(responses.length)
@@ -75,10 +78,29 @@ class LossMode:
                 group=None if responses.group is None else torch.zeros_like(responses.group),
             )
             batch = replace(batch, num_prompts=1)
-        weights[counts] = self.weighting(responses.rows(counts), batch, **dict(self.parameters)).to(
-            weights.dtype
-        )
+        weights[counts] = self._checked(responses.rows(counts), batch).to(weights.dtype)
         return weights
+
+    def _checked(self, responses: ResponseStats, batch: BatchStats) -> Tensor:
+        """(B,) what the weighting gives; it may be a stranger's."""
+        try:
+            given = self.weighting(responses, batch, **dict(self.parameters))
+        except LossModeError:
+            raise
+        except Exception as error:
+            raise LossModeError(
+                f"loss_agg_mode={self.spec}: its weighting failed with {error!r}; {self._to_its_author()}"
+            ) from error
+        rows = responses.length.shape
+        if isinstance(given, Tensor) and given.shape == rows and (torch.isfinite(given) & (given >= 0)).all():
+            return given
+        raise LossModeError(
+            f"loss_agg_mode={self.spec} gives {given} for {rows[0]} responses; weights are one finite number >= 0 for "
+            f"each: {self._to_its_author()}"
+        )
+
+    def _to_its_author(self) -> str:
+        return f"report it to the author of {owner_of(self.name)}, or use another mode"
 
 
 def resolve_mode(spec: str) -> LossMode:
@@ -177,18 +199,12 @@ def _usage(entry: LossModeEntry) -> str:
 def _allowed() -> str:
     names = ", ".join(_usage(entry) for entry in loss_modes().values())
     return (
-        f"Write NAME[:NUMBER][@SCOPE], for example {EXAMPLES}. Names: {names}. "
+        f"Write NAME[:NUMBER ...][@SCOPE], for example {EXAMPLES}. Names: {names}. "
         f"Scopes: {', '.join(get_args(Scope))}."
     )
 
 
 def _missing() -> str:
     """What an unknown name may be due to."""
-    broken = broken_plugins()
-    if not broken:
-        return ""
-    return (
-        " Plugins that could not be used: "
-        + "; ".join(f"{name}: {why}" for name, why in broken.items())
-        + "."
-    )
+    wrong = [f"{name}: {why}" for name, why in broken_plugins().items()] + list(refused_modes().values())
+    return f" Left out of the plugins: {'; '.join(wrong)}." if wrong else ""

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from pv_rl.errors import VerlError
 from pv_rl.losses import BatchStats, LossMode, step_stats
 from pv_rl.verl_adapter.modes import find_mode
 from pv_rl.verl_adapter.row_weights import field_name
@@ -23,7 +24,7 @@ TOTALS = ("pv_rl_num_responses", "pv_rl_num_tokens")
 
 
 def patch_training_worker(module: Any) -> None:
-    """Wrap `TrainingWorker.train_batch` (verl/workers/engine_workers.py:312), which gets one mini-batch of a rank.
+    """Wrap `TrainingWorker.train_batch` (verl/workers/engine_workers.py:343), which gets one mini-batch of a rank.
 
     It is above every engine. Symptom without it: `VerlError` at the first loss of a mode of scope `batch`. Can go
     when verl counts what its loss counts.
@@ -37,7 +38,12 @@ def patch_training_worker(module: Any) -> None:
         if mode is not None and mode.scope == "batch":
             lengths = [int(mask.sum()) for mask in data["response_mask"].unbind()]
             by_rank, rank = _gather(lengths, self.engine.get_data_parallel_group())
-            fields, totals = batch_fields(mode, by_rank, rank, rows=data["global_batch_size"])
+            rows = data["global_batch_size"]
+            if rows is None:
+                raise VerlError(
+                    f"loss_agg_mode={mode.spec}: verl gave no global_batch_size, which scales the weights"
+                )
+            fields, totals = batch_fields(mode, by_rank, rank, rows)
             data.update(fields)
             module.tu.assign_non_tensor(data, **totals)
         return original(self, data)

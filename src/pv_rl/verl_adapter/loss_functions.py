@@ -21,7 +21,7 @@ __all__ = ["patch_distillation_loss", "patch_loss_functions"]
 
 
 def patch_loss_functions(module: Any) -> None:
-    """Wrap `ppo_loss` and `value_loss` (verl/workers/utils/losses.py:57, :148).
+    """Wrap `ppo_loss` and `value_loss` (verl/workers/utils/losses.py:57, :147).
 
     They see the micro-batch before fields are selected, so they can hand the row weights to every `agg_loss`
     beneath: policy, KL, entropy and value terms, whatever the policy loss mode. Symptom without it:
@@ -89,10 +89,15 @@ def _fetch(data: Any, mode: LossMode) -> Tensor:
     """(B,) the weights of the micro-batch's rows, scaled to its mini-batch."""
     name = field_name(mode)
     if name not in data.keys():  # noqa: SIM118 - `in` on a TensorDict is not a look-up
+        remedy = (
+            f"Use verl's V1 trainer, or {mode.name}@batch, which needs no groups."
+            if mode.scope == "prompt"
+            else "Its mini-batches have to pass TrainingWorker.train_batch, and its loss function to have `config` as "
+            "a keyword, as in verl's own workers."
+        )
         raise VerlError(
             f"loss_agg_mode={mode.spec}: the rows came to the loss without the field {name!r}, so this "
-            f"{'trainer' if mode.scope == 'prompt' else 'worker'} is not one that pv-rl serves. Use verl's V1 trainer"
-            + (f", or {mode.name}@batch, which needs no groups." if mode.scope == "prompt" else ".")
+            f"{'trainer' if mode.scope == 'prompt' else 'worker'} is not one that pv-rl serves. {remedy}"
         )
     if data["global_batch_size"] is None:
         raise VerlError(

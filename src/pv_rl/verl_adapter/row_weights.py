@@ -9,7 +9,7 @@ dealt to micro-batches and ranks makes no difference, and to mini-batches only t
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -18,7 +18,7 @@ from torch import Tensor
 
 from pv_rl.losses import LossMode, response_weights
 from pv_rl.verl_adapter.modes import find_mode
-from pv_rl.verl_adapter.step_metrics import VERDICT_KEYS, reward_info, step_metrics
+from pv_rl.verl_adapter.step_metrics import VERDICT_KEYS, gives_verdicts, reward_info, step_metrics
 
 __all__ = [
     "actor_mode",
@@ -82,21 +82,20 @@ def patch_v1_trainer(module: ModuleType) -> None:
         mode, modes = actor_mode(self.config), prompt_modes(self.config)
         if mode is None and not modes:
             return batch
-        wanted = ["uid", "response_mask", "advantages", "extra_fields"]
-        data = module.tq.kv_batch_get(
-            keys=batch.keys,
-            partition_id=batch.partition_id,
-            select_fields=[name for name in wanted if name in (batch.fields or wanted)],
-        )
+
+        def get(*names: str, keys: Sequence[str] = batch.keys) -> Any:
+            return module.tq.kv_batch_get(
+                keys=keys, partition_id=batch.partition_id, select_fields=list(names)
+            )
+
+        data = get("uid", "response_mask", "advantages") if mode else get("uid", "response_mask")
         masks, uids = data["response_mask"].unbind(), data.pop("uid").tolist()
         lengths = [int(mask.sum()) for mask in masks]
         if mode is not None:
             advantages = [
                 float((a * m).sum()) for a, m in zip(data["advantages"].unbind(), masks, strict=True)
             ]
-            extra = data.pop("extra_fields", None)
-            infos = [] if extra is None else [reward_info(row) for row in extra.tolist()]
-            metrics.update(step_metrics(mode, lengths, uids, advantages, infos))
+            metrics.update(step_metrics(mode, lengths, uids, advantages, _reward_infos(batch, get)))
         if not modes:
             return batch
         fields = row_fields(modes, lengths, uids)
@@ -108,6 +107,18 @@ def patch_v1_trainer(module: ModuleType) -> None:
         )
 
     module.PPOTrainer._compute_advantage = _compute_advantage
+
+
+def _reward_infos(batch: Any, get: Callable[..., Any]) -> list[Mapping[str, Any]]:
+    """The reward's extra info of each row, if it gives verdicts; an agent loop may keep much more in that field."""
+    if "extra_fields" not in (batch.fields or ()):
+        return []
+
+    def of(keys: Sequence[str]) -> list[Mapping[str, Any]]:
+        rows = get("extra_fields", keys=keys).pop("extra_fields").tolist()
+        return [reward_info(row) for row in (rows if isinstance(rows, list) else [rows])]
+
+    return of(batch.keys) if any(map(gives_verdicts, of(batch.keys[:1]))) else []
 
 
 def patch_legacy_trainer(module: ModuleType) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from pv_rl.losses import LossMode, diagnose
 
-__all__ = ["VERDICT_KEYS", "reward_info", "step_metrics"]
+__all__ = ["VERDICT_KEYS", "gives_verdicts", "reward_info", "step_metrics"]
+
+logger = logging.getLogger("pv_rl")
 
 PREFIX = "pv_rl/"
 VERDICT_KEYS = ("verdict_true", "verdict_missing")
@@ -30,13 +33,24 @@ def step_metrics(
         advantages: (B,) the sum over each response's tokens, of which the sign counts.
         infos: the reward's extra info of each row; empty if the trainer has none. Where no row has `VERDICT_KEYS`
             the reward gives no verdict, and nothing is split by it.
+
+    Returns:
+        The numbers; `pv_rl/metrics_failed` alone, 1, if they could not be computed, which the log says once.
     """
-    verdicts = None
-    if any(VERDICT_KEYS[0] in info for info in infos):
-        verdicts = [_verdict(info) for info in infos]
-    return {
-        PREFIX + name: value for name, value in diagnose(mode, lengths, groups, advantages, verdicts).items()
-    }
+    verdicts = [_verdict(info) for info in infos] if any(map(gives_verdicts, infos)) else None
+    try:
+        numbers = diagnose(mode, lengths, groups, advantages, verdicts)
+    except (
+        Exception
+    ):  # numbers for the log must not end a run; what the weights themselves need is checked elsewhere
+        if not _warned:
+            _warned.append(True)
+            logger.exception("pv-rl could not compute the metrics of a step, and says so once")
+        numbers = {"metrics_failed": 1.0}
+    return {PREFIX + name: value for name, value in numbers.items()}
+
+
+_warned: list[bool] = []
 
 
 def reward_info(extra_fields: Any) -> Mapping[str, Any]:
@@ -45,6 +59,19 @@ def reward_info(extra_fields: Any) -> Mapping[str, Any]:
     return info if isinstance(info, Mapping) else {}
 
 
+def gives_verdicts(info: Mapping[str, Any]) -> bool:
+    """Whether a row's reward says what the verdict was."""
+    return VERDICT_KEYS[0] in info
+
+
 def _verdict(info: Mapping[str, Any]) -> bool | None:
-    said_true, missing = (info.get(key) for key in VERDICT_KEYS)
-    return None if said_true is None or missing else bool(said_true)
+    """True or False if the reward says so with a number or a bool; None if it says that there is none, or nothing."""
+    said_true, missing = (_flag(info.get(key)) for key in VERDICT_KEYS)
+    return None if missing else said_true
+
+
+def _flag(value: Any) -> bool | None:
+    try:
+        return {0.0: False, 1.0: True}.get(float(value))
+    except (TypeError, ValueError):  # a text, a list, nothing
+        return None

@@ -42,6 +42,8 @@ def count_tokens_with(tokenizer: str) -> Counter:
         ) from error
 
     def count(texts: Sequence[str]) -> list[int]:
+        if not texts:  # which a tokenizer does not take
+            return []
         encoded = loaded(list(texts), add_special_tokens=False, verbose=False)
         return [len(ids) for ids in encoded["input_ids"]]
 

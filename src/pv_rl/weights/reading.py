@@ -202,7 +202,11 @@ def _verdict(value: Any) -> bool | None:
 
 
 def _score(value: Any) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
+    try:
+        score = float(value) if isinstance(value, (int, float)) else math.nan
+    except OverflowError:  # a JSON integer may have any number of digits
+        score = math.nan
+    return score if math.isfinite(score) else None
 
 
 def _unless_empty(values: list[Any]) -> list[Any] | None:

@@ -117,13 +117,17 @@ def summarise(rollouts: Rollouts, specs: Sequence[str] = DEFAULT_MODES) -> Summa
             )
             if (rows & counts).any()
         ),
-        notes=rollouts.notes
-        + tuple(f"{spec} is verl's name for {resolved[spec]}." for spec in resolved if spec in VERL_NAMES),
+        notes=rollouts.notes + tuple(_verl_note(spec, counts) for spec in resolved if spec in VERL_NAMES),
     )
 
 
+def _verl_note(spec: str, counts: Tensor) -> str:
+    note = f"{spec} is verl's name for {VERL_NAMES[spec]}"
+    return note + ("." if counts.all() else " where every row counts; verl has the others in its totals.")
+
+
 def _mode(spec: str, rollouts: Rollouts, lengths: Tensor) -> ModeSummary:
-    from pv_rl.losses import response_weights
+    from pv_rl.losses import effective_number, response_weights
 
     weights = response_weights(spec, rollouts.lengths, rollouts.groups)
     masses = weights * lengths
@@ -131,13 +135,12 @@ def _mode(spec: str, rollouts: Rollouts, lengths: Tensor) -> ModeSummary:
     if mass <= 0:
         raise LossModeError(f"{spec} gives every response weight 0 here: no token would be trained on")
     shares = masses / mass
-    positive = shares[shares > 0]
     return ModeSummary(
         spec=spec,
         weights=weights.tolist(),
         shares=shares.tolist(),
         mass=mass,
-        effective_responses=math.exp(-float((positive * positive.log()).sum())),
+        effective_responses=effective_number(shares),
         largest_share=float(shares.max()),
     )
 
@@ -167,17 +170,14 @@ def _part(
 
 def _quarters(lengths: Tensor, unit: str) -> list[Rows]:
     """Four parts of about as many responses, from short to long. Equal lengths are in the same part."""
-    ordered = lengths[lengths > 0].sort().values
-    ends = [float(ordered[math.ceil(len(ordered) * quarter / 4) - 1]) for quarter in range(1, 5)]
+    from pv_rl.losses import length_quartiles
+
     parts: list[Rows] = []
-    start = 0.0
-    for end in ends:
-        rows = (lengths > start) & (lengths <= end)
+    for rows in length_quartiles(lengths):
         if rows.any():
-            shortest = int(lengths[rows].min())
-            name = f"{shortest}" if shortest == end else f"{shortest} to {end:.0f}"
+            shortest, longest = int(lengths[rows].min()), int(lengths[rows].max())
+            name = f"{shortest}" if shortest == longest else f"{shortest} to {longest}"
             parts.append(("length", f"{name} {unit}", rows))
-        start = end
     return parts
 
 
