@@ -146,11 +146,9 @@ def _adapter_finding(state: dict[str, Any], where: str) -> Finding:
     if state["problem"]:
         return Finding(state="wrong", text=state["problem"], remedy="do what the line says")
     text = f"verl loads pv-rl in {where}; modes {', '.join(state['modes'])}; reward {state['reward']}"
-    if state["broken"]:
-        broken = "; ".join(f"{name}: {reason}" for name, reason in state["broken"].items())
-        return Finding(
-            state="note", text=f"{text}; without {broken}", remedy="fix or uninstall what is left out"
-        )
+    if state["left_out"]:
+        text += f"; left out: {'; '.join(state['left_out'])}"
+        return Finding(state="note", text=text, remedy="fix or uninstall what is left out")
     return Finding(state="ok", text=text)
 
 

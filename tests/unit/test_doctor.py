@@ -121,6 +121,15 @@ def test_a_judge_that_cannot_be_reached_is_wrong(monkeypatch, url):
     assert judge(monkeypatch, url).state == "wrong"
 
 
+def test_a_plugin_that_is_left_out_is_a_note_that_names_it():
+    state = {"loaded": True, "problem": "", "modes": ["grpo"], "reward": "proof_verdict", "left_out": []}
+    assert doctor._adapter_finding(state, "this process").state == "ok"
+    finding = doctor._adapter_finding(state | {"left_out": ["theirs: it failed to load"]}, "this process")
+    assert finding.state == "note"
+    assert "left out: theirs: it failed to load" in finding.text
+    assert finding.remedy
+
+
 def test_a_check_that_breaks_down_is_a_finding():
     def _odd_check() -> doctor.Finding:
         raise ZeroDivisionError("by nobody")

@@ -28,22 +28,6 @@ def test_two_steps_train_with_the_papers_weights(tmp_path):
     assert {"val-core/lab/right/acc/mean@1", "val-core/lab/wrong/acc/mean@1"} <= set(metrics[0])
 
 
-def test_the_weights_are_the_same_however_the_step_is_cut(tmp_path):
-    """Two ranks, two mini-batches, two epochs, shuffled."""
-    done = main_ppo(
-        tmp_path,
-        MODE,
-        "trainer.n_gpus_per_node=2",
-        "actor_rollout_ref.actor.ppo_mini_batch_size=2",
-        "actor_rollout_ref.actor.policy_loss.loss_mode=vanilla",
-        "actor_rollout_ref.actor.entropy_coeff=0.001",
-        "actor_rollout_ref.actor.ppo_epochs=2",
-        "actor_rollout_ref.actor.shuffle=True",
-    )
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    check_weights(tmp_path, SPEC, mini_batches=2)
-
-
 def test_without_pv_rl_verl_refuses_the_same_config_in_its_own_words(tmp_path):
     done = main_ppo(tmp_path, MODE, VERL_USE_EXTERNAL_PLUGINS="pv_cpu")
     assert done.returncode != 0

@@ -84,12 +84,17 @@ def test_one_step_off_policy_in_bypass_mode_weighs_by_the_lengths_before_its_rej
         assert 0.1 < metrics["actor/rollout_corr/rollout_rs_masked_fraction"] < 0.9
 
 
-def test_colocate_async_with_two_mini_batches(tmp_path):
+def test_colocate_async_on_two_ranks_with_two_mini_batches_two_epochs_and_shuffling(tmp_path):
     done = main_ppo(
         tmp_path,
         MODE,
         "trainer.v1.trainer_mode=colocate_async",
+        "trainer.n_gpus_per_node=2",
         "actor_rollout_ref.actor.ppo_mini_batch_size=2",
+        "actor_rollout_ref.actor.ppo_epochs=2",
+        "actor_rollout_ref.actor.shuffle=True",
+        "actor_rollout_ref.actor.policy_loss.loss_mode=vanilla",
+        "actor_rollout_ref.actor.entropy_coeff=0.001",
         record=True,
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]

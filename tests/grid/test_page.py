@@ -1,0 +1,21 @@
+"""docs/exactness.md is of the grid that is here."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="torch is not installed: pip install 'pv-rl[torch]'")
+sys.path.append(str(Path(__file__).parents[1]))
+from grid.fixed import fixed_grid
+
+PAGE = Path(__file__).parents[2] / "docs" / "exactness.md"
+
+
+def test_the_page_has_every_family_with_all_its_cases():
+    lines = [line.split("|")[1:3] for line in PAGE.read_text().splitlines() if line.startswith("| ")]
+    written = {name.strip(): int(cases) for name, cases in lines if cases.strip().isdigit()}
+    assert written == Counter(case.family for case in fixed_grid())
