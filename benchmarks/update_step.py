@@ -4,8 +4,9 @@ The whole step from the finished rollouts on, by verl's own trainer methods and 
 padding, length balancing, advantages, and with `balanced` the weights and the metrics under `pv_rl/`, then forward,
 backward and the optimizer. The model is the lab's (0.9M parameters, so that anything we add shows); rows are lab-sized.
 Sides take turns, each round in another order; a ratio is of two sides of the same round. `token-mean` runs twice a
-round: the ratio of those two says how well this machine can tell. One thread, so that the CPU time of the process is
-all the work that is done, whatever else the machine does meanwhile.
+round: the ratio of those two says how well this machine can tell. `fastest` is of the fastest step of each side, which
+what else the machine does disturbs least. TransferQueue's round trip is not in it. One thread, so that the CPU time of
+the process is all the work that is done.
 
     python benchmarks/update_step.py
 """
@@ -47,7 +48,9 @@ def main() -> None:
             ratios = np.array(by_side[side]) / base
             drawn = np.random.default_rng(0).choice(ratios, (10_000, len(ratios)))
             low, high = np.quantile(np.median(drawn, axis=1), [0.025, 0.975])
-            print(f"{kind:4} {side:17} median {np.median(ratios):.4f}   95 % {low:.4f} to {high:.4f}")
+            fastest = min(by_side[side]) / base.min()
+            interval = f"95 % {low:.4f} to {high:.4f}"
+            print(f"{kind:4} {side:17} median {np.median(ratios):.4f}   {interval}   fastest {fastest:.4f}")
 
 
 def alone(folder: str) -> None:
