@@ -22,6 +22,8 @@ from grid.cases import Case
 from grid.compare import TOLERANCE, Grid
 from grid.fixed import fixed_grid
 
+from pv_rl.files import write_atomically
+
 ROOT = Path(__file__).resolve().parents[1]
 STOCK = {
     "token-mean": {"spec": "token-mean"},
@@ -176,12 +178,6 @@ def page(families: dict[str, Family], parameters: int, seconds: float, started_a
     )
 
 
-def write(file: Path, text: str) -> None:
-    part = file.with_suffix(".part")
-    part.write_text(text)
-    os.replace(part, file)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "exactness.md")
@@ -194,7 +190,8 @@ def main() -> None:
         parameters = sum(parameter.numel() for parameter in grid.model.parameters())
     sys.stdout.write(table(families) + "\n")
     if arguments.family is None:
-        write(arguments.out, page(families, parameters, time.monotonic() - start, started_at))
+        text = page(families, parameters, time.monotonic() - start, started_at)
+        write_atomically(arguments.out, lambda file: file.write_text(text))
 
 
 if __name__ == "__main__":

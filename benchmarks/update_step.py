@@ -14,15 +14,19 @@ the process is all the work that is done.
 from __future__ import annotations
 
 import argparse
-import os
+import functools
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import torch
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
+from grid.ranks import join, on_cpu
+
 SIDES = {"token-mean again": "token-mean", "balanced": "balanced", "dapo@batch": "dapo@batch"}
 
 
@@ -34,12 +38,10 @@ def main() -> None:
     parser.add_argument("--prompts", type=int, default=8)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        alone(folder)
-        steps = {
-            side: stepper(spec, asked.prompts)
-            for side, spec in ({"token-mean": "token-mean"} | SIDES).items()
-        }
-        seconds = measure(steps, asked.rounds)
+        torch.set_num_threads(1)
+        on_cpu()
+        join(rank=0, ranks=1, rendezvous=f"{folder}/rendezvous")
+        seconds = measure(steppers(asked.prompts), asked.rounds)
     print(f"{asked.rounds} rounds of {asked.prompts} prompts x 8 responses, one thread; ratios to token-mean")
     for kind, by_side in seconds.items():
         base = np.array(by_side["token-mean"])
@@ -53,49 +55,31 @@ def main() -> None:
             print(f"{kind:4} {side:17} median {np.median(ratios):.4f}   {interval}   fastest {fastest:.4f}")
 
 
-def alone(folder: str) -> None:
-    """A process group of one rank on pv-cpu's platform, before verl is imported."""
-    os.environ |= {
-        **{
-            "OMP_NUM_THREADS": "1",
-            "VERL_PLATFORM": "cpu",
-            "HF_HUB_OFFLINE": "1",
-            "TQDM_DISABLE": "1",
-            "GLOO_SOCKET_IFNAME": "lo",
-        },
-        **{"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"},
-        "DIST_INIT_METHOD": f"file://{folder}/rendezvous",
-    }
-
-
-_actors: list = []
-
-
-def stepper(spec: str, prompts: int):
-    """Two functions: set this mode, and do a step. All modes share the worker and the rows."""
+def steppers(prompts: int):
+    """For each side two functions: set its mode, and do a step. All share the worker and the rows."""
     from grid.cases import Case, make_scores
     from grid.driver import Driver
     from grid.worker import build_actor, configure
     from pv_rl.lab import MODEL_DIR
 
-    if not _actors:
-        _actors.append(build_actor(str(MODEL_DIR), "float32"))
-    actor = _actors[0]
+    actor = build_actor(str(MODEL_DIR), "float32")
     lengths = tuple(tuple(8 + (37 * p + 53 * r) % 110 for r in range(8)) for p in range(prompts))
-    case = Case(groups=lengths, spec=spec, balance=True, micro_tokens=4096)
+    case = Case(groups=lengths, balance=True, micro_tokens=4096)
     rows, scores = make_rows(case), make_scores(case)
 
     def step() -> None:
-        Driver(actor.config, 0, 1, actor.worker.update_actor).step(
-            rows, scores, balance=True, is_weights=False
-        )
+        driver = Driver(actor.config, 0, 1, actor.worker.update_actor)
+        driver.step(rows, scores, balance=True, is_weights=False)
 
-    return lambda: configure(actor, case), step
+    modes = {"token-mean": "token-mean"} | SIDES
+    return {
+        side: (functools.partial(configure, actor, replace(case, spec=spec)), step)
+        for side, spec in modes.items()
+    }
 
 
 def make_rows(case):
     """Random words of the lab; old and reference log-probs as a policy near the model has them."""
-    import torch
     from grid.oracle import Row
     from pv_rl.lab.tokenizer import VOCABULARY
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from pv_rl.lab.files import write_atomically
 from pv_rl.lab.samples import make_sample
 
 from pv_rl.errors import DataError
+from pv_rl.files import write_atomically
 
 __all__ = ["make_rows", "write_dataset"]
 
@@ -60,6 +60,7 @@ def write_dataset(rows: list[dict[str, Any]], path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, lambda temporary: pq.write_table(pa.Table.from_pylist(rows), temporary))
 
 

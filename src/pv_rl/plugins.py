@@ -24,6 +24,7 @@ from pv_rl.hookspecs import LossModeEntry
 
 __all__ = [
     "ENTRY_POINT_GROUP",
+    "STOCK_EQUIVALENT",
     "VERL_MODES",
     "broken_plugins",
     "loss_mode_entry",
@@ -40,6 +41,8 @@ VERL_MODES = frozenset(
     {"token-mean", "token-sum", "seq-mean-token-sum", "seq-mean-token-mean", "seq-mean-token-sum-norm"}
 )
 """The loss_agg_modes that verl 0.9.1 has itself (verl/workers/config/actor.py:204)."""
+STOCK_EQUIVALENT = {"grpo": "seq-mean-token-mean", "dapo": "token-mean"}
+"""What our modes of scope `batch` are called in verl, where every row and token counts."""
 
 logger = logging.getLogger("pv_rl")
 

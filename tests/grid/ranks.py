@@ -117,7 +117,7 @@ class World:
 def host(connection: Connection, folder: str) -> None:
     """Serve cases until the other end closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent closes the pipe
-    _environment()
+    on_cpu()
     log = os.open(f"{folder}/log.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(log, 1)  # verl and transformers say a lot; what matters comes back as an answer
     os.dup2(log, 2)
@@ -147,14 +147,7 @@ def host(connection: Connection, folder: str) -> None:
 def rank_main(connection: Connection, rank: int, ranks: int, folder: str, rendezvous: str) -> None:
     """Serve cases as one rank; end when the host has gone."""
     parent = os.getppid()
-    os.environ |= {
-        "RANK": str(rank),
-        "WORLD_SIZE": str(ranks),
-        "LOCAL_RANK": "0",
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": "0",  # not used: the rendezvous is a file
-        "DIST_INIT_METHOD": f"file://{rendezvous}",
-    }
+    join(rank, ranks, rendezvous)
     import torch
 
     from grid import worker
@@ -176,7 +169,19 @@ def rank_main(connection: Connection, rank: int, ranks: int, folder: str, rendez
         connection.send(answer if rank == 0 else None)
 
 
-def _environment() -> None:
+def join(rank: int, ranks: int, rendezvous: str) -> None:
+    """Set what verl's workers read of the process group they are in."""
+    os.environ |= {
+        "RANK": str(rank),
+        "WORLD_SIZE": str(ranks),
+        "LOCAL_RANK": "0",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": "0",  # not used: the rendezvous is a file
+        "DIST_INIT_METHOD": f"file://{rendezvous}",
+    }
+
+
+def on_cpu() -> None:
     """What has to be set before verl is imported."""
     for name in [name for name in os.environ if name.startswith(("VERL_", "RAY_", "PV_CPU_"))]:
         del os.environ[name]

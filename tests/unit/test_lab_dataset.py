@@ -7,11 +7,11 @@ import sys
 
 import pytest
 from pv_rl.lab.dataset import main, make_rows, write_dataset
-from pv_rl.lab.files import write_atomically
 from typer import Typer
 from typer.testing import CliRunner
 
 from pv_rl.errors import DataError
+from pv_rl.files import write_atomically
 
 pq = pytest.importorskip(
     "pyarrow.parquet", reason="pyarrow is not installed: pip install 'pv-rl[quickstart]'"

@@ -16,7 +16,7 @@ from pv_rl import plugins
 from pv_rl.losses import mode, response_weights
 
 sys.path.insert(0, str(Path(__file__).parent))
-from trainer import check_step_metrics, check_weights, main_ppo
+from trainer import check_step_metrics, check_weights, train
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "loss_plugin"
 
@@ -72,7 +72,6 @@ def test_the_example_trains_in_driver_and_workers_of_verls_legacy_trainer(
 ):
     pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install 'pv-rl[quickstart]'")
     mode = "actor_rollout_ref.actor.loss_agg_mode=power"
-    done = main_ppo(tmp_path, mode, "trainer.use_v1=False", PYTHONPATH=str(installed))
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    train(tmp_path, mode, "trainer.use_v1=False", PYTHONPATH=str(installed))
     check_weights(tmp_path, "power:0.5")
     check_step_metrics(tmp_path, "power:0.5")

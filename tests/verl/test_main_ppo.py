@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from trainer import check_rewards, check_step_metrics, check_weights, main_ppo, read_metrics
+from trainer import check_rewards, check_step_metrics, check_weights, main_ppo, read_metrics, train
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install 'pv-rl[quickstart]'")
@@ -18,8 +18,7 @@ MODE = f"actor_rollout_ref.actor.loss_agg_mode={SPEC}"
 
 
 def test_two_steps_train_with_the_papers_weights(tmp_path):
-    done = main_ppo(tmp_path, MODE, "trainer.val_before_train=True")
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    train(tmp_path, MODE, "trainer.val_before_train=True")
     check_weights(tmp_path, SPEC)
     check_rewards(tmp_path)
     check_step_metrics(tmp_path, SPEC)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
 import pytest
 
@@ -67,6 +68,12 @@ def main_ppo(
         timeout=400,
         env={**os.environ, **settings, **env},
     )
+
+
+def train(folder: Path, *overrides: str, **options: Any) -> None:
+    """`main_ppo`, which has to succeed."""
+    done = main_ppo(folder, *overrides, **options)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
 
 
 def read_metrics(folder: Path) -> dict[int, dict]:

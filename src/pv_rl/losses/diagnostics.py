@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 
 import torch
 from torch import Tensor
@@ -12,11 +12,7 @@ from pv_rl.losses.mode import LossMode
 
 __all__ = ["diagnose", "effective_number", "length_quartiles"]
 
-VERDICTS: dict[str, Callable[[bool | None], bool]] = {
-    "verdict_true": lambda verdict: verdict is True,
-    "verdict_false": lambda verdict: verdict is False,
-    "verdict_none": lambda verdict: verdict is None,
-}
+VERDICTS = {"verdict_true": True, "verdict_false": False, "verdict_none": None}
 
 
 def diagnose(
@@ -98,13 +94,13 @@ def _by_verdict(
     verdicts: Sequence[bool | None],
 ) -> dict[str, float]:
     numbers = {}
-    for verdict, is_it in VERDICTS.items():
-        said = counts & torch.tensor([is_it(given) for given in verdicts])
-        numbers[f"weight_share/{verdict}"] = share[said].sum().item()
+    for said, verdict in VERDICTS.items():
+        rows = counts & torch.tensor([given is verdict for given in verdicts])
+        numbers[f"weight_share/{said}"] = share[rows].sum().item()
         for name, members in sets.items():
-            numbers[f"weight_share/{name}/{verdict}"] = share[said & members].sum().item()
-        if said.any():
-            numbers[f"response_length/{verdict}"] = length[said].mean().item()
+            numbers[f"weight_share/{name}/{said}"] = share[rows & members].sum().item()
+        if rows.any():
+            numbers[f"response_length/{said}"] = length[rows].mean().item()
     return numbers
 
 

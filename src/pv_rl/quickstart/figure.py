@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
+from pv_rl.files import write_atomically
 from pv_rl.quickstart.curves import Point
 
 __all__ = ["draw"]
@@ -36,6 +36,4 @@ def draw(points: list[Point], mode: str, path: Path) -> None:
     for axes in (left, right):
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))  # there is no step 2.5
 
-    temporary = path.with_name(f".{path.name}.part")
-    figure.savefig(temporary, format="png", dpi=120)
-    os.replace(temporary, path)
+    write_atomically(path, lambda temporary: figure.savefig(temporary, format="png", dpi=120))

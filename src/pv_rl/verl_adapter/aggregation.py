@@ -14,7 +14,8 @@ from torch import Tensor
 
 from pv_rl.errors import VerlError
 from pv_rl.losses import BatchStats, LossMode, ResponseStats, step_stats, weighted_sum
-from pv_rl.verl_adapter.modes import STOCK_EQUIVALENT, find_mode
+from pv_rl.plugins import STOCK_EQUIVALENT
+from pv_rl.verl_adapter.modes import find_mode
 from pv_rl.verl_adapter.patching import replace_everywhere
 
 __all__ = ["MicroBatch", "in_use", "patch_agg_loss"]
@@ -106,7 +107,7 @@ def _of_micro_batch(
         )
     micro_batch.uses += 1
     if totals is not None and mode.name in STOCK_EQUIVALENT:
-        stock = STOCK_EQUIVALENT[mode.name]
+        stock = STOCK_EQUIVALENT[mode.name]  # verl's function computes it, so it is equal to the last bit
         return original(loss_mat, loss_mask, stock, dp_size, totals.num_tokens, totals.num_responses)
     return weighted_sum(loss_mat, loss_mask, weights) * dp_size
 

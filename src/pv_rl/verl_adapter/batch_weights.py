@@ -13,10 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pv_rl.errors import VerlError
 from pv_rl.losses import BatchStats, LossMode, step_stats
 from pv_rl.verl_adapter.modes import find_mode
-from pv_rl.verl_adapter.row_weights import field_name
+from pv_rl.verl_adapter.row_weights import field_name, mini_batch_rows
 
 __all__ = ["batch_fields", "batch_totals", "patch_training_worker"]
 
@@ -38,12 +37,7 @@ def patch_training_worker(module: Any) -> None:
         if mode is not None and mode.scope == "batch":
             lengths = [int(mask.sum()) for mask in data["response_mask"].unbind()]
             by_rank, rank = _gather(lengths, self.engine.get_data_parallel_group())
-            rows = data["global_batch_size"]
-            if rows is None:
-                raise VerlError(
-                    f"loss_agg_mode={mode.spec}: verl gave no global_batch_size, which scales the weights"
-                )
-            fields, totals = batch_fields(mode, by_rank, rank, rows)
+            fields, totals = batch_fields(mode, by_rank, rank, mini_batch_rows(data, mode))
             data.update(fields)
             module.tu.assign_non_tensor(data, **totals)
         return original(self, data)

@@ -15,7 +15,7 @@ from pv_rl.verl_adapter.aggregation import MicroBatch, in_use
 from pv_rl.verl_adapter.batch_weights import batch_totals
 from pv_rl.verl_adapter.modes import find_mode
 from pv_rl.verl_adapter.patching import replace_everywhere
-from pv_rl.verl_adapter.row_weights import field_name
+from pv_rl.verl_adapter.row_weights import field_name, mini_batch_rows
 
 __all__ = ["patch_distillation_loss", "patch_loss_functions"]
 
@@ -99,13 +99,9 @@ def _fetch(data: Any, mode: LossMode) -> Tensor:
             f"loss_agg_mode={mode.spec}: the rows came to the loss without the field {name!r}, so this "
             f"{'trainer' if mode.scope == 'prompt' else 'worker'} is not one that pv-rl serves. {remedy}"
         )
-    if data["global_batch_size"] is None:
-        raise VerlError(
-            f"loss_agg_mode={mode.spec}: verl gave no global_batch_size, which scales the weights"
-        )
     field = data[name]
     field = field.values() if field.is_nested else field
-    return field.reshape(-1) / data["global_batch_size"]
+    return field.reshape(-1) / mini_batch_rows(data, mode)
 
 
 def _metrics(module: Any, data: Any, micro_batch: MicroBatch) -> dict[str, Any]:

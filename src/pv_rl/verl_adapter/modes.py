@@ -7,14 +7,10 @@ import re
 from pv_rl.losses import LossMode, resolve_mode
 from pv_rl.plugins import VERL_MODES, loss_mode_entry
 
-__all__ = ["OWN_WAY", "STOCK_EQUIVALENT", "find_mode"]
+__all__ = ["OWN_WAY", "find_mode"]
 
 OWN_WAY = frozenset({"sapo", "geo_mean"})
 """The policy losses of verl 0.9 that aggregate without regard to loss_agg_mode (core_algos.py)."""
-
-STOCK_EQUIVALENT = {"grpo": "seq-mean-token-mean", "dapo": "token-mean"}
-"""What our modes of scope `batch` are called in verl; its function computes these, so they are equal to the last bit
-where every row and token counts."""
 
 
 def find_mode(loss_agg_mode: object) -> LossMode | None:

@@ -16,6 +16,7 @@ from typing import Any
 from tensordict import TensorDict
 from torch import Tensor
 
+from pv_rl.errors import VerlError
 from pv_rl.losses import LossMode, response_weights
 from pv_rl.verl_adapter.modes import find_mode
 from pv_rl.verl_adapter.step_metrics import VERDICT_KEYS, gives_verdicts, reward_info, step_metrics
@@ -23,6 +24,7 @@ from pv_rl.verl_adapter.step_metrics import VERDICT_KEYS, gives_verdicts, reward
 __all__ = [
     "actor_mode",
     "field_name",
+    "mini_batch_rows",
     "patch_legacy_trainer",
     "patch_v1_trainer",
     "prompt_modes",
@@ -33,6 +35,20 @@ __all__ = [
 def field_name(mode: LossMode) -> str:
     """The batch field that carries the weights of `mode`."""
     return f"pv_rl_row_weight/{mode.spec}"
+
+
+def mini_batch_rows(data: Any, mode: LossMode) -> int:
+    """verl's `global_batch_size`, which scales the weights: rows of a mini-batch over all ranks, padding included.
+
+    Raises:
+        VerlError: verl gave none.
+    """
+    rows = data["global_batch_size"]
+    if rows is None:
+        raise VerlError(
+            f"loss_agg_mode={mode.spec}: verl gave no global_batch_size, which scales the weights"
+        )
+    return rows
 
 
 def actor_mode(config: Any) -> LossMode | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
@@ -40,17 +41,15 @@ def step_metrics(
     verdicts = [_verdict(info) for info in infos] if any(map(gives_verdicts, infos)) else None
     try:
         numbers = diagnose(mode, lengths, groups, advantages, verdicts)
-    except (
-        Exception
-    ):  # numbers for the log must not end a run; what the weights themselves need is checked elsewhere
-        if not _warned:
-            _warned.append(True)
-            logger.exception("pv-rl could not compute the metrics of a step, and says so once")
+    except Exception:  # noqa: BLE001 - for the log alone; weights are checked where they are made
+        _say_once()
         numbers = {"metrics_failed": 1.0}
     return {PREFIX + name: value for name, value in numbers.items()}
 
 
-_warned: list[bool] = []
+@functools.cache
+def _say_once() -> None:
+    logger.exception("pv-rl could not compute the metrics of a step, and says so once")
 
 
 def reward_info(extra_fields: Any) -> Mapping[str, Any]:

@@ -9,13 +9,14 @@ from pathlib import Path
 from rich.console import Console
 
 from pv_rl.errors import DataError
+from pv_rl.files import write_atomically
 from pv_rl.weights.document import document
 from pv_rl.weights.figure import check_plot, draw
 from pv_rl.weights.lengths import read_lengths
 from pv_rl.weights.reading import read_rollouts
 from pv_rl.weights.summary import DEFAULT_MODES, summarise
 from pv_rl.weights.table import print_summary
-from pv_rl.weights.writing import check_target, write_whole
+from pv_rl.weights.writing import check_target
 
 __all__ = ["show_weights"]
 
@@ -79,7 +80,7 @@ def show_weights(
         if to_stdout:
             print(text, end="")  # noqa: T201 - the document, not a message
         else:
-            write_whole(Path(json_file), lambda file: _write_text(file, text))
+            write_atomically(Path(json_file), lambda file: file.write_text(text, encoding="utf-8"))
     console = errors if to_stdout else _console()
     if to_stdout:
         for note in summary.notes:
@@ -89,10 +90,6 @@ def show_weights(
         for written in (plot, json_file):
             if written is not None:
                 console.print(f"wrote {written}", markup=False, highlight=False, soft_wrap=True)
-
-
-def _write_text(file: Path, text: str) -> None:
-    file.write_text(text, encoding="utf-8")
 
 
 def _console() -> Console:

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pv_rl.errors import DataError
+from pv_rl.files import write_atomically
 from pv_rl.weights.needs import needs
 from pv_rl.weights.summary import Summary
 from pv_rl.weights.table import FEW, label
-from pv_rl.weights.writing import check_target, write_whole
+from pv_rl.weights.writing import check_target
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,7 +53,7 @@ def draw(summary: Summary, path: Path) -> None:
     source = summary.rollouts.source
     title = counted if source.endswith("given lengths") else f"{counted}: {_short(source)}"
     figure.suptitle(title, fontsize="medium", parse_math=False)
-    write_whole(path, lambda file: figure.savefig(file, format=path.suffix[1:], dpi=150))
+    write_atomically(path, lambda file: figure.savefig(file, format=path.suffix[1:], dpi=150))
 
 
 def _draw_weights(axes: Axes, summary: Summary) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from pv_rl.errors import DataError, LossModeError
+from pv_rl.plugins import STOCK_EQUIVALENT
 from pv_rl.weights.needs import needs
 from pv_rl.weights.rollouts import Rollouts
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT_MODES", "ModeSummary", "Part", "Summary", "summarise"]
 
 DEFAULT_MODES = ("grpo", "dapo", "balanced")
-VERL_NAMES = {"token-mean": "dapo@batch", "seq-mean-token-mean": "grpo@batch"}
+VERL_NAMES = {stock: f"{ours}@batch" for ours, stock in STOCK_EQUIVALENT.items()}
 """Modes of verl's own that one of ours is the formula of."""
 
 
