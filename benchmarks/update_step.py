@@ -3,9 +3,10 @@
 The whole step from the finished rollouts on, by verl's own trainer methods and its actor worker (FSDP2) on a CPU:
 padding, length balancing, advantages, and with `balanced` the weights and the metrics under `pv_rl/`, then forward,
 backward and the optimizer. The model is the lab's (0.9M parameters, so that anything we add shows); rows are lab-sized.
-Sides take turns, each round in another order; a ratio is of two sides of the same round. `token-mean` runs twice a
+Sides take turns, each round in an order of its own; a ratio is of two sides of the same round. `token-mean` runs twice a
 round: the ratio of those two says how well this machine can tell. `fastest` is of the fastest step of each side, which
-what else the machine does disturbs least. TransferQueue's round trip is not in it. One thread, so that the CPU time of
+what else the machine does disturbs least. Last, the time in our own functions,
+measured from inside. TransferQueue's round trip is in none of it. One thread, so that the CPU time of
 the process is all the work that is done.
 
     python benchmarks/update_step.py
@@ -14,12 +15,15 @@ the process is all the work that is done.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
+import random
 import sys
 import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import torch
@@ -41,7 +45,9 @@ def main() -> None:
         torch.set_num_threads(1)
         on_cpu()
         join(rank=0, ranks=1, rendezvous=f"{folder}/rendezvous")
-        seconds = measure(steppers(asked.prompts), asked.rounds)
+        steps = steppers(asked.prompts)
+        seconds = measure(steps, asked.rounds)
+        added = {side: time_added(*steps[side]) for side in ("balanced", "dapo@batch")}
     print(f"{asked.rounds} rounds of {asked.prompts} prompts x 8 responses, one thread; ratios to token-mean")
     for kind, by_side in seconds.items():
         base = np.array(by_side["token-mean"])
@@ -53,6 +59,8 @@ def main() -> None:
             fastest = min(by_side[side]) / base.min()
             interval = f"95 % {low:.4f} to {high:.4f}"
             print(f"{kind:4} {side:17} median {np.median(ratios):.4f}   {interval}   fastest {fastest:.4f}")
+    for side, (ours, step) in added.items():
+        print(f"our own functions, {side:11} {1e3 * ours:.1f} ms of {1e3 * step:.0f}: {ours / step:.4f}")
 
 
 def steppers(prompts: int):
@@ -108,10 +116,9 @@ def measure(steps, rounds: int) -> dict[str, dict[str, list[float]]]:
     """Wall and CPU seconds of each side in each round, after two rounds that do not count."""
     clocks = {"wall": time.perf_counter, "cpu": time.process_time}
     seconds: dict[str, dict[str, list[float]]] = {kind: {side: [] for side in steps} for kind in clocks}
-    names = list(steps)
+    order = random.Random(0)
     for number in range(rounds + 2):
-        turn = number % len(names)
-        for side in names[turn:] + names[:turn]:
+        for side in order.sample(list(steps), len(steps)):
             set_mode, step = steps[side]
             set_mode()
             begin = {kind: clock() for kind, clock in clocks.items()}
@@ -120,6 +127,41 @@ def measure(steps, rounds: int) -> dict[str, dict[str, list[float]]]:
                 if number >= 2:
                     seconds[kind][side].append(clock() - begin[kind])
     return seconds
+
+
+def time_added(set_mode, step, times: int = 8) -> tuple[float, float]:
+    """Seconds of a step that pass in our own functions, and those of the step. What verl then need not do is not
+    taken off, so this is more than what a mode adds.
+    """
+    from pv_rl.verl_adapter import aggregation, batch_weights, loss_functions, row_weights
+
+    ours = {
+        row_weights: ("step_metrics", "row_fields", "_reward_infos"),
+        batch_weights: ("_gather", "batch_fields"),
+        loss_functions: ("_fetch", "_metrics"),
+        aggregation: ("weighted_sum",),
+    }
+    spent = [0.0]
+
+    def timed(function):
+        def call(*arguments, **options):
+            begin = time.perf_counter()
+            try:
+                return function(*arguments, **options)
+            finally:
+                spent[0] += time.perf_counter() - begin
+
+        return call
+
+    set_mode()
+    with contextlib.ExitStack() as stack:
+        for module, names in ours.items():
+            for name in names:
+                stack.enter_context(mock.patch.object(module, name, timed(getattr(module, name))))
+        begin = time.perf_counter()
+        for _ in range(times):
+            step()
+    return spent[0] / times, (time.perf_counter() - begin) / times
 
 
 if __name__ == "__main__":
