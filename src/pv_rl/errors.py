@@ -3,7 +3,17 @@
 All are raised with one message string, so that they pickle and Ray can carry them between processes.
 """
 
-__all__ = ["DataError", "LossModeError", "PluginError", "PvRlError", "SetupError", "VerlError"]
+__all__ = [
+    "ConfigError",
+    "DataError",
+    "JudgeError",
+    "JudgeHalt",
+    "LossModeError",
+    "PluginError",
+    "PvRlError",
+    "SetupError",
+    "VerlError",
+]
 
 
 class PvRlError(Exception):
@@ -28,3 +38,15 @@ class VerlError(PvRlError, RuntimeError):
 
 class SetupError(PvRlError, RuntimeError):
     """The environment lacks something that a command needs."""
+
+
+class ConfigError(PvRlError, ValueError):
+    """A setting that is unknown, of the wrong type or out of bounds."""
+
+
+class JudgeError(PvRlError, RuntimeError):
+    """A judge that gave no answer which can be used."""
+
+
+class JudgeHalt(PvRlError, RuntimeError):
+    """A run that was stopped because its judge failed too often, after a checkpoint was written."""

@@ -1,0 +1,92 @@
+"""What a judge gives: an answer, or a failure that says what went wrong and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from pv_rl.errors import JudgeError
+
+__all__ = ["Answer", "FailureKind", "JudgeFailure", "Messages", "Parser", "Usage"]
+
+Messages: TypeAlias = Sequence[Mapping[str, str]]
+"""`[{"role": "system", "content": ...}, {"role": "user", "content": ...}]`."""
+
+Parser: TypeAlias = Callable[[str], Any]
+"""From the text of an answer to its value; raises `JudgeFailure` of kind `invalid_json` or `wrong_schema`."""
+
+FailureKind: TypeAlias = Literal[
+    "connect",  # no connection, or no TLS
+    "timeout",  # connect, first byte or total
+    "reset",  # the connection broke while the answer came
+    "rate_limited",  # 429
+    "server_error",  # 5xx, or an answer that is not HTTP
+    "client_error",  # any other 4xx: asking again cannot help
+    "bad_response",  # HTTP 200 and no chat completion: not JSON, no choices, no text
+    "refusal",  # the model declined (`refusal`, or finish_reason content_filter)
+    "truncated",  # finish_reason length
+    "too_large",  # more than max_answer_bytes
+    "invalid_json",  # the model's text is not the JSON that was asked for
+    "wrong_schema",  # it is JSON and not of the form that was asked for
+    "deadline",  # deadline_s passed before a usable answer came
+    "budget",  # a hard limit of the budget was reached; nothing was sent
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """Tokens that a server counted."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    """Of `prompt_tokens`, those that the server had cached."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """A usable answer."""
+
+    text: str
+    """What the model wrote."""
+    value: Any
+    """What the parser made of it."""
+    model: str
+    """As configured, not as the server calls it."""
+    endpoint: str
+    """The URL of the endpoint that answered."""
+    usage: Usage = field(default_factory=Usage)
+    """Over all requests of the question, those that failed included."""
+    usd: float = 0.0
+    """Likewise; 0 for a model without a price."""
+    requests: int = 1
+    """Requests that were sent for it."""
+    latency_s: float = 0.0
+    """Of the whole question, waiting included."""
+    cached: bool = False
+    """It came from our own cache: no request was sent."""
+
+
+class JudgeFailure(JudgeError):
+    """No usable answer: the last thing that went wrong, and what had been spent by then."""
+
+    def __init__(
+        self,
+        message: str,
+        kind: FailureKind = "bad_response",
+        usage: Usage = Usage(),  # noqa: B008 - frozen
+        usd: float = 0.0,
+        requests: int = 0,
+        text: str = "",
+    ) -> None:
+        super().__init__(message, kind, usage, usd, requests, text)  # args, so that it pickles
+        self.kind: FailureKind = kind
+        self.usage = usage
+        self.usd = usd
+        self.requests = requests
+        self.text = text
+        """What the model wrote, where it wrote something that cannot be used."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])

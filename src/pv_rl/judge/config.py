@@ -1,0 +1,192 @@
+"""The settings of a judge. Keys never stand in them: they name the environment variable that holds the key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field, ValidationError, field_validator
+from pydantic.dataclasses import dataclass
+
+from pv_rl.errors import ConfigError
+
+__all__ = [
+    "Breaker",
+    "Budget",
+    "Endpoint",
+    "Hedging",
+    "JudgeConfig",
+    "Limits",
+    "Price",
+    "Retries",
+    "Timeouts",
+    "read_config",
+]
+
+STRICT = ConfigDict(extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Endpoint:
+    """One OpenAI-compatible server."""
+
+    url: str
+    """Up to and without `/chat/completions`, for example `https://api.deepseek.com/v1`; `router` is the generative
+    reward model that verl runs in the cluster (`reward.reward_model`)."""
+    model: str
+    """The model's name, as the server knows it."""
+    api_key_env: str = ""
+    """Environment variable that holds the key; none for a server that asks for none."""
+    extra_body: dict[str, Any] = Field(default_factory=dict)
+    """Further fields of the request, for example `{chat_template_kwargs: {enable_thinking: false}}`."""
+
+    @field_validator("url")
+    @classmethod
+    def _is_http(cls, url: str) -> str:
+        if url != "router" and not url.startswith(("http://", "https://")):
+            raise ValueError("it begins with http:// or https://, or is `router`")
+        if "@" in url:
+            raise ValueError("a key or password does not belong in it; use api_key_env")
+        return url.rstrip("/")
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Timeouts:
+    """Seconds that one request may take."""
+
+    connect_s: float = Field(default=5.0, gt=0)
+    """Until the connection stands."""
+    first_byte_s: float = Field(default=60.0, gt=0)
+    """From then until the first byte of the answer."""
+    total_s: float = Field(default=90.0, gt=0)
+    """From the start to the last byte, however steadily it drips."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Retries:
+    """What is done about a request that failed and may succeed later."""
+
+    attempts: int = Field(default=6, ge=1)
+    """Requests a question at most, the first included, over all endpoints."""
+    backoff_s: float = Field(default=0.5, ge=0)
+    """The first wait is random between 0 and this, each further one between 0 and twice that of before."""
+    max_backoff_s: float = Field(default=20.0, ge=0)
+    """The largest such wait. A server's Retry-After is honoured above it, up to the deadline."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Hedging:
+    """A second request for the slow tail; the first answer counts and the other request is cancelled."""
+
+    after_s: float | None = Field(default=None, gt=0)
+    """Ask again where there is no answer after this long; off by default, because both may be billed."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Limits:
+    """What the whole run asks of an endpoint at most."""
+
+    concurrency: int = Field(default=64, ge=1)
+    """Requests at the same time."""
+    adaptive: bool = True
+    """Halve the concurrency when the server says 429 or 503, and let it grow back by successes."""
+    requests_per_minute: float | None = Field(default=None, gt=0)
+    tokens_per_minute: float | None = Field(default=None, gt=0)
+    """Tokens of prompt and answer; estimated before a request, corrected by what the server counts."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Breaker:
+    """When an endpoint is left alone for a while."""
+
+    failures: int = Field(default=8, ge=1)
+    """So many requests in a row that the server failed open the breaker: nothing is sent any more."""
+    probe_after_s: float = Field(default=5.0, gt=0)
+    """Then one request is let through each time this has passed; the first success closes the breaker."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Budget:
+    """Hard limits: a request that could pass one is not sent."""
+
+    usd_per_step: float | None = Field(default=None, ge=0)
+    usd_per_run: float | None = Field(default=None, ge=0)
+    calls_per_step: int | None = Field(default=None, ge=0)
+    calls_per_run: int | None = Field(default=None, ge=0)
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Price:
+    """USD per million tokens."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    cached_input: float | None = Field(default=None, ge=0)
+    """For prompt tokens that the server had cached (`prompt_tokens_details.cached_tokens`); `input` if not given."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class JudgeConfig:
+    """Everything about a judge but what it is asked."""
+
+    endpoints: tuple[Endpoint, ...] = Field(min_length=1)
+    """In order of preference: the next is used while those before it are down."""
+    sampling: dict[str, Any] = Field(default_factory=lambda: {"temperature": 0.0, "max_tokens": 400})
+    """Sampling parameters of the request, part of the cache's key."""
+    response_format: Literal["json_object", "none"] = "json_object"
+    """Whether the server is told to answer in JSON; `none` for one that does not know the field."""
+    timeouts: Timeouts = Field(default_factory=Timeouts)
+    deadline_s: float = Field(default=120.0, gt=0)
+    """How long a question may take altogether: waiting for a turn, for a breaker to close, requests and retries."""
+    retries: Retries = Field(default_factory=Retries)
+    hedging: Hedging = Field(default_factory=Hedging)
+    limits: Limits = Field(default_factory=Limits)
+    breaker: Breaker = Field(default_factory=Breaker)
+    budget: Budget = Field(default_factory=Budget)
+    prices: dict[str, Price] = Field(default_factory=dict)
+    """By model. A budget in dollars needs the price of every endpoint's model."""
+    max_answer_bytes: int = Field(default=1_000_000, ge=1_000)
+    """A longer answer is not read to its end."""
+    cache: str | None = None
+    """SQLite file of answers, shared by every run that names it; none: nothing is kept."""
+    ledger: str | None = None
+    """Folder of the ledger; none: nothing is kept."""
+
+    def __post_init__(self) -> None:
+        budget = self.budget
+        if budget.usd_per_step is not None or budget.usd_per_run is not None:
+            unpriced = sorted({e.model for e in self.endpoints} - set(self.prices))
+            if unpriced:
+                raise ValueError(
+                    f"a budget in dollars needs a price for every model: prices has none for {', '.join(unpriced)}"
+                )
+
+
+def read_config(settings: Mapping[str, Any], kind: Any = JudgeConfig, name: str = "judge") -> Any:
+    """Build a config of `kind` from a mapping, as a YAML file gives it.
+
+    Raises:
+        ConfigError: (a ValueError) it names every setting that is unknown, of a wrong type or out of bounds.
+    """
+    try:
+        return kind(**settings)
+    except ValidationError as error:
+        raise ConfigError(_explain(error, kind, name)) from None
+    except TypeError as error:
+        raise ConfigError(f"{name}: {error}") from None
+
+
+def _explain(error: ValidationError, kind: Any, name: str) -> str:
+    lines = []
+    for one in error.errors(include_url=False, include_context=False):
+        place = ".".join(str(part) for part in (name, *one["loc"]))
+        lines.append(f"{place}: {one['msg'].removeprefix('Value error, ')}{_given(one)}")
+    allowed = ", ".join(kind.__dataclass_fields__)
+    return "; ".join(lines) + f". Settings of {name}: {allowed}"
+
+
+def _given(one: Any) -> str:
+    """The value that is wrong, where it cannot be a key: no setting that we do not know, nothing nested."""
+    value = one["input"]
+    known = one["type"] not in ("missing", "unexpected_keyword_argument", "value_error")
+    return f" (given: {value!r})" if known and isinstance(value, bool | int | float | None) else ""
