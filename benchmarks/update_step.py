@@ -3,10 +3,10 @@
 The whole step from the finished rollouts on, by verl's own trainer methods and its actor worker (FSDP2) on a CPU:
 padding, length balancing, advantages, and with `balanced` the weights and the metrics under `pv_rl/`, then forward,
 backward and the optimizer. The model is the lab's (0.9M parameters, so that anything we add shows); rows are lab-sized.
-Sides take turns, each round in an order of its own; a ratio is of two sides of the same round. `token-mean` runs twice a
-round: the ratio of those two says how well this machine can tell. `fastest` is of the fastest step of each side, which
-what else the machine does disturbs least. Last, the time in our own functions,
-measured from inside. TransferQueue's round trip is in none of it. One thread, so that the CPU time of
+Sides take turns, each round in an order of its own; a ratio is of two sides of the same round. `token-mean` runs twice
+a round: the ratio of those two says how well this machine can tell. `fastest` is of the fastest step of each side,
+which what else the machine does disturbs least. Last, the time in our own functions, measured from inside.
+TransferQueue's round trip is in none of it. One thread, so that the CPU time of
 the process is all the work that is done.
 
     python benchmarks/update_step.py

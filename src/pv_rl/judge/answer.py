@@ -75,7 +75,7 @@ class JudgeFailure(JudgeError):
         self,
         message: str,
         kind: FailureKind = "bad_response",
-        usage: Usage = Usage(),  # noqa: B008 - frozen
+        usage: Usage = Usage(),
         usd: float = 0.0,
         requests: int = 0,
         text: str = "",
