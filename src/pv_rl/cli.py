@@ -179,5 +179,65 @@ def weights(
         raise typer.Exit(1) from error
 
 
+@app.command()
+def score(
+    rollouts: Annotated[
+        Path,
+        typer.Option(
+            "--parquet",
+            "--rollouts",
+            help="A .parquet or .jsonl file of rollouts, or a folder of them (verl's trainer.rollout_data_dir).",
+            show_default=False,
+        ),
+    ],
+    reward: Annotated[
+        str, typer.Option(help="A reward by its name, ours or a plugin's.")
+    ] = "verdict_fluency",
+    options: Annotated[
+        Path | None, typer.Option(help="YAML file of the reward's options.", show_default=False)
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="One option, judge.deadline_s=30. Repeat it.", show_default=False),
+    ] = None,
+    step: Annotated[
+        int | None, typer.Option(help="Step to take of a folder.", show_default="the last")
+    ] = None,
+    response_column: Annotated[
+        str | None,
+        typer.Option(help="Column of the trace.", show_default="output, response, responses or trace"),
+    ] = None,
+    label_column: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of the label.", show_default="gts, label, ground_truth or verl's reward_model"
+        ),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Score so many rows.", show_default="all")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write each row's reward to this .jsonl file.", show_default=False)
+    ] = None,
+) -> None:
+    """Try a reward on rollouts, without a trainer."""
+    from pv_rl.scoring.command import score_rollouts
+
+    try:
+        score_rollouts(
+            reward=reward,
+            rollouts=rollouts,
+            options=options,
+            settings=settings or (),
+            step=step,
+            response_column=response_column,
+            label_column=label_column,
+            limit=limit,
+            out=out,
+        )
+    except (PvRlError, OSError) as error:
+        errors = Console(stderr=True, soft_wrap=True)
+        errors.print(f"[bold red]error[/] {escape(str(error))}", highlight=False)
+        raise typer.Exit(1) from error
+
+
 if __name__ == "__main__":
     app()

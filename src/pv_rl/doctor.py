@@ -25,7 +25,7 @@ __all__ = ["JUDGE_KEY", "JUDGE_URL", "Finding", "examine"]
 JUDGE_URL, JUDGE_KEY = "PV_RL_JUDGE_URL", "PV_RL_JUDGE_API_KEY"
 PACKAGES = ("torch", "verl", "ray", "transformers", "TransferQueue", "vllm", "pv-cpu")
 OPTIONAL = ("vllm", "pv-cpu")
-REWARD = "pkg://pv_rl.rewards.proof_verdict"
+REWARDS = "pkg://pv_rl.rewards.named"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,22 +116,22 @@ def _adapter_state() -> dict[str, Any]:
 
     loaded = "pv_rl.verl_adapter" in sys.modules
     from pv_rl.losses import resolve_mode
-    from pv_rl.plugins import broken_plugins, loss_modes, refused_modes
+    from pv_rl.plugins import broken_plugins, loss_modes, refused, rewards
     from pv_rl.verl_adapter import contract
 
     try:
         contract.require(resolve_mode("balanced"))
+        contract.require_rewards()
+        load_extern_object(module_path=REWARDS, object_name="verdict")
         problem = ""
     except PvRlError as error:
         problem = str(error)
-    reward = load_extern_object(module_path=REWARD, object_name="compute_score").__module__
     return {
         "loaded": loaded,
         "problem": problem,
         "modes": list(loss_modes()),
-        "left_out": [f"{name}: {why}" for name, why in broken_plugins().items()]
-        + list(refused_modes().values()),
-        "reward": reward.rpartition(".")[2],
+        "left_out": [f"{name}: {why}" for name, why in broken_plugins().items()] + list(refused().values()),
+        "rewards": list(rewards()),
     }
 
 
@@ -145,7 +145,7 @@ def _adapter_finding(state: dict[str, Any], where: str) -> Finding:
         )
     if state["problem"]:
         return Finding(state="wrong", text=state["problem"], remedy="do what the line says")
-    text = f"verl loads pv-rl in {where}; modes {', '.join(state['modes'])}; reward {state['reward']}"
+    text = f"verl loads pv-rl in {where}; modes {', '.join(state['modes'])}; rewards {', '.join(state['rewards'])}"
     if state["left_out"]:
         text += f"; left out: {'; '.join(state['left_out'])}"
         return Finding(state="note", text=text, remedy="fix or uninstall what is left out")
@@ -170,10 +170,10 @@ def _weights() -> Finding:
 def _reward() -> Finding:
     import asyncio
 
-    from pv_rl.rewards.proof_verdict import compute_score
+    from pv_rl.rewards.named import scorer
 
-    row = asyncio.run(compute_score("doctor", "Step 2 fails.\n**### False**", "False"))
-    text = f"proof_verdict scores a right rejection {row['score']:g}"
+    row = asyncio.run(scorer("verdict")("doctor", "Step 2 fails.\n**### False**", "False"))
+    text = f"the reward verdict scores a right rejection {row['score']:g}"
     if row["score"] == 1.0:
         return Finding(state="ok", text=text)
     return Finding(state="wrong", text=text, remedy="1 is right: reinstall pv-rl")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pluggy
@@ -15,7 +15,18 @@ from pv_rl.errors import PluginError
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["LossModeEntry", "Parameter", "hookimpl", "pv_rl_loss_modes"]
+    from pv_rl.rewards.base import Reward
+
+__all__ = [
+    "LossModeEntry",
+    "Parameter",
+    "RewardEntry",
+    "RuleEntry",
+    "hookimpl",
+    "pv_rl_degeneration_rules",
+    "pv_rl_loss_modes",
+    "pv_rl_rewards",
+]
 
 hookspec = pluggy.HookspecMarker("pv_rl")
 hookimpl = pluggy.HookimplMarker("pv_rl")
@@ -64,10 +75,7 @@ class LossModeEntry:
     """The numbers that a spec may give, in the order of the spec; those without a default come first."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not NAME.fullmatch(self.name):
-            raise PluginError(
-                f"a loss mode named {self.name!r}; a name is a letter, then letters, digits, '_' or '-'"
-            )
+        _check_name("loss mode", self.name)
         if not callable(self.weighting):
             raise PluginError(
                 f"the loss mode {self.name!r} with the weighting {self.weighting!r}; it is a function"
@@ -88,6 +96,63 @@ class LossModeEntry:
             )
 
 
+@dataclass(frozen=True, kw_only=True)
+class RewardEntry:
+    """A reward under a name that a config can say. A `PluginError` says what is wrong with it."""
+
+    name: str
+    """Letters, digits, `_` and `-`."""
+    build: Callable[..., Reward]
+    """`build(**options) -> Reward`, with the options of the config as keywords. It checks them and raises
+    `ConfigError` (or TypeError for one that it does not know). Called once a process, before the first response."""
+    meaning: str = ""
+    """A few words for the list of rewards."""
+
+    def __post_init__(self) -> None:
+        _check_name("reward", self.name)
+        if not callable(self.build):
+            raise PluginError(
+                f"the reward {self.name!r} with build={self.build!r}; it is a function or a class"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleEntry:
+    """A rule of the fluency veto, under a name that a config can say. A `PluginError` says what is wrong with it."""
+
+    name: str
+    """Letters, digits, `_` and `-`."""
+    find: Callable[..., Iterable[tuple[int, int]]]
+    """`find(text, **thresholds) -> (start, end) spans` of the evidence, in characters; none where the text is fluent.
+    The text is untrusted and may have 100,000 characters: take time linear in it."""
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+    """The keywords of `find` that a config may set, with their defaults."""
+    meaning: str = ""
+    """A few words for the list of rules."""
+
+    def __post_init__(self) -> None:
+        _check_name("degeneration rule", self.name)
+        if not callable(self.find):
+            raise PluginError(
+                f"the degeneration rule {self.name!r} with find={self.find!r}; it is a function"
+            )
+
+
+def _check_name(what: str, name: object) -> None:
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise PluginError(f"a {what} named {name!r}; a name is a letter, then letters, digits, '_' or '-'")
+
+
 @hookspec
 def pv_rl_loss_modes() -> list[LossModeEntry]:  # pyright: ignore[reportReturnType]
     """The loss-aggregation modes that this plugin adds. Called once a process, when a spec is first read."""
+
+
+@hookspec
+def pv_rl_rewards() -> list[RewardEntry]:  # pyright: ignore[reportReturnType]
+    """The rewards that this plugin adds. Called once a process, when a reward is first named."""
+
+
+@hookspec
+def pv_rl_degeneration_rules() -> list[RuleEntry]:  # pyright: ignore[reportReturnType]
+    """The rules that this plugin adds to the fluency veto. Called once a process, when a veto is built."""

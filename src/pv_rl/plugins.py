@@ -14,29 +14,34 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import cast
+from typing import Any
 
 import pluggy
 
 from pv_rl import hookspecs
 from pv_rl.errors import PluginError
-from pv_rl.hookspecs import LossModeEntry
+from pv_rl.hookspecs import LossModeEntry, RewardEntry, RuleEntry
 
 __all__ = [
     "ENTRY_POINT_GROUP",
+    "LOSS_MODES",
+    "REWARDS",
+    "RULES",
     "STOCK_EQUIVALENT",
     "VERL_MODES",
     "broken_plugins",
+    "degeneration_rules",
     "loss_mode_entry",
     "loss_modes",
     "nearest",
     "owner_of",
     "plugin_manager",
-    "refused_modes",
+    "refused",
+    "reward_entry",
+    "rewards",
 ]
 
 ENTRY_POINT_GROUP = "pv_rl.plugins"
-BUILTIN = ("pv_rl.losses.builtin",)
 VERL_MODES = frozenset(
     {"token-mean", "token-sum", "seq-mean-token-sum", "seq-mean-token-mean", "seq-mean-token-sum-norm"}
 )
@@ -47,12 +52,44 @@ STOCK_EQUIVALENT = {"grpo": "seq-mean-token-mean", "dapo": "token-mean"}
 logger = logging.getLogger("pv_rl")
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Kind:
+    """One thing that plugins add."""
+
+    hook: str
+    """The hook of `pv_rl.hookspecs` that lists them."""
+    what: str
+    """What one is called in an error."""
+    entry: type
+    builtin: str
+    """Our own plugin. Imported only for this kind: rewards do not need the torch that weightings need."""
+    reserved: Mapping[str, str] = field(default_factory=dict)
+    """Names that no plugin may take, each with the reason."""
+
+
+LOSS_MODES = Kind(
+    hook="pv_rl_loss_modes",
+    what="loss mode",
+    entry=LossModeEntry,
+    builtin="pv_rl.losses.builtin",
+    reserved=dict.fromkeys(VERL_MODES, "which is verl's own"),
+)
+REWARDS = Kind(hook="pv_rl_rewards", what="reward", entry=RewardEntry, builtin="pv_rl.rewards.builtin")
+RULES = Kind(
+    hook="pv_rl_degeneration_rules",
+    what="degeneration rule",
+    entry=RuleEntry,
+    builtin="pv_rl.rewards.degeneration.builtin",
+)
+KINDS = (LOSS_MODES, REWARDS, RULES)
+
+
 @dataclass
 class Registry:
-    """What the plugins of this process add, and what is wrong with some of them."""
+    """What the plugins of this process add of one kind, and what is wrong with some of them."""
 
-    entries: dict[str, LossModeEntry] = field(default_factory=dict)
-    """Modes by name, in order of registration."""
+    entries: dict[str, Any] = field(default_factory=dict)
+    """By name, ours first, then in order of registration."""
     owners: dict[str, str] = field(default_factory=dict)
     """The plugin of each name."""
     refused: dict[str, str] = field(default_factory=dict)
@@ -62,7 +99,7 @@ class Registry:
 
 
 def plugin_manager() -> pluggy.PluginManager:
-    """The manager, with our plugins and every installed one that loads. See `broken_plugins` for the others."""
+    """The manager, with every installed plugin that loads. See `broken_plugins` for the others."""
     return _loaded()[0]
 
 
@@ -71,11 +108,11 @@ def _loaded() -> tuple[pluggy.PluginManager, dict[str, str]]:
     """The manager, and why some installed plugins are not in it."""
     manager = pluggy.PluginManager("pv_rl")
     manager.add_hookspecs(hookspecs)
-    for module in BUILTIN:
-        manager.register(importlib.import_module(module), name=module)
     failed: dict[str, str] = {}
     for entry_point in entry_points(group=ENTRY_POINT_GROUP):
         _load(manager, entry_point, failed)
+    for name, reason in failed.items():
+        logger.error("pv-rl leaves out the plugin %s: %s", name, reason)
     return manager, failed
 
 
@@ -98,34 +135,40 @@ def _load(manager: pluggy.PluginManager, entry_point: EntryPoint, failed: dict[s
 
 
 @cache
-def _registry() -> Registry:
-    manager, failed = _loaded()
-    registry = Registry(broken=dict(failed))
-    for plugin in manager.hook.pv_rl_loss_modes.get_hookimpls():
+def _registry(kind: Kind) -> Registry:
+    manager, _ = _loaded()
+    if not manager.has_plugin(kind.builtin):
+        manager.register(importlib.import_module(kind.builtin), name=kind.builtin)
+    registry = Registry()
+    plugins = getattr(manager.hook, kind.hook).get_hookimpls()
+    for plugin in sorted(plugins, key=lambda plugin: plugin.plugin_name != kind.builtin):
         owner = str(plugin.plugin_name)
         try:
-            added = list(cast(list[LossModeEntry], plugin.function()))
+            added = list(plugin.function())
         except (Exception, SystemExit) as error:  # noqa: BLE001 - likewise
-            registry.broken[owner] = f"its hook pv_rl_loss_modes failed: {error!r}"
+            registry.broken[owner] = f"its hook {kind.hook} failed: {error!r}"
             continue
         for entry in added:
-            _enter(registry, owner, entry)
+            _enter(registry, kind, owner, entry)
     for owner, reason in registry.broken.items():
         logger.error("pv-rl leaves out what is wrong with the plugin %s: %s", owner, reason)
     for reason in registry.refused.values():
-        logger.error("pv-rl refuses a loss mode: %s", reason)
+        logger.error("pv-rl refuses a %s: %s", kind.what, reason)
     return registry
 
 
-def _enter(registry: Registry, owner: str, entry: object) -> None:
+def _enter(registry: Registry, kind: Kind, owner: str, entry: Any) -> None:
     problem = None
-    if not isinstance(entry, LossModeEntry):
-        problem = f"it adds {entry!r} as a loss mode; a loss mode is a pv_rl.hookspecs.LossModeEntry"
-    elif entry.name in VERL_MODES:
-        problem = f"it adds a loss mode named {entry.name!r}, which is verl's own; choose another name"
+    if not isinstance(entry, kind.entry):
+        type_name = f"{kind.entry.__module__}.{kind.entry.__name__}"
+        problem = f"it adds {entry!r} as a {kind.what}; a {kind.what} is a {type_name}"
+    elif entry.name in kind.reserved:
+        problem = (
+            f"it adds a {kind.what} named {entry.name!r}, {kind.reserved[entry.name]}; choose another name"
+        )
     elif entry.name in registry.owners:
         registry.refused[entry.name] = (
-            f"the loss mode {entry.name!r} is claimed by {registry.owners[entry.name]} and by {owner}; "
+            f"the {kind.what} {entry.name!r} is claimed by {registry.owners[entry.name]} and by {owner}; "
             "rename one or uninstall one"
         )
         registry.entries.pop(entry.name, None)
@@ -135,36 +178,64 @@ def _enter(registry: Registry, owner: str, entry: object) -> None:
         registry.broken[owner] = "; ".join(filter(None, [registry.broken.get(owner), problem]))
 
 
-def loss_modes() -> Mapping[str, LossModeEntry]:
-    """Every loss-aggregation mode that can be used, by name, in order of registration."""
-    return dict(_registry().entries)
-
-
-def broken_plugins() -> Mapping[str, str]:
-    """What is wrong, by plugin: it does not load, its hook fails, or it adds what cannot be served."""
-    return dict(_registry().broken)
-
-
-def refused_modes() -> Mapping[str, str]:
-    """Names that two plugins claim, with both owners: neither is served."""
-    return dict(_registry().refused)
-
-
-def owner_of(name: str) -> str:
-    """The plugin that adds this mode; `?` if none does."""
-    return _registry().owners.get(name, "?")
-
-
-def loss_mode_entry(name: str) -> LossModeEntry | None:
-    """The mode of this name, or None if nobody adds one.
+def _entry(kind: Kind, name: str) -> Any:
+    """The entry of this name, or None if nobody adds one.
 
     Raises:
         PluginError: two plugins claim the name. The text names both.
     """
-    registry = _registry()
+    registry = _registry(kind)
     if name in registry.refused:
         raise PluginError(registry.refused[name])
     return registry.entries.get(name)
+
+
+def loss_modes() -> Mapping[str, LossModeEntry]:
+    """Every loss-aggregation mode that can be used, by name, in order of registration."""
+    return dict(_registry(LOSS_MODES).entries)
+
+
+def loss_mode_entry(name: str) -> LossModeEntry | None:
+    """The mode of this name, or None if nobody adds one; a `PluginError` if two plugins claim it."""
+    return _entry(LOSS_MODES, name)
+
+
+def rewards() -> Mapping[str, RewardEntry]:
+    """Every reward that can be used, by name, in order of registration."""
+    return dict(_registry(REWARDS).entries)
+
+
+def reward_entry(name: str) -> RewardEntry | None:
+    """The reward of this name, or None if nobody adds one; a `PluginError` if two plugins claim it."""
+    return _entry(REWARDS, name)
+
+
+def degeneration_rules() -> Mapping[str, RuleEntry]:
+    """Every rule of the fluency veto, by name, in order of registration."""
+    return dict(_registry(RULES).entries)
+
+
+def broken_plugins(*kinds: Kind) -> Mapping[str, str]:
+    """What is wrong, by plugin: it does not load, its hook fails, or it adds what cannot be served.
+
+    Args:
+        kinds: which hooks to look at; all if none is given.
+    """
+    found = dict(_loaded()[1])
+    for kind in kinds or KINDS:
+        for owner, reason in _registry(kind).broken.items():
+            found[owner] = "; ".join(filter(None, [found.get(owner), reason]))
+    return found
+
+
+def refused(*kinds: Kind) -> Mapping[str, str]:
+    """Names that two plugins claim, with both owners: neither is served. All kinds if none is given."""
+    return {name: why for kind in kinds or KINDS for name, why in _registry(kind).refused.items()}
+
+
+def owner_of(kind: Kind, name: str) -> str:
+    """The plugin that adds this name; `?` if none does."""
+    return _registry(kind).owners.get(name, "?")
 
 
 def nearest(given: str, allowed: Collection[str]) -> str:

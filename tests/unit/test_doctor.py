@@ -122,7 +122,7 @@ def test_a_judge_that_cannot_be_reached_is_wrong(monkeypatch, url):
 
 
 def test_a_plugin_that_is_left_out_is_a_note_that_names_it():
-    state = {"loaded": True, "problem": "", "modes": ["grpo"], "reward": "proof_verdict", "left_out": []}
+    state = {"loaded": True, "problem": "", "modes": ["grpo"], "rewards": ["verdict"], "left_out": []}
     assert doctor._adapter_finding(state, "this process").state == "ok"
     finding = doctor._adapter_finding(state | {"left_out": ["theirs: it failed to load"]}, "this process")
     assert finding.state == "note"
@@ -162,7 +162,7 @@ def test_the_doctor_finds_this_environment_well():
     assert len(lines) == 10
     assert lines[-1] == "This environment will work."
     worker = next(line for line in lines if line.startswith("ok    worker"))
-    assert "modes grpo, dapo, balanced, dr_grpo, vl_norm; reward proof_verdict" in worker
+    assert "modes grpo, dapo, balanced, dr_grpo, vl_norm; rewards verdict, verdict_fluency, weighted" in worker
 
 
 @pytest.mark.slow

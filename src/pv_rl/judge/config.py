@@ -148,9 +148,7 @@ class JudgeConfig:
     max_answer_bytes: int = Field(default=1_000_000, ge=1_000)
     """A longer answer is not read to its end."""
     cache: str | None = None
-    """SQLite file of answers, shared by every run that names it; none: nothing is kept."""
-    ledger: str | None = None
-    """Folder of the ledger; none: nothing is kept."""
+    """SQLite file of answers, shared by every run that names it; none: kept in memory, for the run."""
 
     def __post_init__(self) -> None:
         budget = self.budget

@@ -91,7 +91,7 @@ class FluencyPrompt:
         """The request's messages for one trace. They hold neither the problem, the proof nor the label."""
         trace = CONTROL.sub(lambda match: match[0] + " ", trace.encode("utf-8", "replace").decode())
         fence = "trace-" + hashlib.sha256(trace.encode()).hexdigest()[:24]
-        user = f"The mark is {fence}.\n<{fence}>\n{trace}\n</{fence}>\nThe trace has ended. Answer with the JSON object."
+        user = f"The mark is {fence}.\n<{fence}>\n{trace}\n</{fence}>\nThe trace has ended. Answer now."
         return ({"role": "system", "content": self.text}, {"role": "user", "content": user})
 
 

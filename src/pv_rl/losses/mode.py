@@ -14,7 +14,7 @@ from torch import Tensor
 from pv_rl.errors import LossModeError
 from pv_rl.hookspecs import LossModeEntry, Parameter
 from pv_rl.losses.stats import BatchStats, ResponseStats
-from pv_rl.plugins import broken_plugins, loss_mode_entry, loss_modes, nearest, owner_of, refused_modes
+from pv_rl.plugins import LOSS_MODES, broken_plugins, loss_mode_entry, loss_modes, nearest, owner_of, refused
 
 __all__ = ["LossMode", "Scope", "Weighting", "resolve_mode"]
 
@@ -100,7 +100,7 @@ class LossMode:
         )
 
     def _to_its_author(self) -> str:
-        return f"report it to the author of {owner_of(self.name)}, or use another mode"
+        return f"report it to the author of {owner_of(LOSS_MODES, self.name)}, or use another mode"
 
 
 def resolve_mode(spec: str) -> LossMode:
@@ -206,5 +206,7 @@ def _allowed() -> str:
 
 def _missing() -> str:
     """What an unknown name may be due to."""
-    wrong = [f"{name}: {why}" for name, why in broken_plugins().items()] + list(refused_modes().values())
+    wrong = [f"{name}: {why}" for name, why in broken_plugins(LOSS_MODES).items()] + list(
+        refused(LOSS_MODES).values()
+    )
     return f" Left out of the plugins: {'; '.join(wrong)}." if wrong else ""

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from pv_rl.errors import DataError
 
-__all__ = ["Reward", "RewardInput", "RewardOutput", "read_label"]
+__all__ = ["Prepared", "Reward", "RewardInput", "RewardOutput", "read_label"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +23,14 @@ class RewardInput:
     """Which data set the prompt is from, as in verl."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """verl's `extra_info` of the row."""
+    uid: str = ""
+    """The prompt's id in the run, verl's `uid`; responses of one prompt share it."""
+    session: int | None = None
+    """Which response of its prompt this is."""
+    step: int | None = None
+    """The training step for which it was sampled."""
+    router_address: str | None = None
+    """`host:port` of the generative reward model that verl runs in the cluster."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "label", read_label(self.label))
@@ -35,7 +43,9 @@ class RewardOutput:
     score: float
     """The reward; 0 where `valid` is False."""
     valid: bool = True
-    """False: no reward could be had. `ProofVerdict` always has one; nothing reads this yet."""
+    """False: there is no reward. The row leaves its group's baseline, the weights and the loss."""
+    drop_group: bool = False
+    """The other responses of the prompt leave with it."""
     metrics: Mapping[str, float] = field(default_factory=dict)
     """Numbers to log. A reward returns the same keys for every input: verl takes them from the first row."""
 
@@ -45,7 +55,16 @@ class Reward(Protocol):
     """Anything with this method is a reward."""
 
     async def score(self, sample: RewardInput) -> RewardOutput:
-        """Score one response. Called concurrently for many rows."""
+        """Score one response. Called concurrently for many rows, in several processes."""
+        ...
+
+
+@runtime_checkable
+class Prepared(Protocol):
+    """A reward that has something to set up once a run, in the driver: checks, or what its workers share."""
+
+    def prepare(self, router_address: str | None = None) -> None:
+        """Raise `ConfigError` or `SetupError` if it could not work, before anything is paid for."""
         ...
 
 

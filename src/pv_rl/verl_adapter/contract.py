@@ -92,25 +92,68 @@ SEAMS = (
     Seam(module="verl.workers.engine_workers", attribute="tu.assign_non_tensor"),
     Seam(module="verl.workers.config.actor", attribute="ActorConfig.__post_init__", parameters=("self",)),
     Seam(module="verl.workers.config.critic", attribute="CriticConfig.__post_init__", parameters=("self",)),
-    Seam(
-        module="verl.trainer.ppo.v1.trainer_base",
-        attribute="PPOTrainer._compute_advantage",
-        parameters=("self", "batch", "metrics"),
-        trainer=True,
+    *(
+        Seam(
+            module="verl.trainer.ppo.v1.trainer_base",
+            attribute=f"PPOTrainer.{name}",
+            parameters=parameters,
+            trainer=True,
+        )
+        for name, parameters in {
+            "_compute_advantage": ("self", "batch", "metrics"),
+            "_update_actor": ("self", "batch", "metrics"),
+            "_update_critic": ("self", "batch", "metrics"),
+            "step": ("self", "metrics", "timing_raw"),
+            "fit": ("self",),
+            "_save_checkpoint": ("self",),
+        }.items()
     ),
     *(
-        Seam(module="verl.trainer.ppo.v1.trainer_base", attribute=f"tq.{name}", trainer=True)
-        for name in ("kv_batch_get", "kv_batch_put")
+        Seam(module="verl.trainer.ppo.v1.trainer_base", attribute=name, trainer=True)
+        for name in ("tq.kv_batch_get", "tq.kv_batch_put", "tu.get_tensordict")
     ),
     *(
         Seam(
             module="verl.trainer.ppo.ray_trainer",
             attribute=f"RayPPOTrainer.{name}",
-            parameters=("self", "batch"),
+            parameters=parameters,
             trainer=True,
         )
-        for name in ("_update_actor", "_update_critic")
+        for name, parameters in {
+            "_update_actor": ("self", "batch"),
+            "_update_critic": ("self", "batch"),
+            "fit": ("self",),
+            "_save_checkpoint": ("self",),
+        }.items()
     ),
+    Seam(
+        module="verl.trainer.ppo.ray_trainer",
+        attribute="compute_advantage",
+        parameters=("data",),
+        trainer=True,
+    ),
+    Seam(module="verl.trainer.ppo.ray_trainer", attribute="DataProto", trainer=True),
+    *(
+        Seam(module="verl.trainer.ppo.v1.replay_buffer", attribute=name, parameters=("self",), trainer=True)
+        for name in (
+            "ReplayBuffer.sample",
+            "ReplayBufferAsync.sample",
+            "ReplayBufferAsync.wait_for_sampleable",
+        )
+    ),
+    Seam(
+        module="verl.experimental.reward_loop.reward_loop",
+        attribute="RewardLoopManager._init_reward_loop_workers",
+        parameters=("self",),
+        trainer=True,
+    ),
+    Seam(
+        module="verl.experimental.reward_loop.reward_loop",
+        attribute="RewardLoopWorker.compute_score",
+        parameters=("self", "data"),
+        trainer=True,
+    ),
+    Seam(module="verl.experimental.reward_loop.reward_loop", attribute="ray.remote", trainer=True),
 )
 
 _recorded: dict[str, bool] = {}
@@ -146,25 +189,39 @@ def verl_version() -> str:
 def require(mode: LossMode) -> None:
     """Make sure that a config may name this mode, in this process.
 
-    A trainer that cannot be imported (it lacks a package, or verl has dropped it) cannot run either, so it is
-    no problem; one that has changed is.
-
     Raises:
         VerlError: (a RuntimeError) with every problem, if the adapter cannot serve this verl.
     """
-    by_prompt = mode.scope == "prompt"
+    _require(
+        f"loss_agg_mode={mode.spec}", trainers=mode.scope == "prompt", instead="use one of verl's own modes"
+    )
+
+
+def require_rewards() -> None:
+    """Make sure that a config may name one of our rewards, in this process.
+
+    Raises:
+        VerlError: likewise.
+    """
+    _require("a reward of pv_rl.rewards", trainers=True, instead="use a reward function of your own")
+
+
+def _require(what: str, *, trainers: bool, instead: str) -> None:
+    """A trainer that cannot be imported (it lacks a package, or verl has dropped it) cannot run either, so it is no
+    problem; one that has changed is.
+    """
     seams = () if version_problem() else SEAMS  # a verl that is not ours to serve has seams of its own
-    needed = {seam.module: seam.trainer for seam in seams if by_prompt or not seam.trainer}
+    needed = {seam.module: seam.trainer for seam in seams if trainers or not seam.trainer}
     for name, trainer in needed.items():
         try:
             importlib.import_module(name)  # runs our hook of that module, which records its problems
         except ImportError as error:
             if not trainer:
                 record(f"{name} cannot be imported: {error}", module=name)
-    found = [problem for problem, trainer in _recorded.items() if by_prompt or not trainer]
+    found = [problem for problem, trainer in _recorded.items() if trainers or not trainer]
     if found:
         raise VerlError(
-            f"loss_agg_mode={mode.spec} needs pv-rl's adapter, which cannot serve this verl ({verl_version()}): "
+            f"{what} needs pv-rl's adapter, which cannot serve this verl ({verl_version()}): "
             + "; ".join(found)
-            + f". Install verl {SUPPORTED}.x, or a pv-rl that knows this one, or use one of verl's own modes."
+            + f". Install verl {SUPPORTED}.x, or a pv-rl that knows this one, or {instead}."
         )

@@ -36,22 +36,33 @@ def install() -> None:
 
 def _patches() -> dict[str, Callable[[ModuleType], None]]:
     # Imported when the hook runs: they import torch, and `import verl` should stay as light as it is.
-    def lazily(module_name: str, function: str) -> Callable[[ModuleType], None]:
+    def lazily(*functions: tuple[str, str]) -> Callable[[ModuleType], None]:
         def patch(module: ModuleType) -> None:
-            getattr(importlib.import_module(module_name), function)(module)
+            for ours, function in functions:
+                getattr(importlib.import_module(f"pv_rl.verl_adapter.{ours}"), function)(module)
 
         return patch
 
-    here = "pv_rl.verl_adapter"
     return {
-        "verl.trainer.ppo.core_algos": lazily(f"{here}.aggregation", "patch_agg_loss"),
-        "verl.workers.utils.losses": lazily(f"{here}.loss_functions", "patch_loss_functions"),
-        "verl.trainer.distillation.losses": lazily(f"{here}.loss_functions", "patch_distillation_loss"),
-        "verl.workers.engine_workers": lazily(f"{here}.batch_weights", "patch_training_worker"),
-        "verl.workers.config.actor": lazily(f"{here}.configs", "patch_actor_config"),
-        "verl.workers.config.critic": lazily(f"{here}.configs", "patch_critic_config"),
-        "verl.trainer.ppo.v1.trainer_base": lazily(f"{here}.row_weights", "patch_v1_trainer"),
-        "verl.trainer.ppo.ray_trainer": lazily(f"{here}.row_weights", "patch_legacy_trainer"),
+        "verl.trainer.ppo.core_algos": lazily(("aggregation", "patch_agg_loss")),
+        "verl.workers.utils.losses": lazily(("loss_functions", "patch_loss_functions")),
+        "verl.trainer.distillation.losses": lazily(("loss_functions", "patch_distillation_loss")),
+        "verl.workers.engine_workers": lazily(("batch_weights", "patch_training_worker")),
+        "verl.workers.config.actor": lazily(("configs", "patch_actor_config")),
+        "verl.workers.config.critic": lazily(("configs", "patch_critic_config")),
+        "verl.experimental.reward_loop.reward_loop": lazily(("reward_workers", "patch_reward_loop")),
+        "verl.trainer.ppo.v1.replay_buffer": lazily(("judge_run", "patch_replay_buffer")),
+        # Outermost last: rows abstain before weights are computed, and a step that was halted is a whole one.
+        "verl.trainer.ppo.v1.trainer_base": lazily(
+            ("row_weights", "patch_v1_trainer"),
+            ("abstention", "patch_v1_trainer"),
+            ("judge_run", "patch_v1_trainer"),
+        ),
+        "verl.trainer.ppo.ray_trainer": lazily(
+            ("row_weights", "patch_legacy_trainer"),
+            ("abstention", "patch_legacy_trainer"),
+            ("judge_run", "patch_legacy_trainer"),
+        ),
     }
 
 

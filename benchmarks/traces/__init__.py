@@ -1,0 +1,1 @@
+"""Real model texts shaped as verifier traces, and ways to spoil them."""

@@ -1,0 +1,100 @@
+"""When an endpoint is left alone: after so many failures in a row, until a probe succeeds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from pv_rl.judge.answer import FailureKind
+from pv_rl.judge.config import Breaker
+
+__all__ = ["SERVER_FAILED", "CircuitBreaker", "Permit"]
+
+SERVER_FAILED: frozenset[FailureKind] = frozenset(
+    {"connect", "timeout", "reset", "server_error", "bad_response", "too_large"}
+)
+"""Kinds of failure that count. All others, 429 among them, are answers of a server that works."""
+
+
+class Permit:
+    """Leave to send one request. Say once how it ended."""
+
+    def __init__(self, breaker: CircuitBreaker, era: int, *, probe: bool) -> None:
+        self._breaker = breaker
+        self._era = era
+        self._probe = probe
+
+    def ended(self, failure: FailureKind | None) -> None:
+        """The request ended: with an answer if `failure` is None."""
+        self._breaker._ended(self._era, failed=failure in SERVER_FAILED)
+
+    def dropped(self) -> None:
+        """The request was not sent, or cancelled, which says nothing about the server: another may probe it."""
+        if self._probe:
+            self._breaker._probe_again(self._era)
+
+
+class CircuitBreaker:
+    """The breaker of one endpoint: closed, or open with a probe every `probe_after_s`.
+
+    A probe is not waited for: one that hangs does not keep the next from finding the server back.
+    """
+
+    def __init__(
+        self,
+        settings: Breaker,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`changed` is called when the wait has become shorter."""
+        self.opened = 0
+        """Times that it opened."""
+        self.probes = 0
+        """Requests that were let through while it was open."""
+        self._settings = settings
+        self._clock = clock
+        self._changed = changed
+        self._failures = 0  # in a row
+        self._probe_at: float | None = None  # None: closed
+        self._era = 0  # goes up when it opens or closes: what was sent before says nothing any more
+
+    @property
+    def closed(self) -> bool:
+        """Whether requests go through freely."""
+        return self._probe_at is None
+
+    def wait_s(self) -> float:
+        """Seconds until a request may go."""
+        return 0.0 if self._probe_at is None else max(0.0, self._probe_at - self._clock())
+
+    def enter(self) -> Permit | None:
+        """Leave to send a request now, or None."""
+        if self.wait_s() > 0:
+            return None
+        if self.closed:
+            return Permit(self, self._era, probe=False)
+        self._probe_at = self._clock() + self._settings.probe_after_s
+        self.probes += 1
+        return Permit(self, self._era, probe=True)
+
+    def _ended(self, era: int, *, failed: bool) -> None:
+        if era != self._era:
+            return
+        if not failed:
+            self._failures = 0
+            if not self.closed:
+                self._probe_at = None
+                self._era += 1
+                self._changed()
+        elif self.closed:
+            self._failures += 1
+            if self._failures >= self._settings.failures:
+                self._probe_at = self._clock() + self._settings.probe_after_s
+                self._era += 1
+                self.opened += 1
+
+    def _probe_again(self, era: int) -> None:
+        if era == self._era:
+            self._probe_at = self._clock()
+            self._changed()

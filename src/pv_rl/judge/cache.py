@@ -1,0 +1,206 @@
+"""Answers that were paid for, in one SQLite file that all processes of a machine share.
+
+Write-ahead logging: readers never wait, writers wait for one another, and an answer that was put outlives a `kill -9`
+of its writer at once. After a loss of power the last answers may be missing; the file is whole. The file belongs on a
+local disk: SQLite's write-ahead log does not work over a network (https://www.sqlite.org/wal.html).
+
+Kept are the key, the answer's text, its tokens, model and time: no prompt, no trace and no failure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from pv_rl.errors import ConfigError, DataError, PvRlError
+from pv_rl.judge.answer import Usage
+
+__all__ = ["AnswerCache", "CacheUnavailable", "CachedAnswer", "cache_key"]
+
+APPLICATION_ID = 0x70765F6A
+"""`pv_j`: marks the file as ours, also for the command `file`."""
+VERSION = 1
+BUSY_S = 10.0
+"""How long to wait for other writers."""
+SCHEMA = """
+CREATE TABLE answers (
+    key TEXT PRIMARY KEY,
+    text BLOB NOT NULL,
+    model TEXT NOT NULL,
+    prompt_tokens INTEGER NOT NULL,
+    completion_tokens INTEGER NOT NULL,
+    cached_tokens INTEGER NOT NULL,
+    created REAL NOT NULL
+)"""
+
+
+class CacheUnavailable(PvRlError, OSError):
+    """The cache cannot be read or written now: a full disk, a read-only file. A run can go on without it."""
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CachedAnswer:
+    """An answer that can be used. There is no place in it for a failure."""
+
+    text: str
+    """What the model wrote."""
+    usage: Usage
+    """What it took then."""
+    model: str
+    created: datetime = field(default_factory=_now)
+    """UTC."""
+
+
+def cache_key(*, template_hash: str, model: str, sampling: Mapping[str, Any], text: str) -> str:
+    """SHA-256, in hex, of everything that the answer hangs on.
+
+    `sampling` is all of the request but model and messages: sampling parameters, response format and extra_body.
+    `text` is what is judged. The order of keys does not matter; 0 and 0.0 are two keys.
+
+    Raises:
+        ConfigError: `sampling` holds something that JSON has no form for.
+    """
+    parts = {"form": 1, "template": template_hash, "model": model, "sampling": dict(sampling), "text": text}
+    try:
+        canonical = json.dumps(parts, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(
+            f"the judge's sampling parameters go into a JSON request, and these cannot ({error}); use numbers, "
+            "strings, booleans, lists and mappings"
+        ) from error
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+class AnswerCache:
+    """The file at `path`, made if it is missing. For all threads of a process; each process opens its own.
+
+    Raises:
+        DataError: the file is something else, or of a newer pv-rl.
+        CacheUnavailable: (an OSError) it cannot be opened or written.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path).expanduser()
+        self._lock = threading.Lock()
+        deadline = time.monotonic() + BUSY_S
+        with self._available():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            while True:  # SQLite does not itself wait for the lock that the switch to a write-ahead log takes
+                try:
+                    self._db = self._open()
+                    return
+                except sqlite3.OperationalError as error:
+                    if "locked" not in str(error) or time.monotonic() > deadline:
+                        raise
+                    time.sleep(0.02)
+
+    def get(self, key: str) -> CachedAnswer | None:
+        """The answer that was put first under `key`, if any.
+
+        Raises:
+            CacheUnavailable: the file cannot be read.
+        """
+        with self._available(), self._lock:
+            row = self._db.execute(
+                "SELECT text, model, prompt_tokens, completion_tokens, cached_tokens, created FROM answers"
+                " WHERE key = ?",
+                (key,),
+            ).fetchone()
+        if row is None:
+            return None
+        text, model, prompt, completion, cached, created = row
+        return CachedAnswer(
+            text=text.decode("utf-8", "surrogatepass"),
+            usage=Usage(prompt_tokens=prompt, completion_tokens=completion, cached_tokens=cached),
+            model=model,
+            created=datetime.fromtimestamp(created, timezone.utc),
+        )
+
+    def put(self, key: str, answer: CachedAnswer) -> None:
+        """Keep an answer. Where there is one under `key`, that one stays.
+
+        Raises:
+            CacheUnavailable: the file cannot be written. What was put before is there.
+        """
+        usage = answer.usage
+        row = (
+            key,
+            answer.text.encode("utf-8", "surrogatepass"),
+            answer.model,
+            usage.prompt_tokens,
+            usage.completion_tokens,
+            usage.cached_tokens,
+            answer.created.timestamp(),
+        )
+        with self._available(), self._lock:
+            self._db.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", row)
+
+    def close(self) -> None:
+        """Close the file; it is whole without this too."""
+        with self._lock:
+            self._db.close()
+
+    def _open(self) -> sqlite3.Connection:
+        db = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+        try:
+            self._check(db)
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = NORMAL")
+            db.execute("BEGIN IMMEDIATE")  # of many that open a new file, one makes the table
+            if not self._check(db):
+                db.execute(SCHEMA)
+                db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                db.execute(f"PRAGMA user_version = {VERSION}")
+            db.execute("COMMIT")
+        except BaseException:  # whatever it was, it goes on; the connection must not stay
+            db.close()
+            raise
+        return db
+
+    def _check(self, db: sqlite3.Connection) -> bool:
+        """Whether it is ours already; False for a file with nothing in it."""
+        try:
+            application, version, tables = db.execute(
+                "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)"
+                " FROM pragma_application_id, pragma_user_version"
+            ).fetchone()
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError as error:
+            raise DataError(f"the judge's cache {self.path} is not a cache: {error}. {REMEDY}") from error
+        if application == 0 and tables == 0:
+            return False
+        if application != APPLICATION_ID:
+            raise DataError(f"the judge's cache {self.path} is the database of something else. {REMEDY}")
+        if version > VERSION:
+            raise DataError(
+                f"the judge's cache {self.path} is of version {version}, and this pv-rl knows up to {VERSION}. "
+                "Install the newer pv-rl, or name another file in judge.cache"
+            )
+        return True
+
+    @contextmanager
+    def _available(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise CacheUnavailable(
+                f"the judge's cache {self.path} cannot be used now ({error}). Is the disk full, or the file not "
+                "writable? Make room, or name a file on a local disk in judge.cache"
+            ) from error
+
+
+REMEDY = "Name another file in judge.cache; a new one is made"

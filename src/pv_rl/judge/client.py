@@ -1,0 +1,265 @@
+"""The judge client: a question goes in, one usable answer or one `JudgeFailure` comes out.
+
+All questions of a run go through one client, so that its limits, breakers and budget hold for the run. It lives in one
+event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import math
+import random
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import anyio
+
+from pv_rl.judge.answer import Answer, FailureKind, JudgeFailure, Messages, Parser, Usage
+from pv_rl.judge.budget import BudgetKeeper
+from pv_rl.judge.completion import RequestFailed
+from pv_rl.judge.config import JudgeConfig
+from pv_rl.judge.turns import Route, Turn, Turns
+
+__all__ = ["JudgeClient"]
+
+Found: TypeAlias = tuple[Route, str, Any]
+"""Who answered, what the model wrote, what the parser made of it."""
+
+AGAIN: frozenset[FailureKind] = frozenset(
+    {
+        "connect",
+        "timeout",
+        "reset",
+        "rate_limited",
+        "server_error",
+        "bad_response",
+        "invalid_json",
+        "wrong_schema",
+    }
+)
+"""Asking again may help."""
+ELSEWHERE: frozenset[FailureKind] = frozenset({"client_error", "too_large"})
+"""Only another endpoint may help. What is in neither set is final."""
+
+
+@dataclass(eq=False, kw_only=True)
+class _Question:
+    """One question on its way."""
+
+    messages: Messages
+    parse: Parser | None
+    age: int
+    """The smaller the older."""
+    begin: float
+    sent: int = 0
+    failures: int = 0
+    usage: Usage = field(default_factory=Usage)
+    usd: float = 0.0
+    last: str = ""
+    """The last failure, in words."""
+    text: str = ""
+    """What the model wrote then."""
+    without: set[Route] = field(default_factory=set)
+    """Endpoints that cannot answer it."""
+    bodies: dict[Route, bytes] = field(default_factory=dict)
+
+    def body(self, route: Route) -> bytes:
+        """The request's body for an endpoint."""
+        if route not in self.bodies:
+            self.bodies[route] = route.exchange.body(self.messages)
+        return self.bodies[route]
+
+    def paid(self, usage: Usage, usd: float) -> None:
+        """Add what a request took."""
+        self.usage = Usage(
+            prompt_tokens=self.usage.prompt_tokens + usage.prompt_tokens,
+            completion_tokens=self.usage.completion_tokens + usage.completion_tokens,
+            cached_tokens=self.usage.cached_tokens + usage.cached_tokens,
+        )
+        self.usd += usd
+
+    def failure(self, kind: FailureKind, why: str) -> JudgeFailure:
+        """The question's end without an answer."""
+        last = f"; the last of {self.sent} requests failed with {self.last}" if self.last else ""
+        return JudgeFailure(why + last, kind, self.usage, self.usd, self.sent, self.text)
+
+
+class JudgeClient:
+    """Asks the endpoints of a config, in their order, within limits and budget."""
+
+    def __init__(
+        self,
+        config: JudgeConfig,
+        budget: BudgetKeeper | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        rng: random.Random | None = None,
+    ) -> None:
+        """`clock` gives seconds; the jitter of waiting is drawn from `rng`.
+
+        Raises:
+            ConfigError: (a ValueError) a key's environment variable is empty, or a budget in dollars has no max_tokens.
+        """
+        self.config = config
+        self.budget = budget or BudgetKeeper(config.budget, config.prices)
+        self._turns = Turns(config, self.budget, clock=clock)
+        self._clock = clock
+        self._rng = rng or random.Random()
+        self._ages = itertools.count()
+        self._counts: Counter[str] = Counter()
+
+    async def ask(
+        self, messages: Messages, parse: Parser | None = None, deadline_s: float | None = None
+    ) -> Answer:
+        """Ask one question; `deadline_s` is the config's unless given. Without `parse`, the value is the text.
+
+        Raises:
+            JudgeFailure: there is no usable answer. It says why, and what was spent.
+        """
+        allowed_s = self.config.deadline_s if deadline_s is None else deadline_s
+        question = _Question(messages=messages, parse=parse, age=next(self._ages), begin=self._clock())
+        self._counts["questions"] += 1
+        found: Found | None = None
+        try:
+            with anyio.move_on_after(allowed_s):
+                found = await self._until_answered(question)
+            if found is None:
+                raise question.failure("deadline", f"no usable answer within {allowed_s:g} s")
+        except JudgeFailure as failure:
+            self._counts[f"failed/{failure.kind}"] += 1
+            raise
+        self._counts["answers"] += 1
+        route, text, value = found
+        return Answer(
+            text=text,
+            value=value,
+            model=route.endpoint.model,
+            endpoint=route.endpoint.url,
+            usage=question.usage,
+            usd=question.usd,
+            requests=question.sent,
+            latency_s=self._clock() - question.begin,
+        )
+
+    def counters(self) -> dict[str, int]:
+        """Counts since the client was made; what never happened may be missing.
+
+        `questions`, `answers`, and `failed/KIND` for those without one. `requests` that were sent, `failures/KIND` for
+        those that failed, `retries` of them after a failure, `hedges` and `hedges_won`, `failovers` to another endpoint
+        than the first. `breaker_openings` and `breaker_probes`.
+        """
+        breakers = [route.breaker for route in self._turns.routes]
+        return dict(self._counts) | {
+            "breaker_openings": sum(one.opened for one in breakers),
+            "breaker_probes": sum(one.probes for one in breakers),
+        }
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        for route in self._turns.routes:
+            await route.exchange.aclose()
+
+    async def _until_answered(self, question: _Question) -> Found:
+        retries = self.config.retries
+        while True:
+            try:
+                turn = await self._turn(question)
+                if self.config.hedging.after_s is None:
+                    return await self._request(question, turn)
+                return await self._hedged(question, turn, self.config.hedging.after_s)
+            except RequestFailed as failure:
+                kind = failure.kind
+            nowhere = len(question.without) == len(self._turns.routes)
+            if nowhere or question.sent >= retries.attempts or kind not in AGAIN | ELSEWHERE:
+                raise question.failure(kind, "the judge gave no usable answer")
+            if kind in AGAIN:
+                most = retries.backoff_s * 2.0 ** min(question.failures - 1, 60)
+                await asyncio.sleep(self._rng.uniform(0.0, min(most, retries.max_backoff_s)))
+
+    async def _turn(self, question: _Question, *, hedge_of: Turn | None = None) -> Turn:
+        """Wait for the next request's turn. A hedge goes behind all questions, and elsewhere if it can."""
+        routes, age = self._turns.routes, float(question.age)
+        if hedge_of is not None:
+            routes = sorted(routes, key=lambda route: route is hedge_of.route)
+            age = math.inf
+        try:
+            turn = await self._turns.next(question.body, age=age, routes=routes, without=question.without)
+        except JudgeFailure as failure:
+            raise question.failure(failure.kind, str(failure)) from None
+        question.sent += 1
+        self._counts["requests"] += 1
+        if hedge_of is not None:
+            self._counts["hedges"] += 1
+        else:
+            self._counts["retries"] += question.sent > 1
+            self._counts["failovers"] += turn.route is not self._turns.routes[0]
+        return turn
+
+    async def _request(self, question: _Question, turn: Turn) -> Found:
+        """Send one request and close its turn.
+
+        Raises:
+            RequestFailed: there is no usable answer. The question knows.
+        """
+        route = turn.route
+        try:
+            completion = await route.exchange.send(turn.body)
+        except RequestFailed as failure:
+            question.paid(failure.usage or Usage(), turn.close(failure.usage, failure))
+            self._note(question, route, failure)
+            raise
+        except BaseException:  # cancelled, or a bug: nothing may stay held
+            question.paid(*turn.abandon())
+            raise
+        question.paid(completion.usage, turn.close(completion.usage))
+        try:
+            value = question.parse(completion.text) if question.parse else completion.text
+        except JudgeFailure as unread:
+            said = route.exchange.tidy(str(unread))
+            failure = RequestFailed(unread.kind, said, usage=completion.usage, text=completion.text)
+            self._note(question, route, failure)
+            raise failure from None
+        return route, completion.text, value
+
+    async def _hedged(self, question: _Question, turn: Turn, after_s: float) -> Found:
+        """Send a request, and a second one if there is no answer after `after_s`; the first usable answer counts."""
+        first = asyncio.ensure_future(self._request(question, turn))
+        pending, sent = {first}, question.sent
+        tasks = [first]
+        try:
+            await asyncio.wait(pending, timeout=after_s)
+            if not first.done() and sent < self.config.retries.attempts:
+                tasks.append(asyncio.ensure_future(self._hedge(question, turn)))
+            pending = set(tasks)
+            while pending:
+                done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    if not isinstance(task.exception(), RequestFailed | JudgeFailure):
+                        self._counts["hedges_won"] += task is not first
+                        return task.result()
+                if (
+                    first in done and question.sent == sent
+                ):  # a hedge that still waits for its turn comes too late
+                    break
+            return first.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            with anyio.CancelScope(shield=True):
+                await asyncio.gather(*tasks, return_exceptions=True)
+            question.paid(*turn.abandon())  # a task that was cancelled before it began has not done it
+
+    async def _hedge(self, question: _Question, first: Turn) -> Found:
+        return await self._request(question, await self._turn(question, hedge_of=first))
+
+    def _note(self, question: _Question, route: Route, failure: RequestFailed) -> None:
+        self._counts[f"failures/{failure.kind}"] += 1
+        question.failures += 1
+        question.last = f"{failure.kind} at {route.endpoint.url}: {failure}"
+        question.text = failure.text
+        if failure.kind in ELSEWHERE:
+            question.without.add(route)

@@ -1,0 +1,115 @@
+"""What stands in the body of a chat completion. Everything in it is the server's, and taken for untrusted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pv_rl.judge.answer import FailureKind, Usage
+
+__all__ = ["Completion", "RequestFailed", "estimate_tokens", "read_completion"]
+
+CHARACTERS_A_TOKEN = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Completion:
+    """What the model wrote, and the tokens that it took."""
+
+    text: str
+    usage: Usage
+
+
+class RequestFailed(Exception):
+    """One request that gave no completion. It never leaves the client."""
+
+    def __init__(
+        self,
+        kind: FailureKind,
+        message: str,
+        *,
+        usage: Usage | None = None,
+        status: int | None = None,
+        retry_after_s: float | None = None,
+        text: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.kind: FailureKind = kind
+        self.usage = usage
+        """What it took, estimated where the server may have counted and did not say; None: nothing was sent."""
+        self.status = status
+        self.retry_after_s = retry_after_s
+        self.text = text
+        """What the model wrote, if it did."""
+
+
+def estimate_tokens(text: str | bytes) -> int:
+    """A token for four characters."""
+    return len(text) // CHARACTERS_A_TOKEN + 1
+
+
+def read_completion(raw: bytes, prompt_tokens: int) -> Completion:
+    """Read the body of an HTTP 200. `prompt_tokens` is our estimate, for a server that counts none.
+
+    Raises:
+        RequestFailed: `bad_response`, `refusal`, `truncated`, or `server_error` where the server broke off the answer.
+    """
+    paid = Usage(prompt_tokens=prompt_tokens, completion_tokens=estimate_tokens(raw))
+    try:
+        body = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise RequestFailed(
+            "bad_response", f"the body is not JSON: {type(error).__name__}", usage=paid
+        ) from None
+    if not isinstance(body, Mapping):
+        raise RequestFailed("bad_response", "the body is JSON and no object", usage=paid)
+    choices = body.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, Mapping) else None
+    if not isinstance(choice, Mapping) or not isinstance(message, Mapping):
+        usage = _usage(body.get("usage"), Usage(prompt_tokens=prompt_tokens))
+        given = f"; it says {body['error']!s}" if body.get("error") else ""
+        raise RequestFailed("bad_response", f"the body has no choices[0].message{given}", usage=usage)
+    content, finish = message.get("content"), choice.get("finish_reason")
+    text = _storable(content) if isinstance(content, str) else ""
+    estimate = Usage(prompt_tokens=prompt_tokens, completion_tokens=estimate_tokens(text))
+    usage = _usage(body.get("usage"), estimate)
+    refusal = message.get("refusal")
+    if refusal or finish == "content_filter":
+        said = refusal if isinstance(refusal, str) else finish
+        raise RequestFailed("refusal", f"the model declined: {said}", usage=usage, text=text)
+    if finish == "length":
+        raise RequestFailed("truncated", "the answer was cut at max_tokens", usage=usage, text=text)
+    if finish == "insufficient_system_resource":  # of DeepSeek: it broke off for lack of capacity
+        raise RequestFailed("server_error", f"finish_reason is {finish}", usage=usage, text=text)
+    if not text.strip():
+        raise RequestFailed("bad_response", "choices[0].message.content has no text", usage=usage)
+    return Completion(text=text, usage=usage)
+
+
+def _usage(given: Any, estimate: Usage) -> Usage:
+    """The server's counts where they are counts, else the estimate."""
+    if not isinstance(given, Mapping):
+        return estimate
+    details = given.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
+    if cached is None:
+        cached = given.get("prompt_cache_hit_tokens")  # of DeepSeek
+    prompt = _count(given.get("prompt_tokens"), estimate.prompt_tokens)
+    return Usage(
+        prompt_tokens=prompt,
+        completion_tokens=_count(given.get("completion_tokens"), estimate.completion_tokens),
+        cached_tokens=min(_count(cached, 0), prompt),
+    )
+
+
+def _count(given: Any, otherwise: int) -> int:
+    is_count = isinstance(given, int) and not isinstance(given, bool) and 0 <= given < 10**9
+    return given if is_count else otherwise
+
+
+def _storable(text: str) -> str:
+    """JSON may hold halves of surrogate pairs, which neither SQLite nor Parquet takes."""
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,200 @@
+"""What is asked of one endpoint at most: at the same time, in a minute, and not at all while it says to wait."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+import math
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pv_rl.judge.config import Limits
+
+__all__ = ["EndpointLimits", "Slot"]
+
+MINUTE_S = 60.0
+
+
+@dataclass(eq=False)
+class Charge:
+    """What a request takes of a minute's allowance."""
+
+    at: float
+    tokens: float
+
+
+class Window:
+    """At most so much in any 60 seconds, by the log of what was taken in the last 60."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._requests = limits.requests_per_minute or math.inf
+        self._tokens = limits.tokens_per_minute or math.inf
+        self._log: deque[Charge] = deque()
+        self._sum = 0.0
+
+    @property
+    def limited(self) -> bool:
+        return self._requests < math.inf or self._tokens < math.inf
+
+    def wait_s(self, tokens: float, now: float) -> float:
+        """Seconds until it is worth while to ask again; 0: there is room for a request of `tokens`."""
+        while self._log and self._log[0].at <= now - MINUTE_S:
+            self._sum -= self._log.popleft().tokens
+        if not self._log:
+            self._sum = 0.0  # an empty window takes any request, else one above the limit would wait for ever
+            return 0.0
+        room = len(self._log) + 1 <= self._requests and self._sum + tokens <= self._tokens
+        return 0.0 if room else self._log[0].at + MINUTE_S - now
+
+    def take(self, tokens: float, now: float) -> Charge:
+        charge = Charge(now, tokens)
+        if self.limited:
+            self._log.append(charge)
+            self._sum += tokens
+        return charge
+
+    def correct(self, charge: Charge, tokens: float, now: float) -> None:
+        """Replace an estimate by what was counted."""
+        if self.limited and charge.at > now - MINUTE_S:
+            self._sum += tokens - charge.tokens
+            charge.tokens = tokens
+
+    def remove(self, charge: Charge) -> None:
+        """Take back what was not used."""
+        if charge in self._log:
+            self._log.remove(charge)
+            self._sum -= charge.tokens
+
+
+class Slot:
+    """A place among the requests in flight. Give it back by `done` or `unused`; more than once does no harm."""
+
+    def __init__(self, owner: EndpointLimits, charge: Charge, era: int) -> None:
+        self._owner = owner
+        self._charge = charge
+        self._era = era
+        self._held = True
+
+    def done(self, tokens: int | None = None, *, answered: bool = False, overload: bool = False) -> None:
+        """The request ended, having taken `tokens` (None: nobody knows).
+
+        `answered`: with an answer; `overload`: with 429 or 503.
+        """
+        if self._held:
+            self._held = False
+            self._owner._done(self._charge, self._era, tokens, answered=answered, overload=overload)
+
+    def unused(self) -> None:
+        """Nothing was sent."""
+        if self._held:
+            self._held = False
+            self._owner._unused(self._charge)
+
+
+class EndpointLimits:
+    """Lets requests through in order of their age.
+
+    The concurrency is halved by an overload, once for all requests that were in flight at the time, and grows by one
+    for as many answers as it allows requests.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`changed` is called when the wait for the end of a pause has changed."""
+        self.concurrency = limits.concurrency
+        """Requests that may be in flight now."""
+        self.in_flight = 0
+        self._limits = limits
+        self._clock = clock
+        self._changed = changed
+        self._window = Window(limits)
+        self._answers = 0  # since the concurrency last changed
+        self._era = 0  # times that it was halved
+        self._paused_until = -math.inf
+        self._queue: list[tuple[float, int, float, asyncio.Future[Slot | None]]] = []
+        self._ticket = itertools.count()
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def waiting(self) -> int:
+        """Requests that wait for a place."""
+        return sum(not entry[-1].done() for entry in self._queue)
+
+    def pause(self, seconds: float) -> None:
+        """Let nothing through for so long. Those that wait get None, so that they can go elsewhere."""
+        self._paused_until = max(self._paused_until, self._clock() + seconds)
+        waiting, self._queue = self._queue, []
+        for *_, future in sorted(waiting, key=lambda entry: entry[:2]):
+            if not future.done():
+                future.set_result(None)
+        self._changed()
+
+    def pause_left_s(self) -> float:
+        """Seconds until the pause is over."""
+        return max(0.0, self._paused_until - self._clock())
+
+    async def acquire(self, tokens: float, age: float = 0.0) -> Slot | None:
+        """Wait for a place for a request that may take `tokens`; None if the endpoint is paused.
+
+        The smallest `age` goes first, then who came first. Who is cancelled gives the place back.
+        """
+        if self.pause_left_s() > 0:
+            return None
+        future: asyncio.Future[Slot | None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._queue, (age, next(self._ticket), tokens, future))
+        self._let_through()
+        if future.done():
+            return future.result()
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if future.done() and not future.cancelled() and (slot := future.result()):
+                slot.unused()
+            self._let_through()
+            raise
+
+    def _let_through(self) -> None:
+        now = self._clock()
+        while self._queue and self.in_flight < self.concurrency:
+            _, _, tokens, future = self._queue[0]
+            if not future.done():
+                wait = self._window.wait_s(tokens, now)
+                if wait > 0:
+                    self._call_in(wait)
+                    return
+                self.in_flight += 1
+                future.set_result(Slot(self, self._window.take(tokens, now), self._era))
+            heapq.heappop(self._queue)
+
+    def _call_in(self, seconds: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._let_through)
+
+    def _done(self, charge: Charge, era: int, tokens: int | None, *, answered: bool, overload: bool) -> None:
+        self.in_flight -= 1
+        if tokens is not None:
+            self._window.correct(charge, tokens, self._clock())
+        if self._limits.adaptive and overload and era == self._era:
+            self.concurrency = max(1, self.concurrency // 2)
+            self._answers = 0
+            self._era += 1
+        elif answered and self.concurrency < self._limits.concurrency:
+            self._answers += 1
+            if self._answers >= self.concurrency:
+                self.concurrency += 1
+                self._answers = 0
+        self._let_through()
+
+    def _unused(self, charge: Charge) -> None:
+        self.in_flight -= 1
+        self._window.remove(charge)
+        self._let_through()

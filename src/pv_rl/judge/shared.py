@@ -1,0 +1,189 @@
+"""The service that every process of a run shares: a named Ray actor, or one of this process where there is no Ray."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
+
+from pv_rl.errors import SetupError
+from pv_rl.judge.answer import Answer, JudgeFailure
+from pv_rl.judge.client import JudgeClient
+from pv_rl.judge.ledger import LedgerRow
+from pv_rl.judge.service import JudgeService, Question, ServiceConfig
+from pv_rl.judge.tally import RowId, Span
+
+__all__ = [
+    "DriverService",
+    "SharedService",
+    "close_local_services",
+    "driver_services",
+    "local_reports",
+    "prepare_service",
+    "shared_service",
+]
+
+logger = logging.getLogger("pv_rl")
+
+REPORT_TIMEOUT_S = 30.0
+CLOSE_TIMEOUT_S = 120.0
+RESTART_S = 60.0
+"""How much longer than a question's deadline an actor may need that has died and is started again."""
+
+
+class SharedService(Protocol):
+    """What a reward needs of the service, wherever it is."""
+
+    async def ask(self, question: Question) -> Answer | JudgeFailure: ...
+    async def record(self, row: LedgerRow, failed: bool | None = None) -> None: ...
+
+
+def shared_service(config: ServiceConfig) -> SharedService:
+    """The run's service for these settings, from any of its processes. Call it within an event loop."""
+    ray = _ray()
+    if ray is None:
+        return _local_service(config)
+    name = _name(config)
+    if name not in _remote:
+        try:
+            _remote[name] = _RayService(ray.get_actor(name), config)
+        except ValueError:
+            # Nobody prepared it, so there is no driver that it could live as long as.
+            logger.warning(
+                "no judge was prepared for this run: limits and budget hold for this process alone"
+            )
+            return _local_service(config)
+    return _remote[name]
+
+
+def prepare_service(config: ServiceConfig) -> None:
+    """Set the service up, in the driver of a Ray run; the actor lives as long as the driver does.
+
+    It runs on the driver's node, in its folder, and is handed the keys of its environment.
+
+    Raises:
+        ConfigError: a key is not in the environment.
+        SetupError: the actor did not come up; the text says why.
+    """
+    keys = {}
+    if config.judge is not None:
+        JudgeClient(config.judge)  # reads the keys
+        keys = {e.api_key_env: os.environ[e.api_key_env] for e in config.judge.endpoints if e.api_key_env}
+    ray = _ray()
+    name = _name(config)
+    if ray is None or name in _of_driver:
+        return
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    actor = ray.remote(_Actor).options(
+        name=name,
+        get_if_exists=True,
+        num_cpus=0,
+        max_restarts=-1,
+        max_task_retries=-1,
+        max_concurrency=10_000,
+        scheduling_strategy=NodeAffinitySchedulingStrategy(
+            ray.get_runtime_context().get_node_id(), soft=False
+        ),
+    )
+    service = DriverService(actor.remote(config, keys, os.getcwd()))
+    try:
+        service.halt_reason()
+    except ray.exceptions.RayError as error:
+        raise SetupError(f"the judge's actor did not come up: {error}") from error
+    _of_driver[name] = service
+
+
+def driver_services() -> list[DriverService]:
+    """The services that this process has prepared."""
+    return list(_of_driver.values())
+
+
+class DriverService:
+    """An actor's service, for the trainer: blocking calls that do not block for ever."""
+
+    def __init__(self, actor: Any) -> None:
+        self._actor = actor
+
+    def report(self, step: int, rows: Iterable[RowId], window: Span | None) -> dict[str, float]:
+        """See `JudgeService.report`."""
+        return self._get(self._actor.report.remote(step, list(rows), window), REPORT_TIMEOUT_S)
+
+    def halt_reason(self) -> str | None:
+        """See `JudgeService.halt_reason`."""
+        return self._get(self._actor.halt_reason.remote(), REPORT_TIMEOUT_S)
+
+    def close(self) -> None:
+        """See `JudgeService.close`."""
+        self._get(self._actor.close.remote(), CLOSE_TIMEOUT_S)
+
+    @staticmethod
+    def _get(reference: Any, timeout: float) -> Any:
+        import ray
+
+        return ray.get(reference, timeout=timeout)
+
+
+class _RayService:
+    """An actor's service, for a reward worker."""
+
+    def __init__(self, actor: Any, config: ServiceConfig) -> None:
+        self._actor = actor
+        self._patience = (config.judge.deadline_s if config.judge else 0.0) + RESTART_S
+
+    async def ask(self, question: Question) -> Answer | JudgeFailure:
+        import ray
+
+        try:
+            return await asyncio.wait_for(self._actor.ask.remote(question), self._patience)
+        except (ray.exceptions.RayError, TimeoutError, asyncio.TimeoutError) as error:
+            return JudgeFailure(f"the judge's actor did not answer: {type(error).__name__}", "connect")
+
+    async def record(self, row: LedgerRow, failed: bool | None = None) -> None:
+        await self._actor.record.remote(row, failed)
+
+
+class _Actor(JudgeService):
+    """The service in its Ray actor, with the keys of the driver's environment, where the driver's paths start."""
+
+    def __init__(self, config: ServiceConfig, keys: Mapping[str, str], folder: str) -> None:
+        os.environ.update(keys)
+        os.chdir(folder)
+        super().__init__(config)
+
+
+async def local_reports() -> list[dict[str, float]]:
+    """What the services of this event loop report, see `JudgeService.report`."""
+    return [await service.report(0) for service in _local.get(asyncio.get_running_loop(), {}).values()]
+
+
+async def close_local_services() -> None:
+    """Close the services of this event loop."""
+    for service in _local.pop(asyncio.get_running_loop(), {}).values():
+        await service.close()
+
+
+_local: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, JudgeService]] = WeakKeyDictionary()
+_remote: dict[str, _RayService] = {}
+_of_driver: dict[str, DriverService] = {}
+
+
+def _local_service(config: ServiceConfig) -> JudgeService:
+    services = _local.setdefault(asyncio.get_running_loop(), {})
+    if config.digest not in services:
+        services[config.digest] = JudgeService(config)
+    return services[config.digest]
+
+
+def _name(config: ServiceConfig) -> str:
+    return f"pv_rl_judge_{config.digest}"
+
+
+def _ray() -> Any:
+    """Ray, if this process is part of a Ray run."""
+    ray = sys.modules.get("ray")
+    return ray if ray is not None and ray.is_initialized() else None

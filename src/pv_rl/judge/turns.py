@@ -1,0 +1,165 @@
+"""Whose turn it is: which endpoint a request goes to, and when place, permit and money for it are there."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+
+from pv_rl.errors import ConfigError
+from pv_rl.judge.answer import FailureKind, Usage
+from pv_rl.judge.breaker import CircuitBreaker, Permit
+from pv_rl.judge.budget import BudgetKeeper, Reservation
+from pv_rl.judge.completion import RequestFailed, estimate_tokens
+from pv_rl.judge.config import Endpoint, JudgeConfig
+from pv_rl.judge.http import Exchange
+from pv_rl.judge.limits import EndpointLimits, Slot
+
+__all__ = ["Route", "Turn", "Turns"]
+
+PAUSES: frozenset[FailureKind] = frozenset({"rate_limited", "server_error"})
+"""Failures whose Retry-After holds for the whole endpoint."""
+
+
+@dataclass(eq=False, frozen=True, kw_only=True)
+class Route:
+    """One endpoint, with what holds for it."""
+
+    endpoint: Endpoint
+    exchange: Exchange
+    limits: EndpointLimits
+    breaker: CircuitBreaker
+    max_tokens: int
+    """Of an answer; 0 if no setting says."""
+
+    def wait_s(self) -> float:
+        """Seconds that the endpoint has to be left alone."""
+        return max(self.breaker.wait_s(), self.limits.pause_left_s())
+
+
+@dataclass(eq=False, kw_only=True)
+class Turn:
+    """Leave to send one request. Place, permit and money are held until `close`, which works once."""
+
+    route: Route
+    body: bytes
+    slot: Slot
+    permit: Permit
+    reservation: Reservation
+    budget: BudgetKeeper
+    open: bool = True
+
+    def close(self, usage: Usage | None, failure: RequestFailed | None = None) -> float:
+        """The request ended and took `usage` (None: it was not sent). Returns its price in USD."""
+        self.open = False
+        limits = self.route.limits
+        if failure is not None and failure.retry_after_s and failure.kind in PAUSES:
+            limits.pause(failure.retry_after_s)
+        self.permit.ended(failure.kind if failure else None)
+        if usage is None:
+            self.slot.unused()
+        else:
+            overload = failure is not None and (failure.kind == "rate_limited" or failure.status == 503)
+            tokens = usage.prompt_tokens + usage.completion_tokens
+            self.slot.done(tokens, answered=failure is None, overload=overload)
+        return self.budget.settle(self.reservation, usage)
+
+    def abandon(self) -> tuple[Usage, float]:
+        """The request was cancelled: the server may have begun, so its prompt is taken for paid. Usage and USD."""
+        if not self.open:
+            return Usage(), 0.0
+        self.open = False
+        self.permit.dropped()
+        self.slot.done()
+        usage = Usage(prompt_tokens=estimate_tokens(self.body))
+        return usage, self.budget.settle(self.reservation, usage)
+
+
+class Turns:
+    """The endpoints of a judge, in order of preference."""
+
+    def __init__(
+        self, config: JudgeConfig, budget: BudgetKeeper, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.budget = budget
+        self._config = config
+        self._clock = clock
+        self._change = asyncio.Event()
+        self.routes = tuple(self._route(endpoint) for endpoint in config.endpoints)
+
+    async def next(
+        self,
+        body: Callable[[Route], bytes],
+        *,
+        age: float,
+        routes: Sequence[Route],
+        without: Container[Route] = (),
+    ) -> Turn:
+        """Wait for a turn at the first of `routes` that can be asked; the smallest `age` goes first.
+
+        Raises:
+            JudgeFailure: of kind `budget`.
+        """
+        while True:
+            route = await self._first(routes, without)
+            raw = body(route)
+            slot = await route.limits.acquire(estimate_tokens(raw) + route.max_tokens, age)
+            if slot is None:  # paused meanwhile
+                continue
+            permit = route.breaker.enter()
+            if permit is None:  # opened meanwhile
+                slot.unused()
+                continue
+            try:
+                # No tokenizer makes more tokens than there are bytes.
+                reservation = self.budget.reserve(route.endpoint.model, len(raw), route.max_tokens)
+            except BaseException:
+                permit.dropped()
+                slot.unused()
+                raise
+            return Turn(
+                route=route,
+                body=raw,
+                slot=slot,
+                permit=permit,
+                reservation=reservation,
+                budget=self.budget,
+            )
+
+    async def _first(self, routes: Sequence[Route], without: Container[Route]) -> Route:
+        """The first route that is not down; waits while all are."""
+        while True:
+            change, shortest = self._change, float("inf")
+            for route in routes:
+                if route not in without:
+                    wait = route.wait_s()
+                    if wait <= 0:
+                        return route
+                    shortest = min(shortest, wait)
+            with anyio.move_on_after(shortest):
+                await change.wait()
+
+    def _wake(self) -> None:
+        self._change.set()
+        self._change = asyncio.Event()
+
+    def _route(self, endpoint: Endpoint) -> Route:
+        config = self._config
+        fields: dict[str, Any] = {**config.sampling, **endpoint.extra_body}
+        most = fields.get("max_completion_tokens", fields.get("max_tokens"))
+        in_dollars = config.budget.usd_per_step is not None or config.budget.usd_per_run is not None
+        if in_dollars and not isinstance(most, int):
+            raise ConfigError(
+                "a budget in dollars needs sampling.max_tokens: without it nobody knows what an answer may cost"
+            )
+        return Route(
+            endpoint=endpoint,
+            exchange=Exchange(endpoint, config),
+            limits=EndpointLimits(config.limits, clock=self._clock),
+            breaker=CircuitBreaker(config.breaker, clock=self._clock, changed=self._wake),
+            max_tokens=most if isinstance(most, int) else 0,
+        )

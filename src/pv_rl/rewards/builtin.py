@@ -1,0 +1,25 @@
+"""Our rewards, entered through the hook that plugins use."""
+
+from __future__ import annotations
+
+from pv_rl.hookspecs import RewardEntry, hookimpl
+from pv_rl.rewards.fluency_veto import FluencyVeto
+from pv_rl.rewards.proof_verdict import ProofVerdict
+from pv_rl.rewards.weighted import Weighted
+
+__all__ = ["pv_rl_rewards"]
+
+
+@hookimpl
+def pv_rl_rewards() -> list[RewardEntry]:
+    return [
+        RewardEntry(
+            name="verdict", build=ProofVerdict, meaning="1 if the final verdict is the label, else 0"
+        ),
+        RewardEntry(
+            name="verdict_fluency",
+            build=FluencyVeto.build,
+            meaning="the same, vetoed where the trace is degenerate by the rules or by a judge",
+        ),
+        RewardEntry(name="weighted", build=Weighted, meaning="several rewards, added up by weights"),
+    ]

@@ -1,0 +1,67 @@
+"""Talk about what should be output, in the place of talk about the proof; and marks of a chat template in a trace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+from pv_rl.hookspecs import Parameter
+from pv_rl.rewards.degeneration.ending import end_of_trace
+from pv_rl.rewards.degeneration.rule import DegenerationRule, Span
+from pv_rl.rewards.degeneration.spans import merged
+
+__all__ = ["CHAT_MARKUP", "META_COMMENTARY"]
+
+SAYS = r"(?:says?|said|asks?|asked|wants?|writes?|wrote|shows?|states?|requires?|tells?|told|has)"
+PROMPT = r"(?:user(?:'s|’s)?(?: message| prompt)?|system prompt|system message|prompt|instructions?|template)"
+MENTION = re.compile(
+    rf"\b{PROMPT} {SAYS}\b"
+    rf"|\bin (?:the|my|this|that) (?:initial |given |sample )?(?:{PROMPT}|examples?|sample|output|response format)\b"
+    rf"|\b{SAYS} (?:me |us |that |to |the |it |we |i |you |should |must |simply |only |just |[\"'`“‘*]+)*"
+    r"(?:output\b|respond\b|reply\b|end with\b|put the\b|write\b|verdict\b|final (?:line|verdict)\b|###|true or false\b)"
+    r"|\b(?:need|have|supposed|must|should|required|want|going) (?:to )?(?:only |just |then |also )?"
+    r"(?:output|respond with|reply with|print|put the verdict|write ?[\"'`“‘]*###)"
+    r"|\b(?:output|required|expected|response|answer|verdict|requested|specified) format\b"
+    r"|\bas an ai (?:language )?(?:model|assistant)\b|\bi(?: am|'m|’m) an ai\b"
+)
+ANCHORS = (
+    "output format user prompt message instruction template respond reply verdict example sample print write put".split()
+    + ["true or false", "an ai", "end with"]
+)
+CHAT_MARK = re.compile(
+    r"<\|(?:[a-z]+(?:_[a-z]+)+|endoftext|startoftext|user|assistant|system|end|eot|pad)\|>"
+    r"|<｜[^<>｜\n]{1,40}｜>|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>|</s>"
+)
+
+
+def find_meta_commentary(text: str, times: float, within: float) -> Iterator[Span]:
+    low = text.lower()
+    if sum(map(low.count, ANCHORS)) < times:
+        return
+    mentions = [match.span() for match in MENTION.finditer(low if len(low) == len(text) else text)]
+    rows = zip(mentions, islice(mentions, int(times) - 1, None), strict=False)
+    yield from merged((first[0], last[1]) for first, last in rows if last[1] - first[0] <= within)
+
+
+def find_chat_markup(text: str, times: float) -> Iterator[Span]:
+    marks = [match.span() for match in CHAT_MARK.finditer(text, 0, end_of_trace(text))]
+    if len(marks) >= times:
+        yield from marks
+
+
+META_COMMENTARY = DegenerationRule(
+    name="meta_commentary",
+    find=find_meta_commentary,
+    thresholds=(
+        Parameter(name="times", default=5, low=1, meaning="mentions of the prompt, its example or the output format"),
+        Parameter(name="within", default=800, low=1, meaning="characters that hold so many mentions"),
+    ),
+    meaning="dithering over what the prompt, its example or the format says to output",
+)
+CHAT_MARKUP = DegenerationRule(
+    name="chat_markup",
+    find=find_chat_markup,
+    thresholds=(Parameter(name="times", default=1, low=1, meaning="marks of a chat template before the end"),),
+    meaning="marks of a chat template such as <|im_start|> with more text behind them",
+)

@@ -1,0 +1,31 @@
+"""A phrase of several words that is repeated back to back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pv_rl.hookspecs import Parameter
+from pv_rl.rewards.degeneration.rule import DegenerationRule, Span
+from pv_rl.rewards.degeneration.tandem import tandem_repeats
+
+__all__ = ["PHRASE_LOOP"]
+
+SHORT_PHRASE = 3  # words; below, the phrase may be an enumeration (red, blue, red, blue) and needs twice the rounds
+
+
+def find_phrase_loops(text: str, times: float, characters: float) -> Iterator[Span]:
+    for repeat in tandem_repeats(text):
+        needed = times if repeat.words >= SHORT_PHRASE else 2 * times
+        if repeat.words >= 2 and repeat.rounds >= needed and repeat.end - repeat.start >= characters:
+            yield repeat.start, repeat.end
+
+
+PHRASE_LOOP = DegenerationRule(
+    name="phrase_loop",
+    find=find_phrase_loops,
+    thresholds=(
+        Parameter(name="times", default=4, low=2, meaning="rounds of the same phrase, back to back"),
+        Parameter(name="characters", default=80, low=48, meaning="length of all rounds together"),
+    ),
+    meaning="a phrase of two words or more, repeated exactly and back to back",
+)

@@ -1,0 +1,66 @@
+"""The same sentence again and again, back to back or in a cycle with others, with hardly anything new between."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+
+from pv_rl.hookspecs import Parameter
+from pv_rl.rewards.degeneration.rule import DegenerationRule, Span
+from pv_rl.rewards.degeneration.spans import merged
+
+__all__ = ["SENTENCE_LOOP"]
+
+# The end of a sentence with what may open the next one without making it another: But, Now, Wait, a list mark.
+BREAK = re.compile(
+    r"[.!?\n。！？](?:(?<=[\n。！？])|[)\]\"'”’*_]*\s)\s*"
+    r"(?:(?:but|and|so|now|then|well|okay|ok|also|again|actually|however|wait|hmm+|first|next)\b[\s,.…]*|[-*+•>#]+\s+)*"
+)
+MARKS = " \t\r\n.!?。！？,;:…()[]\"'*_`“”‘’"
+
+
+def find_sentence_loops(text: str, times: float, words: float, within: float, share: float) -> Iterator[Span]:
+    low = text.lower()
+    if len(low) != len(text):  # İ alone does that; the spans would be off
+        low = text
+    sentences = [one.strip(MARKS) for one in BREAK.split(low)]
+    often = {one for one, count in Counter(sentences).items() if count >= times and len(one.split()) >= words}
+    if not often:
+        return
+    places = [0, *(match.end() for match in BREAK.finditer(low))]
+    kept = [(place, one) for place, one in zip(places, sentences, strict=True) if one]
+    yield from merged(sorted(_loops(kept, often, int(times), within, share)))
+
+
+def _loops(
+    sentences: Sequence[tuple[int, str]], often: set[str], times: int, within: float, share: float
+) -> Iterator[Span]:
+    seen: dict[str, int] = {}
+    old = []
+    where: dict[str, list[int]] = defaultdict(list)
+    for number, (_, sentence) in enumerate(sentences):
+        old.append(number - seen.get(sentence, -len(sentences) - within) <= within)
+        seen[sentence] = number
+        if sentence in often:
+            where[sentence].append(number)
+    olds = list(accumulate(old, initial=0))
+    for numbers in where.values():
+        for first, second, last in zip(numbers, numbers[1:], numbers[times - 1 :], strict=False):
+            if last - first <= times * within and olds[last + 1] - olds[second] >= share * (last + 1 - second):
+                start, sentence = sentences[last]
+                yield sentences[first][0], start + len(sentence)
+
+
+SENTENCE_LOOP = DegenerationRule(
+    name="sentence_loop",
+    find=find_sentence_loops,
+    thresholds=(
+        Parameter(name="times", default=4, low=2, meaning="the same sentence so often"),
+        Parameter(name="words", default=4, low=1, meaning="words that it has at least"),
+        Parameter(name="within", default=12, low=1, meaning="sentences from one time to the next at most"),
+        Parameter(name="share", default=0.8, low=0, high=1, meaning="from the second time on, such a part is not new"),
+    ),
+    meaning="a sentence repeated, or a cycle of sentences, with hardly anything new between",
+)

@@ -1,0 +1,83 @@
+"""A verdict with nothing before it, and text that goes on after the verdict."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+from pv_rl.hookspecs import Parameter
+from pv_rl.rewards.degeneration.ending import end_of_trace
+from pv_rl.rewards.degeneration.rule import DegenerationRule, Span
+from pv_rl.verdict import BOLD, INVISIBLE, VERDICT, parse_verdict
+
+__all__ = ["EMPTY_JUSTIFICATION", "TEXT_AFTER_VERDICT"]
+
+WORD = re.compile(r"\w+")
+LABELS = frozenset(
+    """answer assistant conclusion evaluation false final hence is judgement judgment my output overall response result so
+    the therefore think thus true verdict""".split()
+)
+HASHES = re.compile(r"#{3,}")
+LONGEST_LABEL = 60  # characters before a verdict on its line
+REST_OF_LINE = re.compile(rf"[{BOLD}{INVISIBLE} \t\xa0]*(?:[\r\n]|\Z)")
+GOES_ON = re.compile(rf"[{BOLD}]*[.,;:—–-]+[ \t]*(?=\w)")
+
+
+def find_empty_justification(text: str, words: float) -> Iterator[Span]:
+    if parse_verdict(text) is None:
+        return
+    end = end_of_trace(text)
+    line = max(text.rfind("\n", 0, end), text.rfind("\r", 0, end)) + 1
+    verdict = next(VERDICT.finditer(text, line, end))
+    if len(list(islice(_words(text, 0, verdict.start()), int(words)))) < words:
+        yield verdict.start(), end
+
+
+def find_text_after_verdict(text: str, words: float) -> Iterator[Span]:
+    start = text.rfind("</think>") + 1
+    if "<think>" in text[start:]:
+        return
+    end = end_of_trace(text)
+    for hashes in HASHES.finditer(text, start, end):
+        verdict = VERDICT.match(text, hashes.start(), end)
+        if verdict is None:
+            continue
+        stop = _end_of_verdict_line(text, verdict.start(), verdict.end(), end)
+        if stop is None:
+            continue
+        rest = list(islice(_words(text, stop, end), int(words)))
+        if len(rest) >= words:
+            yield rest[0].start(), end
+        return
+
+
+def _end_of_verdict_line(text: str, start: int, stop: int, end: int) -> int | None:
+    """Where a verdict ends that has its line for itself or is followed by punctuation; None for any other."""
+    line = max(text.rfind(mark, max(0, start - LONGEST_LABEL), start) for mark in "\r\n") + 1
+    before = text[max(line, start - LONGEST_LABEL) : start]
+    if ">" in before or any(_words(before, 0, len(before))):
+        return None
+    ending = REST_OF_LINE.match(text, stop, end) or GOES_ON.match(text, stop, end)
+    return ending.end() if ending else None
+
+
+def _words(text: str, start: int, end: int) -> Iterator[re.Match[str]]:
+    """Words that say something."""
+    return (word for word in WORD.finditer(text, start, end) if word[0].lower() not in LABELS)
+
+
+EMPTY_JUSTIFICATION = DegenerationRule(
+    name="empty_justification",
+    find=find_empty_justification,
+    thresholds=(
+        Parameter(name="words", default=1, low=1, meaning="words before the verdict that it needs, labels not counted"),
+    ),
+    meaning="a verdict with nothing before it",
+)
+TEXT_AFTER_VERDICT = DegenerationRule(
+    name="text_after_verdict",
+    find=find_text_after_verdict,
+    thresholds=(Parameter(name="words", default=1, low=1, meaning="words behind the verdict"),),
+    meaning="a verdict on a line of its own, outside the thoughts, after which the text goes on",
+)

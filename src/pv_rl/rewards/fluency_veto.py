@@ -1,0 +1,241 @@
+"""The fluency veto: a degenerate trace earns nothing, whatever its verdict (the paper's Section 5.2).
+
+Rules first, in microseconds; then, where the config names one, an LLM judge. A judge that fails is no verdict on the
+trace: what happens then is one explicit policy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from typing import Any, Literal, TypeAlias
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass as settings
+
+from pv_rl.errors import ConfigError
+from pv_rl.judge.answer import Answer, JudgeFailure
+from pv_rl.judge.config import STRICT, JudgeConfig, read_config
+from pv_rl.judge.fluency import FluencyPrompt, parse_fluency
+from pv_rl.judge.ledger import LedgerRow
+from pv_rl.judge.service import Halt, Question, ServiceConfig
+from pv_rl.judge.shared import SharedService, prepare_service, shared_service
+from pv_rl.rewards.base import Prepared, Reward, RewardInput, RewardOutput
+from pv_rl.rewards.build import build_reward
+from pv_rl.rewards.degeneration import Anomaly, find_anomalies, rules_from_config
+from pv_rl.verdict import parse_verdict
+
+__all__ = ["FailurePolicy", "FluencyVeto", "VetoConfig"]
+
+FailurePolicy: TypeAlias = Literal["abstain", "drop_group", "fail_open", "fail_closed", "halt"]
+"""What a row without an answer of the judge gets:
+
+- `abstain`: no reward. It leaves its group's baseline, the weights and the loss;
+- `drop_group`: its whole group does;
+- `fail_open`: the reward that it has without the judge;
+- `fail_closed`: 0, as if it were vetoed;
+- `halt`: as `abstain`, and the run stops with a checkpoint once too many have failed (`halt`).
+"""
+
+
+@settings(frozen=True, kw_only=True, config=STRICT)
+class VetoConfig:
+    """The options of `verdict_fluency`."""
+
+    reward: str = "verdict"
+    """The reward that may be vetoed, by name."""
+    reward_options: dict[str, Any] = Field(default_factory=dict)
+    rules: dict[str, Any] = Field(default_factory=dict)
+    """Thresholds by rule, `false` to switch one off; see docs/rules.md."""
+    judge: JudgeConfig | None = None
+    """None: the rules alone."""
+    prompt: str | None = None
+    """A prompt file in the place of ours."""
+    threshold: float = Field(default=0.5, ge=0, le=1)
+    """How sure of an anomaly the judge has to be."""
+    veto: Literal["zero", "abstain"] = "zero"
+    """A vetoed trace earns 0, or leaves the group baseline, the weights and the loss."""
+    judge_unpaid: bool = True
+    """Whether a trace that earns nothing anyway is judged. `false` saves its call: with `veto: zero` it gets 0 either
+    way. But a judge that fails then takes away rows that are right and none that are wrong."""
+    on_failure: FailurePolicy = "abstain"
+    on_budget: FailurePolicy = "fail_open"
+    """The same, for a row that the budget leaves no call for."""
+    halt: Halt = Field(default_factory=Halt)
+    ledger: str | None = None
+    """Folder of the ledger; none: nothing is written down."""
+
+    def __post_init__(self) -> None:
+        if not self.judge_unpaid and self.veto == "abstain":
+            raise ValueError(
+                "judge_unpaid: false goes with veto: zero alone, where a veto of 0 changes nothing"
+            )
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is known of a trace's fluency."""
+
+    decision: Literal["fluent", "vetoed", "failed", "unjudged"]
+    by: Literal["rules", "judge", "policy"]
+    anomalies: tuple[Anomaly, ...] = ()
+    answer: Answer | JudgeFailure | None = None
+
+
+class FluencyVeto:
+    """Wraps a reward: `veto` says what a degenerate trace gets in its place.
+
+    Args:
+        reward: what is vetoed.
+        config: see `VetoConfig`.
+    """
+
+    def __init__(self, reward: Reward, config: VetoConfig) -> None:
+        self.reward = reward
+        self.config = config
+        self.prompt = FluencyPrompt.load(config.prompt)
+        self.rules = rules_from_config(config.rules)
+        self._services: dict[str | None, ServiceConfig] = {}
+
+    @classmethod
+    def build(cls, **options: Any) -> FluencyVeto:
+        """From the options of a config.
+
+        Raises:
+            ConfigError: an option that is unknown, of a wrong type or out of bounds.
+        """
+        config = read_config(options, VetoConfig, "verdict_fluency")
+        if config.reward == "verdict_fluency":
+            raise ConfigError("verdict_fluency.reward: it cannot veto itself; name the reward to be vetoed")
+        return cls(build_reward(config.reward, config.reward_options), config)
+
+    def prepare(self, router_address: str | None = None) -> None:
+        prepare_service(self._service_config(router_address))
+        if isinstance(self.reward, Prepared):
+            self.reward.prepare(router_address)
+
+    async def score(self, sample: RewardInput) -> RewardOutput:
+        """Metrics, each 0 or 1, after those of the wrapped reward: `vetoed`, `vetoed_by_judge`, `judge_failed` (no
+        answer that can be used), `unjudged` (not asked: no call in the budget), and `rule_NAME` for each rule.
+        """
+        begin = time.time()
+        if self.config.judge_unpaid:
+            output, finding = await asyncio.gather(self.reward.score(sample), self._inspect(sample))
+        else:
+            output = await self.reward.score(sample)
+            paid = output.valid and output.score > 0
+            finding = await self._inspect(sample, ask=paid)
+        handed_on = self._apply(output, finding)
+        await self._record(sample, output, handed_on, finding, begin)
+        return handed_on
+
+    async def _inspect(self, sample: RewardInput, ask: bool = True) -> Finding:
+        anomalies = tuple(find_anomalies(sample.response, self.rules))
+        if anomalies:
+            return Finding("vetoed", "rules", anomalies)
+        if self.config.judge is None or not ask:
+            return Finding("fluent", "rules")
+        question = Question(
+            template=f"{self.prompt.name}@{self.prompt.hash}",
+            messages=self.prompt.messages(sample.response),
+            parse=parse_fluency,
+        )
+        answer = await self._service(sample).ask(question)
+        if isinstance(answer, JudgeFailure):
+            return Finding("unjudged" if answer.kind == "budget" else "failed", "policy", (), answer)
+        vetoes = answer.value.vetoes(self.config.threshold)
+        return Finding("vetoed" if vetoes else "fluent", "judge", (), answer)
+
+    def _apply(self, output: RewardOutput, finding: Finding) -> RewardOutput:
+        hit = {anomaly.rule for anomaly in finding.anomalies}
+        metrics = {
+            **output.metrics,
+            "vetoed": float(finding.decision == "vetoed"),
+            "vetoed_by_judge": float(finding.decision == "vetoed" and finding.by == "judge"),
+            "judge_failed": float(finding.decision == "failed"),
+            "unjudged": float(finding.decision == "unjudged"),
+            **{f"rule_{rule.name}": float(rule.name in hit) for rule in self.rules},
+        }
+        fate: str = "fail_open"
+        if finding.decision == "vetoed":
+            fate = "fail_closed" if self.config.veto == "zero" else "abstain"
+        elif finding.decision in ("failed", "unjudged"):
+            fate = self.config.on_failure if finding.decision == "failed" else self.config.on_budget
+        if fate == "fail_open":
+            return RewardOutput(
+                score=output.score, valid=output.valid, drop_group=output.drop_group, metrics=metrics
+            )
+        return RewardOutput(
+            score=0.0,
+            valid=output.valid and fate == "fail_closed",
+            drop_group=output.drop_group or fate == "drop_group",
+            metrics=metrics,
+        )
+
+    async def _record(
+        self, sample: RewardInput, inner: RewardOutput, output: RewardOutput, finding: Finding, begin: float
+    ) -> None:
+        now, answer = time.time(), finding.answer
+        usage = answer.usage if answer else None
+        judged = isinstance(answer, Answer)
+        row = LedgerRow(
+            time=datetime.fromtimestamp(now, timezone.utc),
+            step=sample.step,
+            uid=sample.uid,
+            session=sample.session,
+            data_source=sample.data_source,
+            trace=sample.response,
+            rules=finding.anomalies,
+            judge_text=answer.text if answer else None,
+            judge_model=answer.model if judged else None,
+            template=f"{self.prompt.name}@{self.prompt.hash}" if answer else None,
+            decision=finding.decision,
+            decided_by=finding.by,
+            failure=answer.kind if isinstance(answer, JudgeFailure) else None,
+            judge_fluent=answer.value.fluent if judged else None,
+            confidence=answer.value.confidence if judged else None,
+            verdict=parse_verdict(sample.response),
+            label=sample.label,
+            inner_score=inner.score if inner.valid else None,
+            score=output.score,
+            valid=output.valid,
+            latency_s=now - begin,
+            requests=answer.requests if answer else 0,
+            prompt_tokens=usage.prompt_tokens if usage else 0,
+            completion_tokens=usage.completion_tokens if usage else 0,
+            usd=answer.usd if answer else 0.0,
+            cached=judged and answer.cached,
+        )
+        policy = self.config.on_budget if finding.decision == "unjudged" else self.config.on_failure
+        failed = answer and finding.by == "policy" and policy == "halt"
+        await self._service(sample).record(row, failed=bool(failed) if answer else None)
+
+    def _service(self, sample: RewardInput) -> SharedService:
+        return shared_service(self._service_config(sample.router_address))
+
+    def _service_config(self, router_address: str | None) -> ServiceConfig:
+        if router_address not in self._services:
+            halting = "halt" in (self.config.on_failure, self.config.on_budget)
+            self._services[router_address] = ServiceConfig(
+                judge=_with_router(self.config.judge, router_address),
+                ledger=self.config.ledger,
+                halt=self.config.halt if halting else None,
+            )
+        return self._services[router_address]
+
+
+def _with_router(judge: JudgeConfig | None, address: str | None) -> JudgeConfig | None:
+    """The judge with the address of verl's own generative reward model where its config says `router`."""
+    if judge is None or all(endpoint.url != "router" for endpoint in judge.endpoints):
+        return judge
+    if not address:
+        raise ConfigError(
+            "the judge's url is `router`, and this run has no generative reward model: set "
+            "reward.reward_model.enable=true with reward.reward_model.enable_resource_pool=true, or give another url"
+        )
+    endpoints = tuple(
+        replace(one, url=f"http://{address}/v1") if one.url == "router" else one for one in judge.endpoints
+    )
+    return replace(judge, endpoints=endpoints)

@@ -1,0 +1,115 @@
+"""Every reward by its name, in the form that verl loads:
+
+    reward.custom_reward_function.path=pkg://pv_rl.rewards.named
+    reward.custom_reward_function.name=verdict_fluency
+    +reward.custom_reward_function.reward_kwargs.veto=abstain
+
+`name` is the reward, ours or a plugin's, and `reward_kwargs` are its options.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
+from functools import cache
+from typing import Any
+
+from omegaconf import DictConfig, ListConfig, OmegaConf
+
+from pv_rl.errors import VerlError
+from pv_rl.rewards.base import Reward, RewardInput
+from pv_rl.rewards.build import build_reward
+
+__all__ = ["DROP_GROUP", "VALID", "abstention_is_served", "plain", "row", "scorer"]
+
+VALID = "reward_valid"
+"""Key of the extra info: 1 where there is a reward, 0 where the row abstains."""
+DROP_GROUP = "reward_drop_group"
+"""Key of the extra info: 1 where the whole group abstains with it."""
+
+row: ContextVar[Mapping[str, Any]] = ContextVar("pv_rl_reward_row", default={})  # noqa: B039 - never written to
+"""What is known of the row being scored and verl does not hand to a reward function: `uid`, `session`, `step`."""
+
+Scorer = Callable[..., Awaitable[dict[str, float]]]
+
+_served = False
+
+
+def abstention_is_served() -> None:
+    """Said by the verl adapter in every process where rows without a reward are kept out of the training."""
+    global _served
+    _served = True
+
+
+def __getattr__(name: str) -> Scorer:
+    """verl asks for the attribute `reward.custom_reward_function.name` of this module."""
+    if name.startswith("_"):
+        raise AttributeError(name)
+    if "verl.experimental" in sys.modules and not _served:
+        raise VerlError(
+            f"the reward {name!r} may have no answer for a row, and pv-rl's adapter, which keeps such rows out of the "
+            "training, is not active in this verl. It serves verl 0.9; VERL_USE_EXTERNAL_PLUGINS must not leave it out."
+        )
+    return scorer(name)
+
+
+@cache
+def scorer(name: str) -> Scorer:
+    """The reward function of this name, as verl calls it (verl/experimental/reward_loop/reward_manager/naive.py).
+
+    Raises:
+        ConfigError: at once if there is no such reward; at the first row if its options do not fit (in a verl run
+            at start, see `pv_rl.verl_adapter.reward_loop`).
+    """
+    from pv_rl.plugins import reward_entry
+
+    if reward_entry(name) is None:
+        build_reward(name)  # raises, and says what there is
+
+    async def compute_score(
+        data_source: str,
+        solution_str: str,
+        ground_truth: object,
+        extra_info: Mapping[str, Any] | None = None,
+        reward_router_address: str | None = None,
+        reward_model_tokenizer: Any = None,
+        **options: Any,
+    ) -> dict[str, float]:
+        """Score one row: `score`, the reward's metrics, `VALID` and `DROP_GROUP`, the same keys for every row."""
+        sample = RewardInput(
+            response=solution_str or "",
+            label=ground_truth,  # pyright: ignore[reportArgumentType] - RewardInput reads it
+            data_source=str(data_source),
+            extra=extra_info or {},
+            router_address=reward_router_address,
+            **row.get(),
+        )
+        output = await _built(name, json.dumps(plain(options), sort_keys=True)).score(sample)
+        return {
+            "score": float(output.score),
+            **output.metrics,
+            VALID: float(output.valid),
+            DROP_GROUP: float(output.drop_group),
+        }
+
+    return compute_score
+
+
+@cache
+def _built(name: str, options: str) -> Reward:
+    return build_reward(name, json.loads(options))
+
+
+def plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as plain dicts and lists: verl hands over what OmegaConf made of the config."""
+
+    def of(value: Any) -> Any:
+        return (
+            OmegaConf.to_container(value, resolve=True)
+            if isinstance(value, DictConfig | ListConfig)
+            else value
+        )
+
+    return {name: of(value) for name, value in options.items()}

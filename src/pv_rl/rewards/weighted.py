@@ -1,0 +1,64 @@
+"""Several rewards, added up by weights."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from pv_rl.errors import ConfigError
+from pv_rl.rewards.base import Prepared, Reward, RewardInput, RewardOutput
+from pv_rl.rewards.build import build_reward
+
+__all__ = ["Weighted"]
+
+
+class Weighted:
+    """`sum_k weight_k * reward_k`; without one of them there is none.
+
+    Args:
+        rewards: weight by name, for example `{verdict: 1.0, brevity: 0.1}`.
+        options: the options of a reward, by its name.
+
+    Raises:
+        ConfigError: no reward, a weight that is no number, or options for a reward that is not in it.
+    """
+
+    def __init__(
+        self, rewards: Mapping[str, float], options: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> None:
+        options = options or {}
+        if not isinstance(rewards, Mapping) or not rewards:
+            raise ConfigError(
+                f"rewards: {rewards!r}; it gives a weight by name, for example {{verdict: 1.0}}"
+            )
+        for name, weight in rewards.items():
+            if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
+                raise ConfigError(f"rewards.{name}: {weight!r}; a weight is a number")
+        if stray := set(options) - set(rewards):
+            raise ConfigError(f"options for {', '.join(sorted(stray))}, which rewards gives no weight")
+        self.parts: dict[str, tuple[float, Reward]] = {
+            name: (weight, build_reward(name, options.get(name))) for name, weight in rewards.items()
+        }
+
+    def prepare(self, router_address: str | None = None) -> None:
+        for _, reward in self.parts.values():
+            if isinstance(reward, Prepared):
+                reward.prepare(router_address)
+
+    async def score(self, sample: RewardInput) -> RewardOutput:
+        """Metrics: those of the parts, the first one's where two have a name in common, and `NAME_score` of each."""
+        outputs = await asyncio.gather(*(reward.score(sample) for _, reward in self.parts.values()))
+        valid = all(output.valid for output in outputs)
+        weights = [weight for weight, _ in self.parts.values()]
+        total = sum(weight * output.score for weight, output in zip(weights, outputs, strict=True))
+        metrics: dict[str, float] = {}
+        for name, output in zip(self.parts, outputs, strict=True):
+            metrics = {**output.metrics, **metrics, f"{name}_score": output.score}
+        return RewardOutput(
+            score=total if valid else 0.0,
+            valid=valid,
+            drop_group=any(output.drop_group for output in outputs),
+            metrics=metrics,
+        )

@@ -1,0 +1,1 @@
+"""`pv-rl score`: a reward, tried on rollouts that are there already."""

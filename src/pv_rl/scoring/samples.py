@@ -1,0 +1,98 @@
+"""From a file of rollouts to what a reward is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pv_rl.errors import DataError
+from pv_rl.rewards.base import RewardInput
+from pv_rl.weights.columns import Kind
+from pv_rl.weights.jsonl import JsonLines
+from pv_rl.weights.parquet import Parquet
+from pv_rl.weights.steps import choose_file
+
+__all__ = ["Source", "open_source"]
+
+RESPONSES = ("output", "response", "responses", "trace")
+LABELS = ("gts", "label", "ground_truth", "reward_model")
+GROUPS = ("uid", "prompt", "input")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file of rollouts, its columns chosen."""
+
+    table: JsonLines | Parquet
+    response: str
+    label: str
+    others: tuple[str, ...]
+    """`uid`, `step`, `data_source`: those that are there."""
+
+    def samples(self) -> Iterator[RewardInput]:
+        """Rows in the order of the file.
+
+        Raises:
+            DataError: a row has no text, or a label that is none; the text says which.
+        """
+        names = [self.response, self.label, *self.others]
+        for numbers, values in self.table.batches(names, {}):
+            for at, number in enumerate(numbers):
+                where = f"{self.table.row} {number} of {self.table.path}"
+                yield self._sample(where, {name: values[name][at] for name in names})
+
+    def _sample(self, where: str, row: Mapping[str, Any]) -> RewardInput:
+        text, label = row[self.response], row[self.label]
+        if isinstance(label, Mapping):  # verl's column reward_model
+            label = label.get("ground_truth")
+        if not isinstance(text, str):
+            raise DataError(f"{where}: {self.response!r} is no text")
+        uid = next((str(row[name]) for name in GROUPS if row.get(name) is not None), "")
+        step = row.get("step")
+        try:
+            return RewardInput(
+                response=text,
+                label=label,  # pyright: ignore[reportArgumentType] - RewardInput reads it
+                data_source=str(row.get("data_source") or ""),
+                uid=uid,
+                step=step if isinstance(step, int) else None,
+            )
+        except DataError as error:
+            raise DataError(f"{where}: {error}") from None
+
+
+def open_source(
+    path: Path, *, step: int | None, response_column: str | None = None, label_column: str | None = None
+) -> Source:
+    """Choose the file (see `pv_rl.weights.steps`) and its columns.
+
+    Raises:
+        DataError: there is no such file or column.
+    """
+    file, _ = choose_file(path, step)
+    table = JsonLines(file) if file.suffix == ".jsonl" else Parquet(file)
+    response = _choose(file, table.kinds, "--response-column", response_column, RESPONSES, ("text", "empty"))
+    label = _choose(file, table.kinds, "--label-column", label_column, LABELS, None)
+    others = tuple(name for name in (*GROUPS, "step", "data_source") if name in table.kinds)
+    return Source(table, response, label, others)
+
+
+def _choose(
+    file: Path,
+    kinds: Mapping[str, Kind],
+    option: str,
+    asked: str | None,
+    names: tuple[str, ...],
+    allowed: tuple[Kind, ...] | None,
+) -> str:
+    fit = [name for name in ((asked,) if asked else names) if name in kinds]
+    fit = [name for name in fit if allowed is None or kinds[name] in allowed]
+    if not fit:
+        wanted = asked or " or ".join(names)
+        what = " of text" if allowed else ""
+        raise DataError(
+            f"{file} has no column {wanted}{what}; name one with {option}. It has: {', '.join(kinds)}"
+        )
+    return fit[0]

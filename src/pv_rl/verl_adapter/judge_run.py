@@ -1,0 +1,138 @@
+"""The judge's part in a run: how long the trainer waits, when the run has to stop, and a ledger that is closed."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+import time
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from pv_rl.errors import JudgeHalt
+from pv_rl.judge.shared import driver_services
+
+__all__ = ["patch_legacy_trainer", "patch_replay_buffer", "patch_v1_trainer"]
+
+logger = logging.getLogger("pv_rl")
+
+
+def patch_replay_buffer(module: ModuleType) -> None:
+    """Wrap `ReplayBuffer.sample`, `ReplayBufferAsync.sample` and `wait_for_sampleable`
+    (verl/trainer/ppo/v1/replay_buffer.py:422, :593, :560), where the trainer waits for a step's rows.
+
+    Symptom without it: nobody knows whether it waits for rollouts or for rewards. Can go when verl says so.
+    """
+    waiting = module.ReplayBufferAsync.wait_for_sampleable
+
+    @functools.wraps(waiting)
+    def wait_for_sampleable(self, *arguments, **options):
+        self.__dict__.setdefault("_pv_rl_wait_begin", time.time())  # before `sample`, or in it
+        return waiting(self, *arguments, **options)
+
+    module.ReplayBufferAsync.wait_for_sampleable = wait_for_sampleable
+    for name in ("ReplayBuffer", "ReplayBufferAsync"):
+        buffer = getattr(module, name)
+        buffer.sample = _timed(buffer.sample)
+
+
+def _timed(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def sample(self, *arguments, **options):
+        now = time.time()
+        result = original(self, *arguments, **options)
+        self._pv_rl_window = (min(self.__dict__.pop("_pv_rl_wait_begin", now), now), time.time())
+        return result
+
+    return sample
+
+
+def patch_v1_trainer(module: ModuleType) -> None:
+    """Wrap `PPOTrainer.step` and `fit` (verl/trainer/ppo/v1/trainer_base.py:533, :412).
+
+    Symptom without it: the policy `halt` cannot stop a run, and the ledger stays a journal. Can go when verl lets a
+    reward end a run.
+    """
+    trainer = module.PPOTrainer
+    original = trainer.step
+
+    @functools.wraps(original)
+    def step(self, metrics, timing_raw):
+        batch = original(self, metrics, timing_raw)
+        reason = _halt_reason()
+        if reason:
+            self._pv_rl_halt = (
+                f"{reason}. A checkpoint of step {self.global_steps} was written; resume from there"
+            )
+            self._save_checkpoint()
+            self.total_training_steps = self.global_steps  # the loop logs this step and ends
+        return batch
+
+    trainer.step = step
+    trainer.fit = _closing(trainer.fit)
+
+
+def patch_legacy_trainer(module: ModuleType) -> None:
+    """Wrap `RayPPOTrainer._update_actor` and `fit` (verl/trainer/ppo/ray_trainer.py:1327, :1405), likewise.
+
+    Its loop is one function, so that the step that halts is saved and not logged.
+    """
+    trainer = module.RayPPOTrainer
+    original = trainer._update_actor
+
+    @functools.wraps(original)
+    def _update_actor(self, batch):
+        output = original(self, batch)
+        reason = _halt_reason()
+        if reason:
+            self._save_checkpoint()
+            raise JudgeHalt(
+                f"{reason}. A checkpoint of step {self.global_steps} was written; resume from there"
+            )
+        return output
+
+    trainer._update_actor = _update_actor
+    trainer.fit = _closing(trainer.fit)
+
+
+def _closing(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`fit`, after which the services are closed; where the policy stopped the run, the exit says so."""
+
+    @functools.wraps(original)
+    def fit(self, *arguments, **options):
+        try:
+            original(self, *arguments, **options)
+        finally:
+            _close()
+        if getattr(self, "_pv_rl_halt", None):
+            raise JudgeHalt(self._pv_rl_halt)
+
+    @functools.wraps(original)
+    async def fit_async(self, *arguments, **options):
+        try:
+            await original(self, *arguments, **options)
+        finally:
+            _close()
+
+    return fit_async if inspect.iscoroutinefunction(original) else fit
+
+
+def _halt_reason() -> str | None:
+    for service in driver_services():
+        try:
+            if reason := service.halt_reason():
+                return reason
+        except Exception:
+            logger.debug("the judge did not say whether to halt", exc_info=True)
+    return None
+
+
+def _close() -> None:
+    for service in driver_services():
+        try:
+            service.close()
+        except Exception:
+            logger.warning(
+                "the judge's ledger was not folded into Parquet; readers find its journal", exc_info=True
+            )

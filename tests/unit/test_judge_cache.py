@@ -1,0 +1,197 @@
+"""The cache of answers: many writers, a writer that is killed, a stale key, a file that is something else."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from pv_rl.errors import ConfigError, DataError
+from pv_rl.judge.answer import Usage
+from pv_rl.judge.cache import VERSION, AnswerCache, CachedAnswer, CacheUnavailable, cache_key
+
+PARTS = {
+    "template_hash": "a1",
+    "model": "m",
+    "sampling": {"temperature": 0.0, "extra_body": {"seed": 1, "top_k": 5}},
+    "text": "a trace",
+}
+PRELUDE = """
+import sys
+from pv_rl.judge.answer import Usage
+from pv_rl.judge.cache import AnswerCache, CachedAnswer, CacheUnavailable
+def answer(text): return CachedAnswer(text=text, usage=Usage(), model="m")
+path, name = sys.argv[1:3]
+"""
+
+
+def answer(text="yes", model="m"):
+    usage = Usage(prompt_tokens=700, completion_tokens=40, cached_tokens=600)
+    return CachedAnswer(text=text, usage=usage, model=model)
+
+
+def start(code, path, name="x"):
+    command = [sys.executable, "-c", PRELUDE + code, str(path), name]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "runs" / "answers.sqlite"
+
+
+def test_an_answer_is_given_back_as_it_was_put(path):
+    text = '{"fluent": false, "quote": "∀ε \ud800"}'
+    AnswerCache(path).put("k", answer(text, model="deepseek-chat"))
+    found = AnswerCache(path).get("k")
+    assert (found.text, found.model) == (text, "deepseek-chat")
+    assert found.usage == Usage(prompt_tokens=700, completion_tokens=40, cached_tokens=600)
+    assert timedelta(0) <= datetime.now(timezone.utc) - found.created < timedelta(minutes=1)
+
+
+def test_what_was_never_put_is_not_found(path):
+    assert AnswerCache(path).get("k") is None
+
+
+def test_the_first_answer_stays(path):
+    cache = AnswerCache(path)
+    cache.put("k", answer("first"))
+    cache.put("k", answer("second"))
+    assert cache.get("k").text == "first"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"template_hash": "a2"},
+        {"model": "m2"},
+        {"text": "a trace "},
+        {"sampling": {**PARTS["sampling"], "temperature": 0.5}},
+        {"sampling": {**PARTS["sampling"], "max_tokens": 400}},
+        {"sampling": {"temperature": 0.0, "extra_body": {"seed": 2, "top_k": 5}}},
+    ],
+)
+def test_another_template_model_parameter_or_text_does_not_hit(path, change):
+    cache = AnswerCache(path)
+    cache.put(cache_key(**PARTS), answer())
+    assert cache.get(cache_key(**PARTS)) is not None
+    assert cache.get(cache_key(**{**PARTS, **change})) is None
+
+
+def test_the_order_of_parameters_does_not_matter():
+    turned = {"extra_body": {"top_k": 5, "seed": 1}, "temperature": 0.0}
+    assert cache_key(**PARTS) == cache_key(**{**PARTS, "sampling": turned})
+
+
+@pytest.mark.parametrize("value", [float("nan"), {1, 2}, object()])
+def test_a_parameter_that_is_not_json_is_refused(value):
+    with pytest.raises(ConfigError, match="cannot"):
+        cache_key(**{**PARTS, "sampling": {"temperature": value}})
+
+
+def test_processes_that_open_a_new_file_at_once_all_write_to_it(path):
+    code = """
+cache = AnswerCache(path)
+for i in range(150):
+    cache.put(f"shared {i}", answer(name))
+    cache.put(f"{name} {i}", answer(name))
+"""
+    writers = [start(code, path, name) for name in "abcd"]
+    assert [(writer.communicate(timeout=60)[0], writer.returncode) for writer in writers] == [("", 0)] * 4
+    cache = AnswerCache(path)
+    assert all(cache.get(f"{name} {i}").text == name for name in "abcd" for i in range(150))
+    assert all(cache.get(f"shared {i}").text in "abcd" for i in range(150))
+    assert sqlite3.connect(path).execute("SELECT count(*) FROM answers").fetchone() == (5 * 150,)
+
+
+def test_answers_outlive_a_writer_that_is_killed(path):
+    code = """
+cache = AnswerCache(path)
+for i in range(10**9):
+    cache.put(f"{i}", answer(f"text {i}" * 20))
+    print(i, flush=True)
+"""
+    writer = start(code, path)
+    acknowledged = [int(writer.stdout.readline()) for _ in range(200)]
+    writer.kill()
+    acknowledged += [int(line) for line in writer.communicate()[0].splitlines() if line.strip()]
+    cache = AnswerCache(path)
+    assert acknowledged == list(range(len(acknowledged)))
+    assert all(cache.get(f"{i}").text == f"text {i}" * 20 for i in acknowledged)
+    assert sqlite3.connect(path).execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    cache.put("next", answer())
+    assert cache.get("next") is not None
+
+
+def test_threads_share_one_cache(path):
+    cache = AnswerCache(path)
+
+    def work(i):
+        cache.put(f"{i % 50}", answer(f"{i % 50}"))
+        return cache.get(f"{i % 50}").text == f"{i % 50}"
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(400)))
+
+
+def test_a_full_disk_is_said_and_what_was_put_is_there(path):
+    code = """
+import resource
+cache = AnswerCache(path)
+cache.put("first", answer("first"))
+resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, resource.RLIM_INFINITY))
+try:
+    for i in range(1000):
+        cache.put(f"{i}", answer("x" * 10_000))
+except CacheUnavailable as error:
+    print(i > 5, cache.get("first").text, "Make room" in str(error))
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+cache.put("last", answer("last"))
+print(cache.get("last").text)
+"""
+    assert start(code, path).communicate(timeout=60)[0].split() == ["True", "first", "True", "last"]
+
+
+def test_a_path_that_cannot_be_opened_is_unavailable(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CacheUnavailable, match=r"judge\.cache"):
+        AnswerCache(tmp_path / "file" / "answers.sqlite")
+    with pytest.raises(CacheUnavailable, match=r"judge\.cache"):
+        AnswerCache(tmp_path)
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("not a database, " * 100)
+    with pytest.raises(DataError, match="not a cache"):
+        AnswerCache(path)
+    assert path.read_text() == "not a database, " * 100
+
+
+def test_the_database_of_something_else_is_refused_and_left_alone(tmp_path):
+    path = tmp_path / "other.sqlite"
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE answers (key, text)")
+    before = path.read_bytes()
+    with pytest.raises(DataError, match="something else"):
+        AnswerCache(path)
+    assert path.read_bytes() == before
+
+
+def test_a_cache_of_a_newer_version_is_refused(path):
+    AnswerCache(path).close()
+    with sqlite3.connect(path) as db:
+        db.execute(f"PRAGMA user_version = {VERSION + 1}")
+    with pytest.raises(DataError, match="newer pv-rl"):
+        AnswerCache(path)
+
+
+def test_the_file_holds_no_trace(path):
+    cache = AnswerCache(path)
+    cache.put(cache_key(**{**PARTS, "text": "a trace that is planted"}), answer())
+    cache.close()
+    assert all(b"planted" not in file.read_bytes() for file in path.parent.iterdir())

@@ -1,0 +1,188 @@
+"""The service: one answer for everybody who asks, nothing paid twice, and a reason to halt."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from judge_server import Fault, JudgeServer, Latency, Script
+
+from pv_rl.errors import ConfigError
+from pv_rl.judge.answer import Answer, JudgeFailure
+from pv_rl.judge.config import read_config
+from pv_rl.judge.fluency import FluencyPrompt, parse_fluency
+from pv_rl.judge.ledger import LedgerRow, read_ledger
+from pv_rl.judge.service import Halt, JudgeService, Question, ServiceConfig
+from pv_rl.judge.shared import prepare_service, shared_service
+
+PROMPT = FluencyPrompt.load()
+
+
+def question(trace: str = "a trace") -> Question:
+    return Question(template=f"fluency@{PROMPT.hash}", messages=PROMPT.messages(trace), parse=parse_fluency)
+
+
+def config(
+    server: JudgeServer, halt: Halt | None = None, ledger: str | None = None, **judge
+) -> ServiceConfig:
+    endpoint = {"url": server.url, "model": "m"}
+    settings = {
+        "endpoints": [endpoint],
+        "retries": {"attempts": 1},
+        "prices": {"m": {"input": 1e6, "output": 0}},
+    }
+    return ServiceConfig(judge=read_config({**settings, **judge}), ledger=ledger, halt=halt)
+
+
+def run(settings: ServiceConfig, use):
+    async def main():
+        service = JudgeService(settings)
+        try:
+            return await use(service)
+        finally:
+            await service.close()
+
+    return asyncio.run(main())
+
+
+def test_a_question_that_is_being_asked_is_asked_once_and_paid_once():
+    async def use(service):
+        return await asyncio.gather(*(service.ask(question()) for _ in range(5))), await service.report(1)
+
+    with JudgeServer(Script(latency=Latency(median_s=0.1))) as server:
+        answers, report = run(config(server), use)
+        assert len(server.chats()) == 1
+    assert all(answer.value.fluent for answer in answers)
+    assert [answer.requests for answer in answers] == [1, 0, 0, 0, 0]
+    assert report["usd/sum"] == pytest.approx(sum(answer.usd for answer in answers))
+    assert report["usd/sum"] > 0
+
+
+def test_an_answer_outlives_the_process_and_a_stale_template_does_not_find_it(tmp_path):
+    cached = {"cache": str(tmp_path / "cache.sqlite")}
+
+    async def ask(service):
+        return await service.ask(question()), await service.report(1)
+
+    async def ask_anew(service):
+        return await service.ask(replace(question(), template="fluency@0"))
+
+    with JudgeServer() as server:
+        first, _ = run(config(server, **cached), ask)
+        second, report = run(config(server, **cached), ask)
+        assert len(server.chats()) == 1
+        assert (first.cached, second.cached) == (False, True)
+        assert (second.value, second.usd, second.requests) == (first.value, 0.0, 0)
+        assert report["cache_hit_rate"] == 1.0
+        assert report["requests/sum"] == 0
+        third = run(config(server, **cached), ask_anew)
+        warmer = run(config(server, **cached, sampling={"temperature": 1, "max_tokens": 400}), ask)[0]
+        assert len(server.chats()) == 3
+        assert not third.cached
+        assert not warmer.cached
+
+
+def test_a_failure_is_not_remembered():
+    async def use(service):
+        return [await service.ask(question()) for _ in range(2)]
+
+    with JudgeServer(Script(faults=[Fault(kind="status", requests=[1])])) as server:
+        first, second = run(config(server), use)
+    assert isinstance(first, JudgeFailure)
+    assert first.kind == "server_error"
+    assert isinstance(second, Answer)
+
+
+def test_an_asker_that_is_cancelled_takes_nothing_with_it():
+    async def use(service):
+        asker = asyncio.ensure_future(service.ask(question()))
+        await asyncio.sleep(0.05)
+        asker.cancel()
+        return await service.ask(question())
+
+    with JudgeServer(Script(latency=Latency(median_s=0.3))) as server:
+        answer = run(config(server), use)
+        assert len(server.chats()) == 1
+    assert answer.value.fluent
+
+
+def test_rows_are_written_down_and_a_report_begins_the_next_step(tmp_path):
+    row = LedgerRow(
+        uid="a", session=2, trace="t", decision="fluent", decided_by="judge", score=1.0, latency_s=3.0
+    )
+
+    async def use(service):
+        await service.record(row)
+        end = row.time.timestamp()
+        await service.ask(question("one"))
+        first = await service.report(2, [("a", 2)], (end - 10, end - 1))
+        refused = await service.ask(question("two")), await service.ask(question("three"))
+        return first, refused
+
+    with JudgeServer() as server:
+        budget = {"calls_per_step": 1}
+        first, (second, third) = run(config(server, ledger=str(tmp_path / "ledger"), budget=budget), use)
+    assert first["exposed_wait_s/sum"] == pytest.approx(2.0)
+    assert isinstance(second, Answer)
+    assert isinstance(third, JudgeFailure)
+    assert third.kind == "budget"
+    assert read_ledger(tmp_path / "ledger").column("trace").to_pylist() == ["t"]
+
+
+def test_it_says_halt_when_too_many_of_a_whole_window_failed():
+    row = LedgerRow(trace="t", decision="failed", decided_by="policy", score=0.0)
+
+    async def use(service):
+        reasons = []
+        for failed in (True, True, None, True, False, False, False):
+            await service.record(row, failed=failed)
+            reasons.append(await service.halt_reason())
+        return reasons
+
+    with JudgeServer() as server:
+        reasons = run(config(server, halt=Halt(failure_rate=0.75, window=4)), use)
+    assert [bool(reason) for reason in reasons] == [False, False, False, False, True, False, False]
+    assert reasons[4] == "3 of the last 4 judged rows got no answer, and the policy is halt at 75%"
+
+
+def test_a_disk_that_fails_does_not_end_the_run(tmp_path, monkeypatch):
+    row = LedgerRow(trace="t", decision="fluent", decided_by="rules", score=1.0)
+
+    async def use(service):
+        def full(*_):
+            raise OSError("No space left on device")
+
+        monkeypatch.setattr(service.ledger, "append", full)
+        monkeypatch.setattr(service.recall._disk, "put", full)
+        await service.record(row)
+        answer = await service.ask(question())
+        return answer, await service.report(1)
+
+    with JudgeServer() as server:
+        settings = config(server, ledger=str(tmp_path / "ledger"), cache=str(tmp_path / "cache.sqlite"))
+        answer, report = run(settings, use)
+    assert answer.value.fluent
+    assert report["disk_errors/sum"] == 2
+
+
+def test_outside_ray_a_process_has_one_service_for_the_same_settings():
+    async def main(settings):
+        same = shared_service(settings) is shared_service(replace(settings))
+        other = shared_service(settings) is shared_service(replace(settings, halt=Halt()))
+        return same, other
+
+    with JudgeServer() as server:
+        assert asyncio.run(main(config(server))) == (True, False)
+
+
+def test_a_missing_key_is_said_before_anything_is_asked(monkeypatch):
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    with JudgeServer() as server:
+        endpoints = [{"url": server.url, "model": "m", "api_key_env": "NO_SUCH_KEY"}]
+        with pytest.raises(ConfigError, match="NO_SUCH_KEY"):
+            prepare_service(config(server, endpoints=endpoints))
