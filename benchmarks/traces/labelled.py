@@ -14,7 +14,6 @@ from traces.real import Trace
 __all__ = ["HALVES", "Labelled", "labelled_set"]
 
 HALVES = ("tune", "report")
-GSM8K_SHARE = 2  # every second of its many short texts is taken
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +37,7 @@ def labelled_set(traces: Sequence[Trace], half: str, degenerate: frozenset[str] 
         degenerate: names of traces that are malformed as they are; none of them is spoiled.
     """
     number = HALVES.index(half)
-    mine = [trace for trace in traces if _part(trace) // 2 == number and _is_taken(trace)]
+    mine = [trace for trace in traces if _part(trace) // 2 == number]
     fluent = [trace for trace in mine if _part(trace) % 2 == 0]
     to_spoil = [trace for trace in mine if _part(trace) % 2 == 1 and trace.name not in degenerate]
     others = [trace.text for trace in to_spoil]
@@ -58,10 +57,6 @@ def _part(trace: Trace) -> int:
     """One of four parts, by the problem where a source has several texts on one."""
     problem = ":".join(trace.name.split(":")[:2]) if trace.source in ("gsm8k", "prmbench") else trace.name
     return _hash(problem) % 4
-
-
-def _is_taken(trace: Trace) -> bool:
-    return trace.source != "gsm8k" or _hash(trace.name) // 4 % GSM8K_SHARE == 0
 
 
 def _hash(name: str) -> int:

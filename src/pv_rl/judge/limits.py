@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pv_rl.judge.config import Limits
+from pv_rl.judge.config import Limits, Retries
 
 __all__ = ["EndpointLimits", "Slot"]
 
@@ -97,27 +97,29 @@ class Slot:
 class EndpointLimits:
     """Lets requests through in order of their age.
 
-    The concurrency is halved by an overload, once for all requests that were in flight at the time, and grows by one
-    for as many answers as it allows requests.
+    An overload halves the concurrency, once for all requests that were in flight at the time; as many answers as it
+    allows requests let it grow by one. Where it cannot be halved, overloads pause the endpoint for longer and longer,
+    until there is an answer.
     """
 
     def __init__(
         self,
         limits: Limits,
+        retries: Retries = Retries(),  # noqa: B008 - frozen
         *,
         clock: Callable[[], float] = time.monotonic,
-        changed: Callable[[], None] = lambda: None,
     ) -> None:
-        """`changed` is called when the wait for the end of a pause has changed."""
+        """The pauses are those of `retries`, without its jitter."""
         self.concurrency = limits.concurrency
         """Requests that may be in flight now."""
         self.in_flight = 0
         self._limits = limits
+        self._retries = retries
         self._clock = clock
-        self._changed = changed
         self._window = Window(limits)
         self._answers = 0  # since the concurrency last changed
-        self._era = 0  # times that it was halved
+        self._era = 0  # goes up with each overload that counts
+        self._pauses = 0  # since the last answer
         self._paused_until = -math.inf
         self._queue: list[tuple[float, int, float, asyncio.Future[Slot | None]]] = []
         self._ticket = itertools.count()
@@ -135,7 +137,6 @@ class EndpointLimits:
         for *_, future in sorted(waiting, key=lambda entry: entry[:2]):
             if not future.done():
                 future.set_result(None)
-        self._changed()
 
     def pause_left_s(self) -> float:
         """Seconds until the pause is over."""
@@ -183,16 +184,25 @@ class EndpointLimits:
         self.in_flight -= 1
         if tokens is not None:
             self._window.correct(charge, tokens, self._clock())
-        if self._limits.adaptive and overload and era == self._era:
-            self.concurrency = max(1, self.concurrency // 2)
-            self._answers = 0
+        if overload and era == self._era:
             self._era += 1
-        elif answered and self.concurrency < self._limits.concurrency:
+            self._slow_down()
+        elif answered:
+            self._pauses = 0
             self._answers += 1
-            if self._answers >= self.concurrency:
+            if self._answers >= self.concurrency and self.concurrency < self._limits.concurrency:
                 self.concurrency += 1
                 self._answers = 0
         self._let_through()
+
+    def _slow_down(self) -> None:
+        self._answers = 0
+        if self._limits.adaptive and self.concurrency > 1:
+            self.concurrency //= 2
+        else:
+            most = self._retries.max_backoff_s
+            self.pause(min(most, self._retries.backoff_s * 2.0 ** min(self._pauses, 60)))
+            self._pauses += 1
 
     def _unused(self, charge: Charge) -> None:
         self.in_flight -= 1

@@ -7,6 +7,7 @@ is one connection with up to eight requests on it: what breaks one connection le
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -29,6 +30,7 @@ class Pools:
     """As many connections as requests are allowed at the same time."""
 
     def __init__(self, concurrency: int) -> None:
+        logging.getLogger("hpack").setLevel(logging.INFO)  # at DEBUG it writes every header down, the key too
         trusted = httpx.create_ssl_context()
         sizes = [min(CONNECTIONS, concurrency - first) for first in range(0, concurrency, CONNECTIONS)]
         self._pools = []

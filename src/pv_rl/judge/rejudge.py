@@ -8,67 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pv_rl.judge.agreement import Agreement, Estimate, agreement, wilson
+from pv_rl.judge.rejudge_rows import DECISIONS, Judgment, OldRow, decide
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-__all__ = ["THRESHOLD", "Judgment", "MarkRates", "OldRow", "Report", "RewardLine", "compare", "decide", "old_rows"]
-
-THRESHOLD = 0.5
-"""The default of the reward `verdict_fluency`."""
-DECISIONS = ("fluent", "vetoed")
-
-
-@dataclass(frozen=True, kw_only=True)
-class OldRow:
-    """A row of a ledger, as far as it matters here."""
-
-    row_id: str
-    uid: str
-    session: int | None
-    step: int | None
-    decision: str
-    decided_by: str
-    judge_fluent: bool | None
-    confidence: float | None
-    verdict: bool | None
-    reward: float | None
-    """What was handed on; None where the row had no reward."""
-    inner: float | None
-    """What it earns if it is fluent; None where that is not known."""
-    usd: float = 0.0
-    human: bool | None = None
-    """Whether a human calls it anomalous; None where nobody has looked."""
-
-    @property
-    def by_rules(self) -> bool:
-        """Whether a rule vetoed it."""
-        return self.decision == "vetoed" and self.decided_by == "rules"
-
-    @property
-    def judged(self) -> str | None:
-        """What the judge decided, where one did."""
-        return self.decision if self.decided_by == "judge" and self.decision in DECISIONS else None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Judgment:
-    """A new answer, or none."""
-
-    fluent: bool | None = None
-    """None: no usable answer."""
-    confidence: float | None = None
-    text: str | None = None
-    failure: str | None = None
-    """Kind of the failure."""
-    requests: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    usd: float = 0.0
-    cached: bool = False
+__all__ = ["MarkRates", "Report", "RewardLine", "compare"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,10 +64,10 @@ class Report:
     veto: str
     """What a veto costs: `zero` or `abstain`, as in the ledger."""
     new_rewards: Mapping[str, float | None]
-    """By row id; None for no reward. Rows are left out where the new judge failed, or where the ledger does not say what
-    the trace earns without a veto."""
+    """By row id; None for no reward. A row is left out where the new judge failed, or where the ledger does not say
+    what it earns without a veto."""
     rewards: Mapping[str, RewardLine]
-    """Of the rows in `new_rewards`: `all`, and by what the trace said: `verdict True`, `verdict False`, `no verdict`."""
+    """Of the rows in `new_rewards`: `all`, and by verdict: `verdict True`, `verdict False`, `no verdict`."""
     old_usd: float
     requests: int
     prompt_tokens: int
@@ -131,35 +75,6 @@ class Report:
     usd: float
     cached: int
     """Answers that cost nothing, because they were known."""
-
-
-def old_rows(table: pa.Table) -> list[OldRow]:
-    """The rows of `read_ledger`, with the marks of a column `human` where there is one."""
-    names = ["row_id", "uid", "session", "step", "decision", "decided_by", "judge_fluent", "confidence", "verdict"]
-    names += ["usd", "score", "valid", "inner_score"] + ["human"] * ("human" in table.column_names)
-    rows = []
-    for values in table.select(names).to_pylist():
-        score, valid, inner = values.pop("score"), values.pop("valid"), values.pop("inner_score")
-        reward = score if valid else None
-        known = reward if values["decision"] == "fluent" else inner
-        rows.append(OldRow(**values, reward=reward, inner=known))
-    return rows
-
-
-def decide(row: OldRow, judgment: Judgment | None, threshold: float | None) -> str:
-    """The new decision; without a judgment the old answer is held to the threshold. None: THRESHOLD for a judgment."""
-    if row.by_rules:
-        return row.decision
-    if judgment is not None and judgment.fluent is None:
-        return "failed"
-    if judgment is not None:
-        fluent, confidence = judgment.fluent, judgment.confidence
-        threshold = THRESHOLD if threshold is None else threshold
-    else:
-        fluent, confidence = row.judge_fluent, row.confidence
-    if threshold is None or fluent is None or confidence is None:
-        return row.decision
-    return "vetoed" if not fluent and confidence >= threshold else "fluent"
 
 
 def compare(
@@ -183,14 +98,14 @@ def compare(
         rows=len(rows),
         by_rules=len(rows) - len(open_rows),
         decisions=new,
-        confusion=Counter((_old_name(row), new[row.row_id]) for row in open_rows),
+        confusion=dict(Counter((_old_name(row), new[row.row_id]) for row in open_rows)),
         agreement=agreement(
             [row.decision for row in both],
             [new[row.row_id] for row in both],
             DECISIONS,
             clusters=[row.uid or row.row_id for row in both],
         ),
-        failures=Counter(one.failure for one in given if one.failure is not None),
+        failures=dict(Counter(one.failure for one in given if one.failure is not None)),
         old_marks=_against_marks(marked, {row.row_id: row.decision for row in marked}) if marked else None,
         new_marks=_against_marks(marked, new) if marked else None,
         veto=veto,

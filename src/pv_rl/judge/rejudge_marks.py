@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pv_rl.errors import DataError
-from pv_rl.judge.rejudge import OldRow
+from pv_rl.judge.rejudge_rows import OldRow
 
 __all__ = ["add_marks"]
 
@@ -21,7 +21,7 @@ PLACES = ("uid", "session", "step")
 def add_marks(rows: Sequence[OldRow], path: Path) -> tuple[list[OldRow], int]:
     """The rows with the marks of a file, and how many marks are of no row.
 
-    A line has `anomalous` (or `human`): true or false, or 1 or 0; empty for not marked. It names its row by `row_id`, or
+    A line has `anomalous` (or `human`): true, false, 1 or 0, or empty for not marked. It names its row by `row_id`, or
     by those of `uid`, `session` and `step` that it has.
 
     Raises:
@@ -30,7 +30,9 @@ def add_marks(rows: Sequence[OldRow], path: Path) -> tuple[list[OldRow], int]:
     """
     marks = _read(path)
     if not marks:
-        raise DataError(f"{path} has no marks; give at least one line with {' or '.join(MARKS)} true or false")
+        raise DataError(
+            f"{path} has no marks; give at least one line with {' or '.join(MARKS)} true or false"
+        )
     names = next(iter(marks))[0::2]
     places: dict[tuple[str, ...], int] = {}
     for number, row in enumerate(rows):
@@ -48,7 +50,9 @@ def add_marks(rows: Sequence[OldRow], path: Path) -> tuple[list[OldRow], int]:
         else:
             lost += 1
     if lost == len(marks):
-        raise DataError(f"{path}: none of its marks is of a row of the ledger; the first is of {_said(next(iter(marks)))}")
+        raise DataError(
+            f"{path}: none of its marks is of a row of the ledger; the first is of {_said(next(iter(marks)))}"
+        )
     return marked, lost
 
 

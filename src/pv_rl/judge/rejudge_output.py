@@ -13,9 +13,10 @@ from rich.table import Table
 
 from pv_rl.files import write_atomically
 from pv_rl.judge.agreement import Estimate
-from pv_rl.judge.rejudge import Judgment, MarkRates, OldRow, Report
+from pv_rl.judge.rejudge import MarkRates, Report
+from pv_rl.judge.rejudge_rows import Judgment, OldRow
 
-__all__ = ["document", "print_report", "write_report"]
+__all__ = ["document", "print_marks", "print_report", "write_report"]
 
 OLD = ("fluent", "vetoed", "not asked", "failed", "unjudged")
 NEW = ("fluent", "vetoed", "failed", "unjudged")
@@ -24,24 +25,40 @@ NEW = ("fluent", "vetoed", "failed", "unjudged")
 def print_report(report: Report, console: Console) -> None:
     """Print all of it."""
     if report.by_rules:
-        console.print(f"{report.by_rules} rows that rules vetoed stay vetoed.")
+        console.print(f"Vetoed by rules, which come first, and left so: {_rows(report.by_rules)}.")
     _print_confusion(report, console)
     found = report.agreement
     console.print(
-        f"Of {found.number} rows that both judges decided: agreement {_share(found.raw)}, "
+        f"Decided by both judges: {_rows(found.number)}. Agreement {_share(found.raw)}, "
         f"kappa {_number(found.kappa)}, AC1 {_number(found.ac1)}."
     )
     for kind, number in sorted(report.failures.items()):
-        console.print(f"The new judge gave no answer for {number} rows: {kind}.")
+        console.print(f"Without an answer of the new judge, {kind}: {_rows(number)}.")
     if report.old_marks is not None and report.new_marks is not None:
-        _print_marks({"old": report.old_marks, "new": report.new_marks}, console)
+        print_marks({"old": report.old_marks, "new": report.new_marks}, console)
     _print_rewards(report, console)
     console.print(
         f"\nCost: ${report.usd:.4f} for {report.requests} requests, {report.prompt_tokens} prompt and "
         f"{report.completion_tokens} answer tokens; {report.cached} answers were known. "
         f"The old judge took ${report.old_usd:.4f}."
     )
-    console.print("Intervals are of 95%: of rates by Wilson's score, of the others by a bootstrap over prompts.")
+    console.print(
+        "Intervals are of 95%: of rates by Wilson's score, of the others by a bootstrap over prompts."
+    )
+
+
+def print_marks(marks: Mapping[str, MarkRates], console: Console) -> None:
+    """A line for each name: decisions against human marks."""
+    table = _table("against marks", "true positives", "false positives", "kappa", "AC1")
+    for name, rates in marks.items():
+        table.add_row(
+            name,
+            f"{rates.found[0]} of {rates.found[1]}: {_share(rates.true_positive)}",
+            f"{rates.wrong[0]} of {rates.wrong[1]}: {_share(rates.false_positive)}",
+            _number(rates.agreement.kappa),
+            _number(rates.agreement.ac1),
+        )
+    console.print(table)
 
 
 def document(report: Report, about: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,19 +142,6 @@ def _print_confusion(report: Report, console: Console) -> None:
     console.print(table)
 
 
-def _print_marks(marks: Mapping[str, MarkRates], console: Console) -> None:
-    table = _table("against marks", "true positives", "false positives", "kappa", "AC1")
-    for name, rates in marks.items():
-        table.add_row(
-            name,
-            f"{rates.found[0]} of {rates.found[1]}: {_share(rates.true_positive)}",
-            f"{rates.wrong[0]} of {rates.wrong[1]}: {_share(rates.false_positive)}",
-            _number(rates.agreement.kappa),
-            _number(rates.agreement.ac1),
-        )
-    console.print(table)
-
-
 def _print_rewards(report: Report, console: Console) -> None:
     table = _table("mean reward", "rows", "old", "new", "change", "rows that change")
     for name, line in report.rewards.items():
@@ -159,7 +163,7 @@ def _print_rewards(report: Report, console: Console) -> None:
     unknown = report.rows - len(report.new_rewards)
     if unknown:
         console.print(
-            f"{unknown} rows are not in it: the new judge failed, or the ledger does not say what they would earn."
+            f"Not in it, since the new judge failed or the ledger does not say what they earn: {_rows(unknown)}."
         )
 
 
@@ -168,6 +172,10 @@ def _table(*heads: str) -> Table:
     for number, head in enumerate(heads):
         table.add_column(head, justify="right" if number else "left", no_wrap=True)
     return table
+
+
+def _rows(number: int) -> str:
+    return f"{number} row" if number == 1 else f"{number} rows"
 
 
 def _share(estimate: Estimate) -> str:

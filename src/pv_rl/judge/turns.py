@@ -159,7 +159,7 @@ class Turns:
         return Route(
             endpoint=endpoint,
             exchange=Exchange(endpoint, config),
-            limits=EndpointLimits(config.limits, clock=self._clock),
+            limits=EndpointLimits(config.limits, config.retries, clock=self._clock),
             breaker=CircuitBreaker(config.breaker, clock=self._clock, changed=self._wake),
             max_tokens=most if isinstance(most, int) else 0,
         )

@@ -86,7 +86,7 @@ def scorer(name: str) -> Scorer:
             router_address=reward_router_address,
             **row.get(),
         )
-        output = await _built(name, json.dumps(plain(options), sort_keys=True)).score(sample)
+        output = await _built(name, json.dumps(plain(options))).score(sample)
         return {
             "score": float(output.score),
             **output.metrics,

@@ -15,7 +15,7 @@ NO_TEXT = r"\x80-\x84\x86-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffd-\uffff\U00040000-
 # UTF-8 read as Latin-1 or Windows-1252: a lead byte, then bytes 0x80 to 0xBF under either name.
 TRAIL = "\x80-\xbf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ"
 MOJIBAKE = rf"[ÂÃÎÏ][{TRAIL}]|â[{TRAIL}]{{1,2}}|ðŸ[{TRAIL}]{{1,2}}"
-BROKEN_ASCII = re.compile(f"[{CONTROL}]")
+BROKEN_ASCII = re.compile(f"[{CONTROL}]+")
 BROKEN = re.compile(f"(?:{MOJIBAKE}|[{CONTROL}{NO_TEXT}])+")
 
 SCRIPTS = (  # Japanese is written in two of them
@@ -43,7 +43,7 @@ def find_script_soup(text: str, scripts: float) -> Iterator[Span]:
     if text.isascii():
         return
     found = [match.span() for match in FOREIGN.finditer(text)]
-    if len({_script(text[start]) for start, _ in found}) >= scripts:
+    if len({_script(letter) for letter in {text[start] for start, _ in found}}) >= scripts:
         yield from found
 
 

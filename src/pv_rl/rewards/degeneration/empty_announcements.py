@@ -16,7 +16,7 @@ PLAN = re.compile(
     r"\s*(?:(?:but|and|so|now|then|first|again|ok|okay|well|wait|hmm|actually|next|also|still|however)\b[\s,…]*)*"
     r"(?:let(?:'s|’s| me| us)|(?:i|we) (?:need to|have to|should|must|will|want to|can|could|am going to|are going to))\b"
 )
-OBJECT = re.compile(r"\b(?:errors?|mistakes?|flaws?|gaps?|issues?|problems?|proof|solution|argument|steps?|text|it)\b")
+OBJECT = re.compile(r"\b(?:errors?|mistakes?|flaws?|gaps?|issues?|problems?|proof|solution|argument|steps?|text)\b")
 GENERIC = frozenset(
     """a about again all also an analyse analyze and another any argument at be begin but by can careful carefully check
     checking consider correct could detail details determine do double each entire error errors evaluate every examine

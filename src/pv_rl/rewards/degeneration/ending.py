@@ -1,12 +1,15 @@
-"""Where a trace ends, and where its verdicts stand: the same reading as `pv_rl.verdict.parse_verdict`."""
+"""Where a trace ends, read as `pv_rl.verdict.parse_verdict` reads it."""
 
 from __future__ import annotations
+
+from functools import lru_cache
 
 from pv_rl.verdict import END_OF_TEXT, INVISIBLE
 
 __all__ = ["end_of_trace"]
 
 
+@lru_cache(maxsize=8)
 def end_of_trace(text: str) -> int:
     """The offset behind the last character that is neither white space nor part of an end-of-text mark."""
     end = len(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
+from itertools import accumulate
 
 from pv_rl.hookspecs import Parameter
 from pv_rl.rewards.degeneration.ending import end_of_trace
@@ -13,15 +13,16 @@ from pv_rl.rewards.degeneration.spans import merged
 
 __all__ = ["CHAT_MARKUP", "META_COMMENTARY"]
 
-SAYS = r"(?:says?|said|asks?|asked|wants?|writes?|wrote|shows?|states?|requires?|tells?|told|has)"
+SAYS = r"(?:says?|said|asks?|asked|wants?|writes?|wrote|shows?|states?|requires?|tells?|told)"
 PROMPT = r"(?:user(?:'s|’s)?(?: message| prompt)?|system prompt|system message|prompt|instructions?|template)"
+# The prompt or its example, in group `weak`: a proof has examples too. The rest is about what to output.
 MENTION = re.compile(
-    rf"\b{PROMPT} {SAYS}\b"
-    rf"|\bin (?:the|my|this|that) (?:initial |given |sample )?(?:{PROMPT}|examples?|sample|output|response format)\b"
+    rf"(?P<weak>\b{PROMPT} {SAYS}\b|\bin (?:the|my) (?:initial |given |sample )?(?:{PROMPT}|examples?|sample|output)\b)"
     rf"|\b{SAYS} (?:me |us |that |to |the |it |we |i |you |should |must |simply |only |just |[\"'`“‘*]+)*"
-    r"(?:output\b|respond\b|reply\b|end with\b|put the\b|write\b|verdict\b|final (?:line|verdict)\b|###|true or false\b)"
+    r"(?:output\b|respond\b|reply\b|put the\b|write\b|verdict\b|final (?:line|verdict)\b|(?:end with )?[\"'`“‘]*###(?!#)"
+    r"|true or false\b)"
     r"|\b(?:need|have|supposed|must|should|required|want|going) (?:to )?(?:only |just |then |also )?"
-    r"(?:output|respond with|reply with|print|put the verdict|write ?[\"'`“‘]*###)"
+    r"(?:output|respond with|reply with|print|put the verdict|write ?[\"'`“‘]*###(?!#))"
     r"|\b(?:output|required|expected|response|answer|verdict|requested|specified) format\b"
     r"|\bas an ai (?:language )?(?:model|assistant)\b|\bi(?: am|'m|’m) an ai\b"
 )
@@ -39,9 +40,14 @@ def find_meta_commentary(text: str, times: float, within: float) -> Iterator[Spa
     low = text.lower()
     if sum(map(low.count, ANCHORS)) < times:
         return
-    mentions = [match.span() for match in MENTION.finditer(low if len(low) == len(text) else text)]
-    rows = zip(mentions, islice(mentions, int(times) - 1, None), strict=False)
-    yield from merged((first[0], last[1]) for first, last in rows if last[1] - first[0] <= within)
+    mentions = list(MENTION.finditer(low if len(low) == len(text) else text))
+    strong = [0, *accumulate(match.lastgroup is None for match in mentions)]
+    yield from merged(
+        (mentions[first].start(), mentions[last].end())
+        for first, last in zip(range(len(mentions)), range(int(times) - 1, len(mentions)), strict=False)
+        if mentions[last].end() - mentions[first].start() <= within
+        and strong[last + 1] - strong[first] >= times / 2
+    )
 
 
 def find_chat_markup(text: str, times: float) -> Iterator[Span]:

@@ -14,10 +14,10 @@ from operator import sub
 
 from pv_rl.hookspecs import Parameter
 from pv_rl.rewards.degeneration.rule import DegenerationRule, Span
-from pv_rl.rewards.degeneration.spans import merged
 
 __all__ = ["NGRAM_LOOP"]
 
+SET = re.compile(b"\\x01+")
 TOKEN = re.compile(r"\S+")
 PUNCTUATION = ".,;:!?()[]\"'*_`“”‘’#"
 NO_PUNCTUATION = dict.fromkeys(map(ord, PUNCTUATION))
@@ -32,13 +32,11 @@ def find_ngram_loops(text: str, words: float, share: float, within: float) -> It
     old = _in_stretches(_just_said(said, within), int(words))
     if max(old, default=0) < share * words:
         return
-    plain = _in_stretches((len(word) > 1 and word.isalpha() for word in said), int(words))
+    plain = _in_stretches([len(word) > 1 and word.isalpha() for word in said], int(words))
+    loops = bytes(count >= share * words and wordy >= WORDY * words for count, wordy in zip(old, plain, strict=False))
     tokens = [match.span() for match in TOKEN.finditer(text)]
-    yield from merged(
-        (tokens[first][0], tokens[first + int(words) + 1][1])
-        for first, count in enumerate(old)
-        if count >= share * words and plain[first] >= WORDY * words
-    )
+    for loop in SET.finditer(loops):
+        yield tokens[loop.start()][0], tokens[loop.end() + int(words)][1]
 
 
 def _triples(said: Sequence[str]) -> Iterator[tuple[str, str, str]]:
@@ -50,15 +48,17 @@ def _repeats(said: Sequence[str]) -> int:
     return len(said) - 2 - len(set(_triples(said)))
 
 
-def _just_said(said: Sequence[str], within: float) -> Iterator[bool]:
+def _just_said(said: Sequence[str], within: float) -> list[bool]:
     """Of each triple: whether it occurred among the last `within` ones."""
     last: dict[tuple[str, str, str], int] = {}
+    never, old = -len(said) - within, []
     for place, triple in enumerate(_triples(said)):
-        yield place - last.get(triple, -len(said)) <= within
+        old.append(place - last.get(triple, never) <= within)
         last[triple] = place
+    return old
 
 
-def _in_stretches(marks: Iterator[bool], size: int) -> list[int]:
+def _in_stretches(marks: Sequence[bool], size: int) -> list[int]:
     """How many of `size` marks in a row are set, by the first of them."""
     sums = list(accumulate(marks, initial=0))
     return list(map(sub, islice(sums, size, None), sums))

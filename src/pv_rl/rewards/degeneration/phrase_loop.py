@@ -10,13 +10,15 @@ from pv_rl.rewards.degeneration.tandem import tandem_repeats
 
 __all__ = ["PHRASE_LOOP"]
 
-SHORT_PHRASE = 3  # words; below, the phrase may be an enumeration (red, blue, red, blue) and needs twice the rounds
+SHORT_PHRASE = 3  # words; below, the phrase may be an enumeration (red, blue, red, blue) and needs four times the rounds
 
 
 def find_phrase_loops(text: str, times: float, characters: float) -> Iterator[Span]:
     for repeat in tandem_repeats(text):
-        needed = times if repeat.words >= SHORT_PHRASE else 2 * times
-        if repeat.words >= 2 and repeat.rounds >= needed and repeat.end - repeat.start >= characters:
+        if repeat.rounds < times or repeat.size < characters:
+            continue
+        words = repeat.words(text)
+        if words >= SHORT_PHRASE or (words == 2 and repeat.rounds >= 4 * times):
             yield repeat.start, repeat.end
 
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypeAlias
 
 from pv_rl.errors import PluginError
 from pv_rl.hookspecs import NAME, Parameter
 
-__all__ = ["Anomaly", "DegenerationRule", "Finder", "Span"]
+__all__ = ["MOST_SPANS", "Anomaly", "DegenerationRule", "Finder", "Span"]
 
 Span: TypeAlias = tuple[int, int]
 """Start and end of a piece of the text, in characters."""
 
+MOST_SPANS = 16
+"""A rule's further spans are left out: one is enough for a veto, and a ledger keeps them all."""
+
 Finder: TypeAlias = Callable[..., Iterable[Span]]
-"""`find(text, **thresholds)`: the pieces of the text that are evidence, in any order."""
+"""`find(text, **thresholds)`: the pieces of the text that are evidence."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,14 +63,14 @@ class DegenerationRule:
             )
 
     def __call__(self, text: str) -> list[Anomaly]:
-        """What the rule finds in `text`.
+        """The first `MOST_SPANS` things that the rule finds in `text`.
 
         Raises:
             PluginError: the rule failed, or gave something that is no span of the text.
         """
         given = {one.name: one.default for one in self.thresholds}
         try:
-            spans = list(self.find(text, **given))
+            spans = list(islice(self.find(text, **given), MOST_SPANS))
         except Exception as error:
             raise PluginError(f"the degeneration rule {self.name!r} failed: {error!r}") from error
         return [self._anomaly(span, len(text)) for span in spans]

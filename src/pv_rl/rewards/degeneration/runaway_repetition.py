@@ -18,13 +18,15 @@ def find_runaways(text: str, letters: float, tokens: float, signs: float, lines:
 
 
 def _runs_away(text: str, repeat: Tandem, letters: float, tokens: float, signs: float, lines: float) -> bool:
-    size, rounds = repeat.end - repeat.start, repeat.rounds
-    if repeat.period == 1 and text[repeat.start].isalpha():
-        return size >= letters
-    if repeat.words == 1:
-        return rounds >= tokens
+    if repeat.period == 1:
+        return repeat.size >= (letters if text[repeat.start].isalpha() else signs)
+    if repeat.rounds < min(tokens, lines):
+        return False
+    words = repeat.words(text)
+    if words == 1:
+        return repeat.rounds >= tokens
     # Mathematics repeats signs, digits and wordless lines of its own: rules, matrices, repeating decimals.
-    return repeat.words == 0 and size >= signs and (repeat.period == 1 or rounds >= lines)
+    return words == 0 and repeat.size >= signs and repeat.rounds >= lines
 
 
 RUNAWAY_REPETITION = DegenerationRule(
@@ -32,8 +34,8 @@ RUNAWAY_REPETITION = DegenerationRule(
     find=find_runaways,
     thresholds=(
         Parameter(name="letters", default=48, low=45, meaning="the same letter so often"),
-        Parameter(name="tokens", default=12, low=2, meaning="the same word so often, over 48 characters at least"),
-        Parameter(name="signs", default=200, low=45, meaning="characters of a repeat without a word in it"),
+        Parameter(name="tokens", default=16, low=2, meaning="the same word so often, over 48 characters at least"),
+        Parameter(name="signs", default=300, low=45, meaning="characters of a repeat without a word in it"),
         Parameter(name="lines", default=20, low=2, meaning="and rounds of it, if a round is not one character"),
     ),
     meaning="one letter, word, sign or wordless line, again and again",

@@ -10,21 +10,21 @@ from pv_rl.rewards.degeneration.rule import DegenerationRule, Span
 
 __all__ = ["SELF_INTERRUPTION"]
 
-STEMS = ("wait", "hmm", "hold on", "actually", "let me")
-MARKER = re.compile(r"\b(?:wait|hm+|hold on|actually|no|oh|let me|let us see|let's see)\b", re.IGNORECASE)
+STEMS = ("wait", "hmm", "hold on", "actually", "let me", "let us see", "let's see")
+MARKER = re.compile(r"\b(?:wait|hmm+|hold on|actually|let me|let us see|let's see)\b", re.IGNORECASE)
 WORD = re.compile(r"\w+(?:['’]\w+)?")
 FILLER = frozenset(
     """a about again am an and at but careful check correct do double first go i i'll i'm if is isn't it it's just look
-    maybe me minute moment more need not now ok okay on once one or perhaps re recheck right rethink second see so sorry
-    sure that that's the then think this to uh um verify well what yes""".split()
+    maybe me minute moment more need no not now oh ok okay on once one or perhaps re recheck reconsider right rethink
+    second see so sorry sure that that's the then think this to uh um verify well what yes""".split()
 )
 LONGEST_GAP = 60  # characters
 
 
 def find_self_interruptions(text: str, times: float, crumbs: float) -> Iterator[Span]:
     low = text.lower()
-    if sum(map(low.count, STEMS)) < times / 4:
-        return  # `no` and `oh` alone are no interruption
+    if sum(map(low.count, STEMS)) < times:
+        return
     start, end, count = 0, -LONGEST_GAP - 1, 0
     for match in MARKER.finditer(text):
         if match.start() - end > LONGEST_GAP or _said(text[end : match.start()]) > crumbs:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 
 from pv_rl.hookspecs import Parameter
 from pv_rl.rewards.degeneration.rule import DegenerationRule, Span
 from pv_rl.rewards.degeneration.spans import merged
+from pv_rl.rewards.degeneration.tandem import WORD
 
 __all__ = ["SENTENCE_LOOP"]
 
@@ -26,29 +27,39 @@ def find_sentence_loops(text: str, times: float, words: float, within: float, sh
     if len(low) != len(text):  # İ alone does that; the spans would be off
         low = text
     sentences = [one.strip(MARKS) for one in BREAK.split(low)]
-    often = {one for one, count in Counter(sentences).items() if count >= times and len(one.split()) >= words}
+    counts = Counter(sentences)
+    often = {one for one, count in counts.items() if count >= times and len(WORD.findall(one)) >= words}
     if not often:
         return
     places = [0, *(match.end() for match in BREAK.finditer(low))]
     kept = [(place, one) for place, one in zip(places, sentences, strict=True) if one]
-    yield from merged(sorted(_loops(kept, often, int(times), within, share)))
+    again = _said_again(kept, counts, max(times - 1, 2), within)
+    yield from merged(sorted(_loops(kept, often, again, int(times), within, share)))
+
+
+def _said_again(
+    sentences: Sequence[tuple[int, str]], counts: Mapping[str, int], times: float, within: float
+) -> list[bool]:
+    """Of each sentence: whether it was said shortly before. One that is quoted once, a step and its check, is not."""
+    last: dict[str, int] = {}
+    again = []
+    for number, (_, sentence) in enumerate(sentences):
+        again.append(counts[sentence] >= times and number - last.get(sentence, -len(sentences) - within) <= within)
+        last[sentence] = number
+    return again
 
 
 def _loops(
-    sentences: Sequence[tuple[int, str]], often: set[str], times: int, within: float, share: float
+    sentences: Sequence[tuple[int, str]], often: set[str], again: Sequence[bool], times: int, within: float, share: float
 ) -> Iterator[Span]:
-    seen: dict[str, int] = {}
-    old = []
     where: dict[str, list[int]] = defaultdict(list)
     for number, (_, sentence) in enumerate(sentences):
-        old.append(number - seen.get(sentence, -len(sentences) - within) <= within)
-        seen[sentence] = number
         if sentence in often:
             where[sentence].append(number)
-    olds = list(accumulate(old, initial=0))
+    old = list(accumulate(again, initial=0))
     for numbers in where.values():
         for first, second, last in zip(numbers, numbers[1:], numbers[times - 1 :], strict=False):
-            if last - first <= times * within and olds[last + 1] - olds[second] >= share * (last + 1 - second):
+            if last - first <= times * within and old[last + 1] - old[second] >= share * (last + 1 - second):
                 start, sentence = sentences[last]
                 yield sentences[first][0], start + len(sentence)
 
@@ -58,7 +69,7 @@ SENTENCE_LOOP = DegenerationRule(
     find=find_sentence_loops,
     thresholds=(
         Parameter(name="times", default=4, low=2, meaning="the same sentence so often"),
-        Parameter(name="words", default=4, low=1, meaning="words that it has at least"),
+        Parameter(name="words", default=4, low=1, meaning="words of two letters or more that it has at least"),
         Parameter(name="within", default=12, low=1, meaning="sentences from one time to the next at most"),
         Parameter(name="share", default=0.8, low=0, high=1, meaning="from the second time on, such a part is not new"),
     ),

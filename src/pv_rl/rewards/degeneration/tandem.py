@@ -11,14 +11,14 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["Tandem", "tandem_repeats"]
+__all__ = ["WORD", "Tandem", "tandem_repeats"]
 
 STEP = 32
 PROBE = 12
 TRIES = 3  # a probe may occur more than once in one round
 MAX_PERIOD = 600
 CERTAIN_ROUNDS = 4  # nothing more is looked for inside a repeat of so many rounds
-WORD = re.compile(r"(?<![\\A-Za-z])[^\W\d_]{2,}")
+WORD = re.compile(r"(?<![\\A-Za-z])[^\W\d_]{2,}")  # of natural language: a LaTeX command is none
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,19 @@ class Tandem:
     end: int
     period: int
     """Characters of one round, at most `MAX_PERIOD`."""
-    words: int
-    """Words of two letters or more in one round; LaTeX commands are none."""
+
+    @property
+    def size(self) -> int:
+        """Characters of all rounds."""
+        return self.end - self.start
 
     @property
     def rounds(self) -> float:
-        return (self.end - self.start) / self.period
+        return self.size / self.period
+
+    def words(self, text: str) -> int:
+        """Words of two letters or more in one round; LaTeX commands are none."""
+        return len(WORD.findall(text, self.start, self.start + self.period))
 
 
 @lru_cache(maxsize=8)
@@ -51,7 +58,7 @@ def tandem_repeats(text: str) -> tuple[Tandem, ...]:
             period = copy - at
             start, end = at - _equal_before(text, at, copy), copy + _equal_after(text, at, copy)
             if end - start >= 2 * period and (start, end) not in found:
-                found[start, end] = Tandem(start, end, period, len(WORD.findall(text, at, copy)))
+                found[start, end] = Tandem(start, end, period)
             if end - start >= CERTAIN_ROUNDS * period:
                 done = end - PROBE
                 break

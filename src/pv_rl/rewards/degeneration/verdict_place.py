@@ -54,12 +54,12 @@ def find_text_after_verdict(text: str, words: float) -> Iterator[Span]:
 
 def _end_of_verdict_line(text: str, start: int, stop: int, end: int) -> int | None:
     """Where a verdict ends that has its line for itself or is followed by punctuation; None for any other."""
+    ending = REST_OF_LINE.match(text, stop, end) or GOES_ON.match(text, stop, end)
+    if ending is None:
+        return None
     line = max(text.rfind(mark, max(0, start - LONGEST_LABEL), start) for mark in "\r\n") + 1
     before = text[max(line, start - LONGEST_LABEL) : start]
-    if ">" in before or any(_words(before, 0, len(before))):
-        return None
-    ending = REST_OF_LINE.match(text, stop, end) or GOES_ON.match(text, stop, end)
-    return ending.end() if ending else None
+    return None if ">" in before or any(_words(before, 0, len(before))) else ending.end()
 
 
 def _words(text: str, start: int, end: int) -> Iterator[re.Match[str]]:
