@@ -16,6 +16,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent))
@@ -49,7 +50,17 @@ MEANT_FOR = {
 DEGENERATE = Path(__file__).resolve().parent / "traces" / "degenerate.txt"
 LENGTHS = (0, 1_000, 4_000, 16_000, 1_000_000)
 REPEATS = 3  # the fastest of so many runs is a trace's time
-WORST = ("a b ", "wait, ", "let me check the proof. ", "### True ", "user says ", "a. ", " ", "x" * 40 + " ", "é Ã© ")
+WORST = (
+    "a b ",
+    "wait, ",
+    "let me check the proof. ",
+    "### True ",
+    "user says ",
+    "a. ",
+    " ",
+    "x" * 40 + " ",
+    "é Ã© ",
+)
 
 
 def degenerate_texts(path: Path = DEGENERATE) -> dict[tuple[str, str], str]:
@@ -63,7 +74,9 @@ def spoiled_and_fluent(traces: Sequence[Trace], half: str) -> list[Labelled]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, default=DATA, help="the folder of real inputs")
     parser.add_argument("--half", choices=HALVES, default="report")
     parser.add_argument("--evidence", action="store_true", help="print the evidence in what was spoiled, too")
@@ -71,7 +84,9 @@ def main() -> None:
     traces = real_traces(options.data)
     labelled = spoiled_and_fluent(traces, options.half)
     found = [find_anomalies(one.text) for one in labelled]
-    print(f"{datetime.date.today()}, {processor()}, Python {platform.python_version()}, half `{options.half}`\n")
+    print(
+        f"{datetime.date.today()}, {processor()}, Python {platform.python_version()}, half `{options.half}`\n"
+    )
     print("\n".join(by_kind(labelled, found)), "\n")
     print("\n".join(by_rule(labelled, found)), "\n")
     print("\n".join(hits_on_real_texts(traces)), "\n")
@@ -142,7 +157,7 @@ def costs(traces: Sequence[Trace]) -> Iterator[str]:
     times = [(len(trace.text), _microseconds(trace.text)) for trace in traces[::2]]
     yield "| characters | texts | median us | p95 us |"
     yield "|---|---|---|---|"
-    for low, high in [*zip(LENGTHS, LENGTHS[1:], strict=False), (LENGTHS[0], LENGTHS[-1])]:
+    for low, high in [*pairwise(LENGTHS), (LENGTHS[0], LENGTHS[-1])]:
         mine = sorted(us for size, us in times if low <= size < high)
         if mine:
             p95 = mine[min(len(mine) - 1, int(0.95 * len(mine)))]
@@ -159,7 +174,9 @@ def processor() -> str:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         return platform.machine()
-    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine())
+    return next(
+        (line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine()
+    )
 
 
 def _microseconds(text: str) -> float:

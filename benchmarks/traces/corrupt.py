@@ -18,7 +18,9 @@ Range = tuple[int, int]
 class Spoiler:
     """One trace in pieces, and the random choices of one corruption."""
 
-    def __init__(self, text: str, others: Sequence[str], strength: str, half: int, rng: random.Random) -> None:
+    def __init__(
+        self, text: str, others: Sequence[str], strength: str, half: int, rng: random.Random
+    ) -> None:
         match = VERDICT.search(text)
         assert match is not None, "a trace ends with a verdict"
         self.body, self.verdict = text[: match.start()], match[0]
@@ -82,7 +84,9 @@ def reworded_sentence(s: Spoiler) -> str:
 
 
 def self_interruption(s: Spoiler) -> str:
-    return s.insert(" ".join(s.said(wording.INTERRUPTIONS) for _ in range(s.number((4, 6), (8, 15), (30, 60)))))
+    return s.insert(
+        " ".join(s.said(wording.INTERRUPTIONS) for _ in range(s.number((4, 6), (8, 15), (30, 60))))
+    )
 
 
 def false_starts(s: Spoiler) -> str:
@@ -105,7 +109,9 @@ def character_runaway(s: Spoiler) -> str:
 def line_runaway(s: Spoiler) -> str:
     line = s.rng.choice([x for x in s.body.splitlines() if x.strip()])[:120]
     if s.rng.random() < 0.5:
-        line = s.rng.choice(("## 61", "The answer is 4.", "####", "So the proof is wrong.", "- [ ] Step", "False"))
+        line = s.rng.choice(
+            ("## 61", "The answer is 4.", "####", "So the proof is wrong.", "- [ ] Step", "False")
+        )
     return s.insert("\n".join([line] * s.number((5, 8), (12, 25), (60, 300))), "\n")
 
 

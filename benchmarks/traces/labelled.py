@@ -28,7 +28,9 @@ class Labelled:
     strength: str = ""
 
 
-def labelled_set(traces: Sequence[Trace], half: str, degenerate: frozenset[str] = frozenset()) -> list[Labelled]:
+def labelled_set(
+    traces: Sequence[Trace], half: str, degenerate: frozenset[str] = frozenset()
+) -> list[Labelled]:
     """The same for the same traces. No text is in both halves, nor both fluent and spoiled.
 
     Args:

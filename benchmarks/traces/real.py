@@ -50,7 +50,9 @@ def _texts(data: Path) -> Iterator[tuple[str, str, str, bool]]:
         right = row["label"] == "correct"
         yield f"opc:{key}", "model", row["proof"], right
         if row["llm_issues"]:
-            lines = [f"{one['category']}, {one['location']}: {one['description']}" for one in row["llm_issues"]]
+            lines = [
+                f"{one['category']}, {one['location']}: {one['description']}" for one in row["llm_issues"]
+            ]
             yield f"opc_issues:{key}", "judge", "\n".join(lines), right
     for row in _rows(data / "dsmathv2" / "dsmathv2_outputs.jsonl"):
         right = row["human_rating"] == row["max_rating"]

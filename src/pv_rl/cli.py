@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +24,20 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+
+
+@contextmanager
+def _said() -> Iterator[None]:
+    """An error that is the user's to mend is one line, and Ctrl-C is no error."""
+    errors = Console(stderr=True, soft_wrap=True)
+    try:
+        yield
+    except (PvRlError, OSError) as error:
+        errors.print(f"[bold red]error[/] {escape(str(error))}", highlight=False)
+        raise typer.Exit(1) from error
+    except KeyboardInterrupt:
+        errors.print("stopped; nothing is left running")
+        raise typer.Exit(130) from None
 
 
 def _version(asked: bool) -> None:
@@ -56,20 +72,13 @@ def quickstart(
     """Train a small proof verifier with verl on this machine's CPU and show what changed."""
     from pv_rl.quickstart.settings import Settings, check_environment
 
-    errors = Console(stderr=True, soft_wrap=True)
-    try:
+    with _said():
         folder = out or _free_folder(Path("runs") / f"quickstart-{re.sub('[:@]', '-', mode)}-seed-{seed}")
         settings = Settings(out=folder, steps=steps, mode=mode, seed=seed)
         check_environment()
         from pv_rl.quickstart.run import run_quickstart
 
         run_quickstart(settings, Console(soft_wrap=True))
-    except (PvRlError, OSError) as error:
-        errors.print(f"[bold red]error[/] {escape(str(error))}", highlight=False)
-        raise typer.Exit(1) from error
-    except KeyboardInterrupt:
-        errors.print("stopped; nothing is left running")
-        raise typer.Exit(130) from None
 
 
 def _free_folder(folder: Path) -> Path:
@@ -161,7 +170,7 @@ def weights(
     """Show what modes do before you train: weight of a token and share of the update, by response length."""
     from pv_rl.weights.command import show_weights
 
-    try:
+    with _said():
         show_weights(
             lengths=lengths or (),
             rollouts=rollouts,
@@ -173,10 +182,6 @@ def weights(
             plot=plot,
             json_file=json_file,
         )
-    except (PvRlError, OSError) as error:
-        errors = Console(stderr=True, soft_wrap=True)
-        errors.print(f"[bold red]error[/] {escape(str(error))}", highlight=False)
-        raise typer.Exit(1) from error
 
 
 @app.command()
@@ -221,7 +226,7 @@ def score(
     """Try a reward on rollouts, without a trainer."""
     from pv_rl.scoring.command import score_rollouts
 
-    try:
+    with _said():
         score_rollouts(
             reward=reward,
             rollouts=rollouts,
@@ -233,10 +238,51 @@ def score(
             limit=limit,
             out=out,
         )
-    except (PvRlError, OSError) as error:
-        errors = Console(stderr=True, soft_wrap=True)
-        errors.print(f"[bold red]error[/] {escape(str(error))}", highlight=False)
-        raise typer.Exit(1) from error
+
+
+@app.command()
+def rejudge(
+    ledger: Annotated[Path, typer.Argument(help="A ledger's folder, or one Parquet file of it.")],
+    config: Annotated[
+        Path | None,
+        typer.Option(help="YAML file of the judge to ask.", show_default="nobody is asked"),
+    ] = None,
+    prompt: Annotated[
+        Path | None, typer.Option(help="File of the prompt.", show_default="the config's, or ours")
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, help="Confidence from which a finding vetoes.", show_default="the config's, or 0.5"
+        ),
+    ] = None,
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="So many rows, drawn at random.", show_default="all")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the sample and of the intervals.")] = 0,
+    marks: Annotated[
+        Path | None, typer.Option(help="A .csv or .jsonl file of human marks.", show_default=False)
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the rows (.parquet) or the report (.json).", show_default=False)
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Send what the plan says.")] = False,
+) -> None:
+    """Replay a ledger against another judge, prompt or threshold: agreement, and what rewards would have been."""
+    from pv_rl.judge.rejudge_command import rejudge as replay
+
+    with _said():
+        replay(
+            ledger=ledger,
+            config=config,
+            prompt=prompt,
+            threshold=threshold,
+            sample=sample,
+            seed=seed,
+            marks=marks,
+            out=out,
+            yes=yes,
+        )
 
 
 if __name__ == "__main__":

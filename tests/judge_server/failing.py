@@ -39,6 +39,11 @@ async def fail(
             writer.write(b" ")
             await writer.drain()
             await wait(reader, fault.interval_s)
+    elif kind == "endless":
+        writer.write(HEAD.replace(b"Content-Length: 99999", b"Transfer-Encoding: chunked"))
+        while True:
+            writer.write(b"10000\r\n" + b" " * 0x10000 + b"\r\n")
+            await writer.drain()
     elif kind == "not_http":
         writer.write(b"220 mail.example.org ESMTP\r\n\r\n")
         await writer.drain()

@@ -90,12 +90,20 @@ class Http2Connection(asyncio.Protocol):
             self.h2.send_data(stream, raw, end_stream=True)
 
 
-async def serve_http2(folder: Path, choose: Callable[[str], str]) -> tuple[asyncio.Server, str]:
-    """Listen; returns the server and the client's `url`. The certificate is `folder/cert.pem`."""
+async def serve_http2(
+    folder: Path, choose: Callable[[str], str]
+) -> tuple[asyncio.Server, str, list[Http2Connection]]:
+    """Listen; returns the server, the client's `url` and all connections. The certificate is `folder/cert.pem`."""
     cert, key = certificate(folder)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(cert, key)
     context.set_alpn_protocols(["h2"])
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Http2Connection(choose), "127.0.0.1", 0, ssl=context)
-    return server, f"https://localhost:{server.sockets[0].getsockname()[1]}/v1"
+    connections: list[Http2Connection] = []
+
+    def connect() -> Http2Connection:
+        connections.append(Http2Connection(choose))
+        return connections[-1]
+
+    server = await loop.create_server(connect, "127.0.0.1", 0, ssl=context)
+    return server, f"https://localhost:{server.sockets[0].getsockname()[1]}/v1", connections

@@ -25,6 +25,7 @@ KINDS = {
     "refusal": "the model declines",
     "truncated": "finish_reason length",
     "huge": "a body of `size` bytes, 10 MB if not given",
+    "endless": "a body that comes fast and never ends",
     "unauthorized": "401 that echoes the key",
 }
 

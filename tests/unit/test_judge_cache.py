@@ -101,7 +101,7 @@ for i in range(150):
     cache.put(f"{name} {i}", answer(name))
 """
     writers = [start(code, path, name) for name in "abcd"]
-    assert [(writer.communicate(timeout=60)[0], writer.returncode) for writer in writers] == [("", 0)] * 4
+    assert [(writer.communicate(timeout=300)[0], writer.returncode) for writer in writers] == [("", 0)] * 4
     cache = AnswerCache(path)
     assert all(cache.get(f"{name} {i}").text == name for name in "abcd" for i in range(150))
     assert all(cache.get(f"shared {i}").text in "abcd" for i in range(150))
@@ -153,7 +153,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM
 cache.put("last", answer("last"))
 print(cache.get("last").text)
 """
-    assert start(code, path).communicate(timeout=60)[0].split() == ["True", "first", "True", "last"]
+    assert start(code, path).communicate(timeout=300)[0].split() == ["True", "first", "True", "last"]
 
 
 def test_a_path_that_cannot_be_opened_is_unavailable(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import logging
 import os
@@ -12,6 +13,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,6 +21,8 @@ import pytest
 
 from pv_rl.errors import DataError, SetupError
 from pv_rl.judge import ledger as module
+from pv_rl.judge import ledger_parts as parts
+from pv_rl.judge import ledger_reading as reading
 from pv_rl.judge.ledger import Ledger, LedgerRow, LedgerUnavailable, read_ledger
 
 PRELUDE = """
@@ -261,7 +265,7 @@ if name in "ab":
     ledger.close()
 """
     writers = [start(code, tmp_path, name) for name in "abcd"]
-    assert [(writer.communicate(timeout=60)[0], writer.returncode) for writer in writers] == [("", 0)] * 4
+    assert [(writer.communicate(timeout=300)[0], writer.returncode) for writer in writers] == [("", 0)] * 4
     with ThreadPoolExecutor(2) as pool:  # they fold what c and d left, at the same time
         for ledger in pool.map(lambda _: Ledger(tmp_path), range(2)):
             ledger.close()
@@ -299,10 +303,27 @@ def test_a_crash_between_a_part_and_the_end_of_its_journal_repeats_no_row(tmp_pa
     shutil.copy(path, tmp_path / "copy")
     ledger.close()
     (tmp_path / "copy").rename(path)
+    part = next(tmp_path.glob("part-*"))
+    before = part.stat().st_ino
     assert uids(tmp_path) == ["0"]
     Ledger(tmp_path).close()
     assert uids(tmp_path) == ["0"]
     assert not path.exists()
+    assert part.stat().st_ino == before  # not written again: somebody may have added marks to it
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_journal_that_becomes_a_part_while_it_is_read_is_read_once(tmp_path, monkeypatch, late):
+    ledger = Ledger(tmp_path)
+    ledger.append(row("0"))
+
+    def tables(path):
+        found = list(parts.tables(path)) if late else None
+        ledger.close()
+        return found or parts.tables(path)
+
+    monkeypatch.setattr(reading, "tables", tables)
+    assert uids(tmp_path) == ["0"]
 
 
 def test_a_crash_while_a_part_is_written_leaves_the_journal_to_count(tmp_path):
@@ -328,7 +349,7 @@ except LedgerUnavailable as error:
     print("said" if "Make room" in str(error) else error)
 ledger.append(row("after"))
 """
-    assert start(code, tmp_path).communicate(timeout=60)[0].split() == ["said"]
+    assert start(code, tmp_path).communicate(timeout=300)[0].split() == ["said"]
     assert uids(tmp_path) == ["before", "after"]
 
 
@@ -418,3 +439,10 @@ def test_what_is_no_ledger_is_refused(tmp_path, caplog):
     (tmp_path / "journal-1.jsonl").write_text("notes\n")
     with pytest.raises(DataError, match="is not a journal"):
         read_ledger(tmp_path)
+
+
+def test_the_page_names_every_field():
+    page = (Path(__file__).parents[2] / "docs" / "ledger.md").read_text(encoding="utf-8")
+    fields = page.partition("## Fields")[2].partition("\n## ")[0]
+    named = [line.split("`")[1] for line in fields.splitlines() if line.startswith("| `")]
+    assert named == ["row_id", *(one.name for one in dataclasses.fields(LedgerRow))]

@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from judge_server import Fault, JudgeServer, Latency, Script
 
-from pv_rl.errors import ConfigError
+from pv_rl.errors import ConfigError, DataError
 from pv_rl.judge.answer import Answer, JudgeFailure
 from pv_rl.judge.config import read_config
 from pv_rl.judge.fluency import FluencyPrompt, parse_fluency
@@ -132,6 +132,24 @@ def test_rows_are_written_down_and_a_report_begins_the_next_step(tmp_path):
     assert isinstance(third, JudgeFailure)
     assert third.kind == "budget"
     assert read_ledger(tmp_path / "ledger").column("trace").to_pylist() == ["t"]
+
+
+def test_a_run_that_goes_on_has_spent_what_it_had_spent_before(tmp_path):
+    async def use(service):
+        return await service.ask(question()), await service.ask(question("another"))
+
+    folder = tmp_path / "ledger"
+    with JudgeServer() as server:
+        budget = {"calls_per_run": 1}
+        first, refused = run(config(server, ledger=str(folder), budget=budget), use)
+        assert isinstance(first, Answer)
+        assert isinstance(refused, JudgeFailure)
+        again = run(config(server, ledger=str(folder), budget=budget), use)
+        assert [answer.kind for answer in again] == ["budget", "budget"]
+        assert len(server.chats()) == 1
+        (folder / "spent.json").write_text("{")
+        with pytest.raises(DataError, match=r"spent\.json does not say"):
+            JudgeService(config(server, ledger=str(folder), budget=budget))
 
 
 def test_it_says_halt_when_too_many_of_a_whole_window_failed():

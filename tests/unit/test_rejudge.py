@@ -234,7 +234,7 @@ def test_without_yes_the_plan_is_printed_and_nothing_is_sent(ledger, server, tmp
 
 def test_a_model_without_a_price_is_said(ledger, server, tmp_path, capsys):
     rejudge(ledger=ledger, config=judge_file(tmp_path, server.url))
-    assert "prices has none for m" in capsys.readouterr().out
+    assert "no price for m in prices" in capsys.readouterr().out
 
 
 def test_another_judge_is_asked_about_what_the_rules_left(ledger, server, tmp_path, capsys):
@@ -426,6 +426,8 @@ def test_options_that_say_nothing_are_refused(ledger, options, said):
         ("endpoints: [{url: 'http://h/v1', model: '${trainer.model}'}]", "give every setting its value"),
         ("endpoints: [{url: 'http://h/v1', model: m}]\nretrys: {}", "judge.retrys"),
         ("- 1", "no mapping"),
+        ("judge: null", "rules alone"),
+        ("judge: {endpoints: []}", "judge.endpoints"),
         ("a: [", "cannot be read"),
     ],
 )
@@ -436,8 +438,14 @@ def test_a_config_that_is_none_is_refused(ledger, tmp_path, text, said):
 
 
 def test_the_options_of_a_reward_are_taken_for_their_judge(ledger, server, tmp_path, capsys):
+    (tmp_path / "short.txt").write_text("Is it fluent?")
     (tmp_path / "reward.yaml").write_text(
-        f"veto: zero\njudge:\n  endpoints: [{{url: '{server.url}', model: mine}}]\n"
+        f"veto: zero\nprompt: {tmp_path / 'short.txt'}\nthreshold: 0.8\n"
+        f"judge:\n  endpoints: [{{url: '{server.url}', model: mine}}]\n"
     )
     rejudge(ledger=ledger, config=tmp_path / "reward.yaml")
-    assert "New: mine with fluency@" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "New: mine with short@" in out
+    assert "a veto from confidence 0.8" in out
+    rejudge(ledger=ledger, config=tmp_path / "reward.yaml", threshold=0.6)
+    assert "a veto from confidence 0.6" in capsys.readouterr().out

@@ -7,7 +7,6 @@ import json
 import re
 import time
 from collections.abc import Mapping
-from contextlib import aclosing
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -19,7 +18,7 @@ from pv_rl.judge.answer import FailureKind, Messages, Usage
 from pv_rl.judge.completion import Completion, RequestFailed, estimate_tokens, read_completion
 from pv_rl.judge.config import Endpoint, JudgeConfig
 from pv_rl.judge.keys import Key
-from pv_rl.judge.pools import Pools
+from pv_rl.judge.lanes import Lanes
 
 __all__ = ["Exchange", "retry_after_s"]
 
@@ -43,19 +42,22 @@ class Exchange:
         self._timeouts = times = config.timeouts
         self._max_bytes = config.max_answer_bytes
         self._url = httpx.URL(endpoint.url + "/chat/completions")
-        self._headers = {
-            "Accept": "application/json",
-            "Accept-Encoding": "identity",  # an answer is small, and a compressed one can be a bomb
-            "Content-Type": "application/json",
-            "User-Agent": "pv-rl",
-        }
+        self._headers = httpx.Headers(  # whose repr hides the key
+            {
+                "Accept": "application/json",
+                "Accept-Encoding": "identity",  # an answer is small, and a compressed one can be a bomb
+                "Content-Type": "application/json",
+                "User-Agent": "pv-rl",
+                **self._key.headers(),
+            }
+        )
         self._fields: dict[str, Any] = {"model": endpoint.model, **config.sampling}
         if config.response_format == "json_object":
             self._fields["response_format"] = {"type": "json_object"}
         self._fields |= endpoint.extra_body
         seconds = {"connect": times.connect_s, "read": times.first_byte_s, "write": times.first_byte_s}
         self._extensions = {"timeout": seconds}
-        self._pools = Pools(config.limits.concurrency)
+        self._lanes = Lanes()
 
     def body(self, messages: Messages) -> bytes:
         """The request's body."""
@@ -82,7 +84,7 @@ class Exchange:
 
     async def aclose(self) -> None:
         """Close all connections."""
-        await self._pools.aclose()
+        await self._lanes.aclose()
 
     def tidy(self, text: str) -> str:
         """Text that came from outside, fit for an error: without the key, printable, not long."""
@@ -100,7 +102,7 @@ class Exchange:
         first_byte_s = min(times.connect_s + times.first_byte_s, times.total_s)
         with anyio.CancelScope(deadline=begin + first_byte_s) as scope:
             try:
-                with self._pools.client() as client:
+                async with self._lanes.lane() as client:
                     response = await client.send(request, stream=True)
                     scope.deadline = begin + times.total_s
                     try:
@@ -123,11 +125,10 @@ class Exchange:
             said = "the body is compressed, though identity was asked for"
             raise RequestFailed("bad_response", said, usage=sent)
         received = bytearray()
-        async with aclosing(response.aiter_raw()) as chunks:
-            async for chunk in chunks:
-                received += chunk
-                if len(received) > most:
-                    break
+        async for chunk in response.aiter_raw():
+            received += chunk
+            if len(received) > most:
+                break
         if ok and len(received) > most:
             raise RequestFailed(
                 "too_large", f"the answer is longer than max_answer_bytes, {most}", usage=sent

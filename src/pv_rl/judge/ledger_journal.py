@@ -59,10 +59,6 @@ class Journal:
         self.rows += 1
         return row_id
 
-    def sync(self) -> None:
-        """Have the disk keep it."""
-        os.fsync(self._fd)
-
     def close(self) -> None:
         """Let go of the file and its lock."""
         os.close(self._fd)

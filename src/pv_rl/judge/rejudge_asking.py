@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -55,13 +54,11 @@ async def plan(
     unknown: dict[str, int] = {}
     known = 0
     for trace in traces.values():
-        if trace in unknown:
-            continue
         question = _question(prompt, trace)
         if await recall.get(question) is not None:
             known += 1
         else:
-            unknown[trace] = estimate_tokens(json.dumps([dict(one) for one in question.messages]))
+            unknown[trace] = estimate_tokens("".join(one["content"] for one in question.messages))
     prompt_tokens, completion_tokens = sum(unknown.values()), round(len(unknown) * answer_tokens)
     model = config.endpoints[0].model
     usage = Usage(prompt_tokens=prompt_tokens, completion_tokens=completion_tokens)

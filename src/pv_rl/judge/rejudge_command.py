@@ -23,6 +23,7 @@ from pv_rl.judge.rejudge_asking import Plan, ask, plan, without_steps
 from pv_rl.judge.rejudge_marks import add_marks
 from pv_rl.judge.rejudge_output import print_marks, print_report, write_report
 from pv_rl.judge.rejudge_rows import THRESHOLD, Judgment, OldRow, old_rows
+from pv_rl.rewards.fluency_veto import VetoConfig
 from pv_rl.weights.writing import check_target
 
 if TYPE_CHECKING:
@@ -48,8 +49,8 @@ def rejudge(
     Args:
         ledger: its folder, or one Parquet file of it.
         config: YAML file of the judge to ask; None: nobody is asked.
-        prompt: file of the prompt; None: ours.
-        threshold: the confidence from which a judge's finding vetoes; None: 0.5 for a new judge.
+        prompt: file of the prompt; None: what `config` says, or ours.
+        threshold: the confidence from which a judge's finding vetoes; None: what `config` says, or 0.5.
         sample: so many rows of the ledger, drawn by `seed`; None: all.
         marks: .csv or .jsonl file of human marks.
         out: .json or .parquet file to be written.
@@ -76,8 +77,9 @@ def rejudge(
     about: dict[str, Any] = {"ledger": str(ledger)}
     judgments: Mapping[str, Judgment] = {}
     if config is not None:
-        judge, instructions = without_steps(read_judge(config)), FluencyPrompt.load(prompt)
-        threshold = THRESHOLD if threshold is None else threshold
+        judge, own_prompt, own_threshold = read_judge(config)
+        judge, instructions = without_steps(judge), FluencyPrompt.load(prompt or own_prompt)
+        threshold = own_threshold if threshold is None else threshold
         model = judge.endpoints[0].model
         about |= {"model": model, "template": f"{instructions.name}@{instructions.hash}"}
         console.print(f"New: {model} with {about['template']}, a veto from confidence {threshold:g}.")
@@ -108,25 +110,31 @@ def rejudge(
         console.print(f"wrote {out}")
 
 
-def read_judge(path: Path) -> JudgeConfig:
-    """The judge of a YAML file: its settings, or under `judge` where the file holds more, as options of a reward do.
+def read_judge(path: Path) -> tuple[JudgeConfig, str | None, float]:
+    """Judge, prompt file and threshold of a YAML file: a judge's settings, or the options of `verdict_fluency`.
 
     Raises:
-        ConfigError: it is none.
+        ConfigError: it is neither.
         OSError: the file cannot be read.
     """
     try:
         plain = OmegaConf.to_container(OmegaConf.load(path), resolve=True)
     except (OmegaConfBaseException, YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read, give every setting its value ({error})") from error
-    if isinstance(plain, dict) and isinstance(plain.get("judge"), dict):
-        plain = plain["judge"]
     if not isinstance(plain, dict):
         raise ConfigError(f"{path} is no mapping of settings to values")
-    judge = read_config({str(name): value for name, value in plain.items()})
+    settings = {str(name): value for name, value in plain.items()}
+    prompt, threshold = None, THRESHOLD
+    if "judge" in settings:
+        options = read_config(settings, VetoConfig, "verdict_fluency")
+        judge, prompt, threshold = options.judge, options.prompt, options.threshold
+    else:
+        judge = read_config(settings)
+    if judge is None:
+        raise ConfigError(f"{path} has no judge: the reward goes by rules alone")
     if any(endpoint.url == "router" for endpoint in judge.endpoints):
         raise ConfigError(f"{path}: `router` is there within a run only; give the URL of a server")
-    return judge
+    return judge, prompt, threshold
 
 
 def _check(
@@ -176,7 +184,7 @@ def _answer_tokens(table: pa.Table, judge: JudgeConfig) -> float:
 
 
 def _print_plan(foreseen: Plan, model: str, judge: JudgeConfig, console: Console) -> None:
-    cost = f"prices has none for {model}" if foreseen.usd is None else f"${foreseen.usd:.4f}"
+    cost = f"no price for {model} in prices" if foreseen.usd is None else f"${foreseen.usd:.4f}"
     console.print(
         f"To judge: {foreseen.rows} rows; known from the cache: {foreseen.known}; questions to send: {foreseen.calls}. "
         f"About {foreseen.prompt_tokens} prompt and {foreseen.completion_tokens} answer tokens: {cost}."

@@ -23,6 +23,7 @@ from pv_rl.judge.client import JudgeClient
 from pv_rl.judge.config import STRICT, JudgeConfig
 from pv_rl.judge.ledger import Ledger, LedgerRow
 from pv_rl.judge.recall import Recall
+from pv_rl.judge.spending import Spending
 from pv_rl.judge.tally import RowId, Span, Tally
 
 __all__ = ["Halt", "JudgeService", "Question", "ServiceConfig"]
@@ -83,6 +84,7 @@ class JudgeService:
         self.budget = BudgetKeeper(judge.budget, judge.prices) if judge else None
         self.client = JudgeClient(judge, self.budget) if judge else None
         self.recall = Recall(judge) if judge else None
+        self.spending = Spending(config.ledger, self.budget) if config.ledger and self.budget else None
         self._tally = Tally()
         self._asked: dict[str, asyncio.Task[Answer | JudgeFailure]] = {}
         self._failed: deque[bool] = deque(maxlen=config.halt.window if config.halt else 1)
@@ -117,6 +119,8 @@ class JudgeService:
         else:
             await self.recall.put(question, answer)
         self._tally.add(answer)
+        if self.spending is not None:
+            self.spending.save()
         return answer
 
     async def record(self, row: LedgerRow, failed: bool | None = None) -> None:
@@ -150,6 +154,8 @@ class JudgeService:
         if self.budget is not None and self.client is not None:
             numbers["usd_run/max"] = self.budget.spent.in_run.usd
             self.budget.begin_step(step)
+        if self.spending is not None:
+            self.spending.save(at_once=True)
         return numbers
 
     async def halt_reason(self) -> str | None:
@@ -169,6 +175,8 @@ class JudgeService:
         """Fold the ledger's journal into Parquet and close connections. Nothing may be asked afterwards."""
         if self.client is not None:
             await self.client.aclose()
+        if self.spending is not None:
+            self.spending.save(at_once=True)
         if self.ledger is not None:
             await asyncio.to_thread(self.ledger.close)
 

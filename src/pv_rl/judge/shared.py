@@ -144,7 +144,13 @@ class _RayService:
             return JudgeFailure(f"the judge's actor did not answer: {type(error).__name__}", "connect")
 
     async def record(self, row: LedgerRow, failed: bool | None = None) -> None:
-        await self._actor.record.remote(row, failed)
+        import ray
+
+        try:
+            await asyncio.wait_for(self._actor.record.remote(row, failed), RESTART_S)
+        except (ray.exceptions.RayError, TimeoutError, asyncio.TimeoutError) as error:
+            # The reward is known: it is not lost because nobody could write it down.
+            logger.error("a row was not written to the judge's ledger: %s", type(error).__name__)
 
 
 class _Actor(JudgeService):
@@ -157,8 +163,9 @@ class _Actor(JudgeService):
 
 
 async def local_reports() -> list[dict[str, float]]:
-    """What the services of this event loop report, see `JudgeService.report`."""
-    return [await service.report(0) for service in _local.get(asyncio.get_running_loop(), {}).values()]
+    """What the services of this event loop that have a judge report, see `JudgeService.report`."""
+    services = _local.get(asyncio.get_running_loop(), {}).values()
+    return [await service.report(0) for service in services if service.client is not None]
 
 
 async def close_local_services() -> None:

@@ -20,7 +20,7 @@ logger = logging.getLogger("pv_rl")
 
 def patch_replay_buffer(module: ModuleType) -> None:
     """Wrap `ReplayBuffer.sample`, `ReplayBufferAsync.sample` and `wait_for_sampleable`
-    (verl/trainer/ppo/v1/replay_buffer.py:422, :593, :560), where the trainer waits for a step's rows.
+    (verl/trainer/ppo/v1/replay_buffer.py:422, :593, :564), where the trainer waits for a step's rows.
 
     Symptom without it: nobody knows whether it waits for rollouts or for rewards. Can go when verl says so.
     """

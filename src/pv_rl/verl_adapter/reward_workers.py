@@ -27,7 +27,7 @@ def names_our_reward(config: Any) -> bool:
 
 def patch_reward_loop(module: ModuleType) -> None:
     """Wrap `RewardLoopManager._init_reward_loop_workers` and `RewardLoopWorker.compute_score`
-    (verl/experimental/reward_loop/reward_loop.py:336, :145).
+    (verl/experimental/reward_loop/reward_loop.py:324, :145).
 
     Symptom without it: options that do not fit a reward fail every row of the first step, a reward knows neither uid
     nor step, and a worker that was killed fails every row that is dealt to it until the run ends. Can go when verl

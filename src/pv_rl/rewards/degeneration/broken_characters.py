@@ -14,7 +14,7 @@ CONTROL = r"\x00-\x08\x0b\x0e-\x1f\x7f"
 NO_TEXT = r"\x80-\x84\x86-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffd-\uffff\U00040000-\U000dffff"
 # UTF-8 read as Latin-1 or Windows-1252: a lead byte, then bytes 0x80 to 0xBF under either name.
 TRAIL = "\x80-\xbf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ"
-MOJIBAKE = rf"[ÂÃÎÏ][{TRAIL}]|â[{TRAIL}]{{1,2}}|ðŸ[{TRAIL}]{{1,2}}"
+MOJIBAKE = rf"[ÂÃÎÏÐÑ][{TRAIL}]|â[{TRAIL}]{{1,2}}|ðŸ[{TRAIL}]{{1,2}}"
 BROKEN_ASCII = re.compile(f"[{CONTROL}]+")
 BROKEN = re.compile(f"(?:{MOJIBAKE}|[{CONTROL}{NO_TEXT}])+")
 
@@ -62,7 +62,12 @@ SCRIPT_SOUP = DegenerationRule(
     name="script_soup",
     find=find_script_soup,
     thresholds=(
-        Parameter(name="scripts", default=3, low=1, meaning="scripts beside Latin and Greek, with two letters in a row"),
+        Parameter(
+            name="scripts",
+            default=3,
+            low=1,
+            meaning="scripts beside Latin and Greek, with two letters in a row",
+        ),
     ),
     meaning="words of many scripts in one trace",
 )

@@ -98,7 +98,7 @@ def _set(rule: DegenerationRule, given: object) -> DegenerationRule:
 
 
 def _check(rule: DegenerationRule, threshold: Parameter, value: object) -> None:
-    number = isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     if not number or not threshold.low <= value <= threshold.high:  # pyright: ignore[reportOperatorIssue]
         raise ConfigError(
             f"{rule.name}.{threshold.name} is {value!r} ({threshold.meaning}); it is a number from {threshold.low:g} "

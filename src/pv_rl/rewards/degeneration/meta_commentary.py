@@ -10,25 +10,33 @@ from pv_rl.hookspecs import Parameter
 from pv_rl.rewards.degeneration.ending import end_of_trace
 from pv_rl.rewards.degeneration.rule import DegenerationRule, Span
 from pv_rl.rewards.degeneration.spans import merged
+from pv_rl.rewards.degeneration.words import lowered
 
 __all__ = ["CHAT_MARKUP", "META_COMMENTARY"]
 
 SAYS = r"(?:says?|said|asks?|asked|wants?|writes?|wrote|shows?|states?|requires?|tells?|told)"
 PROMPT = r"(?:user(?:'s|’s)?(?: message| prompt)?|system prompt|system message|prompt|instructions?|template)"
+HASHES = r"[\"'`“‘]*###(?!#)"
 # The prompt or its example, in group `weak`: a proof has examples too. The rest is about what to output.
 MENTION = re.compile(
     rf"(?P<weak>\b{PROMPT} {SAYS}\b|\bin (?:the|my) (?:initial |given |sample )?(?:{PROMPT}|examples?|sample|output)\b)"
-    rf"|\b{SAYS} (?:me |us |that |to |the |it |we |i |you |should |must |simply |only |just |[\"'`“‘*]+)*"
-    r"(?:output\b|respond\b|reply\b|put the\b|write\b|verdict\b|final (?:line|verdict)\b|(?:end with )?[\"'`“‘]*###(?!#)"
-    r"|true or false\b)"
+    rf"|\b{SAYS} (?:(?:me|us|that|to|the|it|we|i|you|should|must|simply|only|just|put|write|end|with|[\"'`“‘*]+) )*"
+    rf"(?:(?:output|respond|reply|verdict|final line|final verdict|true or false)\b|{HASHES})"
     r"|\b(?:need|have|supposed|must|should|required|want|going) (?:to )?(?:only |just |then |also )?"
-    r"(?:output|respond with|reply with|print|put the verdict|write ?[\"'`“‘]*###(?!#))"
+    rf"(?:output|respond|reply|(?:put|write|print|end with) (?:the (?:final )?verdict\b|{HASHES}))"
     r"|\b(?:output|required|expected|response|answer|verdict|requested|specified) format\b"
     r"|\bas an ai (?:language )?(?:model|assistant)\b|\bi(?: am|'m|’m) an ai\b"
 )
+# Nearly every mention that is not weak has one of these.
 ANCHORS = (
-    "output format user prompt message instruction template respond reply verdict example sample print write put".split()
-    + ["true or false", "an ai", "end with"]
+    " output",
+    " respond",
+    " reply",
+    " verdict",
+    " format",
+    "true or false",
+    " an ai",
+    *(f"{c}###" for c in " \"'`“‘"),
 )
 CHAT_MARK = re.compile(
     r"<\|(?:[a-z]+(?:_[a-z]+)+|endoftext|startoftext|user|assistant|system|end|eot|pad)\|>"
@@ -37,10 +45,10 @@ CHAT_MARK = re.compile(
 
 
 def find_meta_commentary(text: str, times: float, within: float) -> Iterator[Span]:
-    low = text.lower()
-    if sum(map(low.count, ANCHORS)) < times:
+    low = lowered(text)
+    if sum(map(low.count, ANCHORS)) < times / 2:
         return
-    mentions = list(MENTION.finditer(low if len(low) == len(text) else text))
+    mentions = list(MENTION.finditer(low))
     strong = [0, *accumulate(match.lastgroup is None for match in mentions)]
     yield from merged(
         (mentions[first].start(), mentions[last].end())
@@ -60,14 +68,18 @@ META_COMMENTARY = DegenerationRule(
     name="meta_commentary",
     find=find_meta_commentary,
     thresholds=(
-        Parameter(name="times", default=5, low=1, meaning="mentions of the prompt, its example or the output format"),
-        Parameter(name="within", default=800, low=1, meaning="characters that hold so many mentions"),
+        Parameter(
+            name="times", default=6, low=1, meaning="mentions of the prompt, its example or the output format"
+        ),
+        Parameter(name="within", default=600, low=1, meaning="characters that hold so many mentions"),
     ),
     meaning="dithering over what the prompt, its example or the format says to output",
 )
 CHAT_MARKUP = DegenerationRule(
     name="chat_markup",
     find=find_chat_markup,
-    thresholds=(Parameter(name="times", default=1, low=1, meaning="marks of a chat template before the end"),),
+    thresholds=(
+        Parameter(name="times", default=1, low=1, meaning="marks of a chat template before the end"),
+    ),
     meaning="marks of a chat template such as <|im_start|> with more text behind them",
 )

@@ -20,32 +20,27 @@ __all__ = ["NGRAM_LOOP"]
 SET = re.compile(b"\\x01+")
 TOKEN = re.compile(r"\S+")
 PUNCTUATION = ".,;:!?()[]\"'*_`“”‘’#"
-NO_PUNCTUATION = dict.fromkeys(map(ord, PUNCTUATION))
 WORDY = 0.4  # such a part of a stretch is words of two letters or more: matrices and tables are none
 
 
 def find_ngram_loops(text: str, words: float, share: float, within: float) -> Iterator[Span]:
-    low = text.lower()
-    if _repeats(low.translate(NO_PUNCTUATION).split()) < share * words:
-        return
-    said = [token.strip(PUNCTUATION) for token in low.split()]
+    said = [word for token in text.lower().split() if (word := token.strip(PUNCTUATION))]
+    if len(said) - 2 - len(set(_triples(said))) < share * words:
+        return  # triples that occurred before, anywhere
     old = _in_stretches(_just_said(said, within), int(words))
     if max(old, default=0) < share * words:
         return
     plain = _in_stretches([len(word) > 1 and word.isalpha() for word in said], int(words))
-    loops = bytes(count >= share * words and wordy >= WORDY * words for count, wordy in zip(old, plain, strict=False))
-    tokens = [match.span() for match in TOKEN.finditer(text)]
+    loops = bytes(
+        count >= share * words and wordy >= WORDY * words for count, wordy in zip(old, plain, strict=False)
+    )
+    tokens = [match.span() for match in TOKEN.finditer(text) if match[0].strip(PUNCTUATION)]
     for loop in SET.finditer(loops):
         yield tokens[loop.start()][0], tokens[loop.end() + int(words)][1]
 
 
 def _triples(said: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     return zip(said, islice(said, 1, None), islice(said, 2, None), strict=False)
-
-
-def _repeats(said: Sequence[str]) -> int:
-    """Triples that occurred before, anywhere."""
-    return len(said) - 2 - len(set(_triples(said)))
 
 
 def _just_said(said: Sequence[str], within: float) -> list[bool]:
@@ -69,7 +64,9 @@ NGRAM_LOOP = DegenerationRule(
     find=find_ngram_loops,
     thresholds=(
         Parameter(name="words", default=48, low=10, meaning="over so many words in a row"),
-        Parameter(name="share", default=0.9, low=0.1, high=1, meaning="such a part of their triples was just said"),
+        Parameter(
+            name="share", default=0.9, low=0.1, high=1, meaning="such a part of their triples was just said"
+        ),
         Parameter(name="within", default=28, low=3, meaning="just said: so many words ago at most"),
     ),
     meaning="a stretch in which nearly every three words in a row have just been said",

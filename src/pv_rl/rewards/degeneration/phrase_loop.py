@@ -10,7 +10,9 @@ from pv_rl.rewards.degeneration.tandem import tandem_repeats
 
 __all__ = ["PHRASE_LOOP"]
 
-SHORT_PHRASE = 3  # words; below, the phrase may be an enumeration (red, blue, red, blue) and needs four times the rounds
+SHORT_PHRASE = (
+    3  # words; below, the phrase may be an enumeration (red, blue, red, blue) and needs four times the rounds
+)
 
 
 def find_phrase_loops(text: str, times: float, characters: float) -> Iterator[Span]:
@@ -26,7 +28,7 @@ PHRASE_LOOP = DegenerationRule(
     name="phrase_loop",
     find=find_phrase_loops,
     thresholds=(
-        Parameter(name="times", default=4, low=2, meaning="rounds of the same phrase, back to back"),
+        Parameter(name="times", default=4, low=3, meaning="rounds of the same phrase, back to back"),
         Parameter(name="characters", default=80, low=48, meaning="length of all rounds together"),
     ),
     meaning="a phrase of two words or more, repeated exactly and back to back",

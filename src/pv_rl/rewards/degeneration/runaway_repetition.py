@@ -34,9 +34,13 @@ RUNAWAY_REPETITION = DegenerationRule(
     find=find_runaways,
     thresholds=(
         Parameter(name="letters", default=48, low=45, meaning="the same letter so often"),
-        Parameter(name="tokens", default=16, low=2, meaning="the same word so often, over 48 characters at least"),
+        Parameter(
+            name="tokens", default=16, low=3, meaning="the same word so often, over 48 characters at least"
+        ),
         Parameter(name="signs", default=300, low=45, meaning="characters of a repeat without a word in it"),
-        Parameter(name="lines", default=20, low=2, meaning="and rounds of it, if a round is not one character"),
+        Parameter(
+            name="lines", default=20, low=3, meaning="and rounds of it, if a round is not one character"
+        ),
     ),
     meaning="one letter, word, sign or wordless line, again and again",
 )

@@ -7,16 +7,17 @@ from collections.abc import Iterator
 
 from pv_rl.hookspecs import Parameter
 from pv_rl.rewards.degeneration.rule import DegenerationRule, Span
+from pv_rl.rewards.degeneration.words import word_set
 
 __all__ = ["SELF_INTERRUPTION"]
 
 STEMS = ("wait", "hmm", "hold on", "actually", "let me", "let us see", "let's see")
 MARKER = re.compile(r"\b(?:wait|hmm+|hold on|actually|let me|let us see|let's see)\b", re.IGNORECASE)
 WORD = re.compile(r"\w+(?:['’]\w+)?")
-FILLER = frozenset(
+FILLER = word_set(
     """a about again am an and at but careful check correct do double first go i i'll i'm if is isn't it it's just look
     maybe me minute moment more need no not now oh ok okay on once one or perhaps re recheck reconsider right rethink
-    second see so sorry sure that that's the then think this to uh um verify well what yes""".split()
+    second see so sorry sure that that's the then think this to uh um verify well what yes"""
 )
 LONGEST_GAP = 60  # characters
 
@@ -45,7 +46,7 @@ SELF_INTERRUPTION = DegenerationRule(
     name="self_interruption",
     find=find_self_interruptions,
     thresholds=(
-        Parameter(name="times", default=8, low=2, meaning="interruptions in a row"),
+        Parameter(name="times", default=10, low=2, meaning="interruptions in a row"),
         Parameter(name="crumbs", default=2, low=0, meaning="words with content between two of them at most"),
     ),
     meaning="wait, no, hmm, let me see: a chain of interruptions with nothing between them",

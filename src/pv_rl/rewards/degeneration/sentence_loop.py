@@ -10,7 +10,7 @@ from itertools import accumulate
 from pv_rl.hookspecs import Parameter
 from pv_rl.rewards.degeneration.rule import DegenerationRule, Span
 from pv_rl.rewards.degeneration.spans import merged
-from pv_rl.rewards.degeneration.tandem import WORD
+from pv_rl.rewards.degeneration.words import WORD, lowered
 
 __all__ = ["SENTENCE_LOOP"]
 
@@ -23,9 +23,7 @@ MARKS = " \t\r\n.!?。！？,;:…()[]\"'*_`“”‘’"
 
 
 def find_sentence_loops(text: str, times: float, words: float, within: float, share: float) -> Iterator[Span]:
-    low = text.lower()
-    if len(low) != len(text):  # İ alone does that; the spans would be off
-        low = text
+    low = lowered(text)
     sentences = [one.strip(MARKS) for one in BREAK.split(low)]
     counts = Counter(sentences)
     often = {one for one, count in counts.items() if count >= times and len(WORD.findall(one)) >= words}
@@ -44,13 +42,20 @@ def _said_again(
     last: dict[str, int] = {}
     again = []
     for number, (_, sentence) in enumerate(sentences):
-        again.append(counts[sentence] >= times and number - last.get(sentence, -len(sentences) - within) <= within)
+        again.append(
+            counts[sentence] >= times and number - last.get(sentence, -len(sentences) - within) <= within
+        )
         last[sentence] = number
     return again
 
 
 def _loops(
-    sentences: Sequence[tuple[int, str]], often: set[str], again: Sequence[bool], times: int, within: float, share: float
+    sentences: Sequence[tuple[int, str]],
+    often: set[str],
+    again: Sequence[bool],
+    times: int,
+    within: float,
+    share: float,
 ) -> Iterator[Span]:
     where: dict[str, list[int]] = defaultdict(list)
     for number, (_, sentence) in enumerate(sentences):
@@ -69,9 +74,17 @@ SENTENCE_LOOP = DegenerationRule(
     find=find_sentence_loops,
     thresholds=(
         Parameter(name="times", default=4, low=2, meaning="the same sentence so often"),
-        Parameter(name="words", default=4, low=1, meaning="words of two letters or more that it has at least"),
+        Parameter(
+            name="words", default=4, low=1, meaning="words of two letters or more that it has at least"
+        ),
         Parameter(name="within", default=12, low=1, meaning="sentences from one time to the next at most"),
-        Parameter(name="share", default=0.8, low=0, high=1, meaning="from the second time on, such a part is not new"),
+        Parameter(
+            name="share",
+            default=0.8,
+            low=0,
+            high=1,
+            meaning="from the second time on, such a part is not new",
+        ),
     ),
     meaning="a sentence repeated, or a cycle of sentences, with hardly anything new between",
 )

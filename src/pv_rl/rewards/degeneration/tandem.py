@@ -7,23 +7,24 @@ constant, in any script, with or without spaces.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
 
-__all__ = ["WORD", "Tandem", "tandem_repeats"]
+from pv_rl.rewards.degeneration.words import WORD
+
+__all__ = ["Tandem", "tandem_repeats"]
 
 STEP = 32
 PROBE = 12
 TRIES = 3  # a probe may occur more than once in one round
 MAX_PERIOD = 600
 CERTAIN_ROUNDS = 4  # nothing more is looked for inside a repeat of so many rounds
-WORD = re.compile(r"(?<![\\A-Za-z])[^\W\d_]{2,}")  # of natural language: a LaTeX command is none
 
 
 @dataclass(frozen=True)
 class Tandem:
-    """`text[start:end]` has this period throughout, and at least twice."""
+    """`text[start:end]` has this period throughout, and three rounds or more."""
 
     start: int
     end: int
@@ -40,13 +41,15 @@ class Tandem:
         return self.size / self.period
 
     def words(self, text: str) -> int:
-        """Words of two letters or more in one round; LaTeX commands are none."""
-        return len(WORD.findall(text, self.start, self.start + self.period))
+        """Words that begin in one round, `text` being the text that was searched."""
+        start = self.start + self.period  # in the first round a word may lack its beginning
+        found = WORD.finditer(text, start, self.end)
+        return sum(1 for _ in takewhile(lambda word: word.start() < start + self.period, found))
 
 
 @lru_cache(maxsize=8)
 def tandem_repeats(text: str) -> tuple[Tandem, ...]:
-    """Tandem repeats that are longer than a round and `STEP + PROBE` characters; of shorter ones, some."""
+    """Tandem repeats of three rounds or more that are longer than a round and `STEP + PROBE` characters."""
     found: dict[tuple[int, int], Tandem] = {}
     at, last = 0, len(text) - PROBE
     while at < last:
@@ -55,9 +58,12 @@ def tandem_repeats(text: str) -> tuple[Tandem, ...]:
             copy = text.find(text[at : at + PROBE], copy + 1, at + MAX_PERIOD + PROBE)
             if copy < 0:
                 break
-            period = copy - at
+            period, here = copy - at, text[at:copy]
+            # Around any place in three rounds or more, a whole round lies before or behind it.
+            if text[copy : copy + period] != here and (period > at or text[at - period : at] != here):
+                continue
             start, end = at - _equal_before(text, at, copy), copy + _equal_after(text, at, copy)
-            if end - start >= 2 * period and (start, end) not in found:
+            if end - start >= 3 * period:
                 found[start, end] = Tandem(start, end, period)
             if end - start >= CERTAIN_ROUNDS * period:
                 done = end - PROBE
@@ -81,10 +87,16 @@ def _equal_after(text: str, one: int, other: int) -> int:
 def _equal_before(text: str, one: int, other: int) -> int:
     """How many characters up to `one` equal those up to `other`, where `one < other`."""
     size, step = 0, 32
-    while size + step <= one and text[one - size - step : one - size] == text[other - size - step : other - size]:
+    while (
+        size + step <= one
+        and text[one - size - step : one - size] == text[other - size - step : other - size]
+    ):
         size, step = size + step, step * 2
     while step:
-        if size + step <= one and text[one - size - step : one - size] == text[other - size - step : other - size]:
+        if (
+            size + step <= one
+            and text[one - size - step : one - size] == text[other - size - step : other - size]
+        ):
             size += step
         step //= 2
     return size

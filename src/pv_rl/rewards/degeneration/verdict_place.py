@@ -9,14 +9,15 @@ from itertools import islice
 from pv_rl.hookspecs import Parameter
 from pv_rl.rewards.degeneration.ending import end_of_trace
 from pv_rl.rewards.degeneration.rule import DegenerationRule, Span
+from pv_rl.rewards.degeneration.words import word_set
 from pv_rl.verdict import BOLD, INVISIBLE, VERDICT, parse_verdict
 
 __all__ = ["EMPTY_JUSTIFICATION", "TEXT_AFTER_VERDICT"]
 
 WORD = re.compile(r"\w+")
-LABELS = frozenset(
-    """answer assistant conclusion evaluation false final hence is judgement judgment my output overall response result so
-    the therefore think thus true verdict""".split()
+LABELS = word_set(
+    """answer assistant conclusion evaluation false final hence is judgement judgment my output overall response result
+    so the therefore think thus true verdict"""
 )
 HASHES = re.compile(r"#{3,}")
 LONGEST_LABEL = 60  # characters before a verdict on its line
@@ -36,7 +37,7 @@ def find_empty_justification(text: str, words: float) -> Iterator[Span]:
 
 def find_text_after_verdict(text: str, words: float) -> Iterator[Span]:
     start = text.rfind("</think>") + 1
-    if "<think>" in text[start:]:
+    if text.find("<think>", start) >= 0:
         return
     end = end_of_trace(text)
     for hashes in HASHES.finditer(text, start, end):
@@ -71,7 +72,12 @@ EMPTY_JUSTIFICATION = DegenerationRule(
     name="empty_justification",
     find=find_empty_justification,
     thresholds=(
-        Parameter(name="words", default=1, low=1, meaning="words before the verdict that it needs, labels not counted"),
+        Parameter(
+            name="words",
+            default=1,
+            low=1,
+            meaning="words before the verdict that it needs, labels not counted",
+        ),
     ),
     meaning="a verdict with nothing before it",
 )

@@ -1,0 +1,67 @@
+"""The connections to one endpoint: each request has one to itself, and one that failed is not used again.
+
+httpcore's pool looks at all its connections for every request that begins or ends: with 64 connections in one pool a
+request takes three times the CPU. And where its HTTP/2 has several requests on one connection, one that is cancelled
+while it is being sent breaks the others. So every lane is a client with a pool of one.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from http.cookiejar import CookieJar
+from typing import Any
+
+import anyio
+import httpx
+
+__all__ = ["Lanes"]
+
+KEEP_ALIVE_S = 4.0
+"""A connection that was idle for longer is not used again; uvicorn, which serves vLLM, closes it after 5 s."""
+
+
+class NoCookies(CookieJar):
+    """Keeps none: a judge needs none, and whoever answers could fill the memory with them."""
+
+    def extract_cookies(self, response: Any, request: Any) -> None:
+        pass
+
+
+class Lanes:
+    """As many connections as there are requests at the same time."""
+
+    def __init__(self) -> None:
+        logging.getLogger("hpack").setLevel(
+            logging.INFO
+        )  # at DEBUG it writes headers down, the key among them
+        self._trusted = httpx.create_ssl_context()
+        self._free: list[httpx.AsyncClient] = []
+        self._taken: set[httpx.AsyncClient] = set()
+
+    @asynccontextmanager
+    async def lane(self) -> AsyncIterator[httpx.AsyncClient]:
+        """A client for one request: the one that was used last, so that few connections are kept warm."""
+        client = self._free.pop() if self._free else self._new()
+        self._taken.add(client)
+        try:
+            yield client
+        except BaseException:  # cancelled too: what the connection is in the middle of, nobody knows
+            with anyio.CancelScope(shield=True):
+                await client.aclose()
+            raise
+        else:
+            self._free.append(client)
+        finally:
+            self._taken.discard(client)
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        for client in [*self._free, *self._taken]:
+            await client.aclose()
+        self._free = []
+
+    def _new(self) -> httpx.AsyncClient:
+        limits = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=KEEP_ALIVE_S)
+        return httpx.AsyncClient(http2=True, verify=self._trusted, limits=limits, cookies=NoCookies())

@@ -1,0 +1,116 @@
+"""Reading a chat completion that anybody may have written."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pv_rl.judge.answer import Usage
+from pv_rl.judge.completion import RequestFailed, read_completion
+
+
+def body(message: object = None, usage: object = None, **choice: object) -> bytes:
+    message = {"role": "assistant", "content": "yes"} if message is None else message
+    answer = {"choices": [{"message": message, **choice}], "extra": {"x": 1}}
+    return json.dumps(answer if usage is None else answer | {"usage": usage}).encode()
+
+
+def failure_of(raw: bytes) -> RequestFailed:
+    with pytest.raises(RequestFailed) as caught:
+        read_completion(raw, 7)
+    return caught.value
+
+
+def test_fields_that_we_do_not_know_are_passed_over():
+    completion = read_completion(body(usage={"prompt_tokens": 5, "completion_tokens": 2, "other": []}), 7)
+    assert (completion.text, completion.usage) == ("yes", Usage(prompt_tokens=5, completion_tokens=2))
+
+
+@pytest.mark.parametrize(
+    ("usage", "cached"),
+    [
+        ({"prompt_tokens_details": {"cached_tokens": 3}}, 3),
+        ({"prompt_cache_hit_tokens": 4}, 4),
+        ({"prompt_tokens_details": None, "prompt_cache_hit_tokens": 2}, 2),
+        ({"prompt_tokens_details": {"cached_tokens": 99}}, 5),  # no more than the prompt has
+    ],
+)
+def test_cached_tokens_are_found_where_servers_put_them(usage, cached):
+    usage = {"prompt_tokens": 5, "completion_tokens": 1} | usage
+    assert read_completion(body(usage=usage), 7).usage.cached_tokens == cached
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        None,
+        [],
+        "many",
+        {},
+        {"prompt_tokens": -1},
+        {"prompt_tokens": True},
+        {"prompt_tokens": "5"},
+        {"prompt_tokens": 1e9},
+        {"prompt_tokens": 10**30},
+    ],
+)
+def test_counts_that_are_none_are_estimated(usage):
+    assert read_completion(body(usage=usage), 7).usage == Usage(prompt_tokens=7, completion_tokens=1)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"{",
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b"1" * 100_000,
+        b"[]",
+        b"null",
+        b"{}",
+        b'{"choices": []}',
+        b'{"choices": {}}',
+        b'{"choices": [null]}',
+        b'{"choices": [{"message": null}]}',
+        body({}),
+        body({"content": None}),
+        body({"content": " \n"}),
+        body({"content": [{"type": "text", "text": "yes"}]}),
+        body({"content": {"fluent": True}}),
+    ],
+    ids=lambda raw: repr(raw[:40]),
+)
+def test_what_is_no_completion_is_a_bad_response_and_its_prompt_is_paid(raw):
+    failure = failure_of(raw)
+    assert failure.kind == "bad_response"
+    assert failure.usage.prompt_tokens == 7
+
+
+def test_an_error_in_the_body_of_http_200_is_repeated():
+    assert "no credit" in str(failure_of(b'{"error": {"message": "no credit"}}'))
+
+
+@pytest.mark.parametrize(
+    ("raw", "kind"),
+    [
+        (body({"content": None, "refusal": "I will not."}), "refusal"),
+        (body(finish_reason="content_filter"), "refusal"),
+        (body(finish_reason="length"), "truncated"),
+        (body({"content": None, "reasoning_content": "hm"}, finish_reason="length"), "truncated"),
+        (body(finish_reason="insufficient_system_resource"), "server_error"),
+    ],
+)
+def test_an_answer_that_was_not_finished_says_why(raw, kind):
+    assert failure_of(raw).kind == kind
+
+
+@pytest.mark.parametrize("finish", ["stop", None, "eos"])
+def test_other_ends_are_ends(finish):
+    assert read_completion(body(finish_reason=finish), 7).text == "yes"
+
+
+def test_half_a_surrogate_pair_does_not_break_what_stores_the_text():
+    completion = read_completion(body({"content": "a\ud800b"}), 7)
+    assert completion.text.encode() == b"a?b"

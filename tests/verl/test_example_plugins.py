@@ -1,0 +1,115 @@
+"""`examples/loss_plugin` and `examples/reward_plugin`, installed as strangers' packages are."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from statistics import mean
+
+import pytest
+
+pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
+
+from pv_rl import plugins
+from pv_rl.errors import ConfigError
+from pv_rl.losses import mode, response_weights
+from pv_rl.rewards import named
+
+sys.path.insert(0, str(Path(__file__).parent))
+from trainer import check_step_metrics, check_weights, read_metrics, train
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+CACHES = (plugins._loaded, plugins._registry, mode._resolve, named.scorer, named._built)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory) -> Path:
+    """A folder for PYTHONPATH that holds the packages and their metadata, as site-packages would."""
+    folder, sources = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("source")
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(folder)]
+    for name in ("loss_plugin", "reward_plugin"):
+        shutil.copytree(EXAMPLES / name, sources / name)  # a build leaves its files beside the sources
+    done = subprocess.run([*pip, *map(str, sources.iterdir())], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture
+def in_this_process(installed, monkeypatch):
+    monkeypatch.syspath_prepend(installed)
+    for cached in CACHES:
+        cached.cache_clear()
+    yield
+    monkeypatch.undo()
+    for cached in CACHES:
+        cached.cache_clear()
+
+
+def test_the_example_gives_the_weights_that_it_says(in_this_process):
+    assert response_weights("power:0.5", [1, 4], "aa").tolist() == pytest.approx([1 / 3, 1 / 6])
+    lengths, groups = [1, 2, 5, 9], "aaab"
+    for ours, same in (("power:0", "grpo"), ("power:1", "dapo"), ("power:1@batch", "dapo@batch")):
+        expected = response_weights(same, lengths, groups).tolist()
+        assert response_weights(ours, lengths, groups).tolist() == pytest.approx(expected)
+
+
+def test_the_example_gives_the_reward_that_it_says(in_this_process):
+    def score(words: int, **options) -> float:
+        row = asyncio.run(named.brevity("", "word " * words, True, **options))
+        assert row["words"] == words
+        return row["score"]
+
+    assert [score(50, words=100), score(400, words=100), score(400)] == [1.0, 0.25, 0.5]
+    with pytest.raises(ConfigError, match="above 0"):
+        score(1, words=0)
+
+
+def test_verl_knows_the_mode_where_the_package_is_installed_and_nowhere_else(installed):
+    code = (
+        "from verl.workers.config import ActorConfig\n"
+        "ActorConfig(loss_agg_mode='power:0.3', strategy='fsdp2', rollout_n=2, ppo_micro_batch_size_per_gpu=1)\n"
+    )
+
+    def run(**env: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-W", "ignore", "-c", code]
+        return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **env})
+
+    assert run(PYTHONPATH=str(installed)).returncode == 0
+    assert "names no mode that pv-rl knows: 'power'" in run().stderr
+
+
+@pytest.mark.slow
+def test_the_examples_train_in_driver_and_workers_of_verls_legacy_trainer(
+    tmp_path, installed, in_this_process
+):
+    pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install 'pv-rl[quickstart]'")
+    kwargs = "reward.custom_reward_function.reward_kwargs"
+    train(
+        tmp_path,
+        "actor_rollout_ref.actor.loss_agg_mode=power",
+        "trainer.use_v1=False",
+        "reward.custom_reward_function.name=weighted",
+        f"+{kwargs}.rewards={{verdict:1.0,brevity:0.5}}",
+        f"+{kwargs}.options.brevity.words=10",
+        PYTHONPATH=str(installed),
+    )
+    check_weights(tmp_path, "power:0.5")
+    check_step_metrics(tmp_path, "power:0.5")
+    for step in (1, 2):
+        rows = [
+            json.loads(line) for line in (tmp_path / "rollouts" / f"{step}.jsonl").read_text().splitlines()
+        ]
+        for row in rows:
+            words = len(row["output"].split())
+            right = row["output"].split()[-1] == row["gts"]
+            assert row["score"] == pytest.approx(right + 0.5 * min(1, 10 / words))
+        metrics = read_metrics(tmp_path)[step]
+        assert metrics["pv_rl/reward/score"] == pytest.approx(mean(row["score"] for row in rows))
+        assert metrics["pv_rl/reward/brevity_score"] == pytest.approx(
+            mean(row["brevity_score"] for row in rows)
+        )
