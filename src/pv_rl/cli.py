@@ -269,7 +269,7 @@ def rejudge(
     yes: Annotated[bool, typer.Option("--yes", help="Send what the plan says.")] = False,
 ) -> None:
     """Replay a ledger against another judge, prompt or threshold: agreement, and what rewards would have been."""
-    from pv_rl.judge.rejudge_command import rejudge as replay
+    from pv_rl.rejudge.command import rejudge as replay
 
     with _said():
         replay(

@@ -52,6 +52,11 @@ def test_a_phrase_said_three_times_is_none():
     assert not rules_hit(PROOF + " the bound in step two does not hold" * 3 + END)
 
 
+def test_a_loop_within_a_round_of_a_longer_one_is_seen():
+    text = ("First the lemma is applied, by (1). " + "so it is wrong, " * 8) * 3
+    assert any(len(found) < 140 for found in evidence(text + END, "phrase_loop"))
+
+
 def test_a_loop_needs_no_spaces():
     assert "phrase_loop" in rules_hit(PROOF + "the-proof-is-wrong-because-of-step-two;" * 4 + END)
 
@@ -82,7 +87,10 @@ def test_mathematics_may_repeat_itself(fluent):
 
 def test_a_phrase_that_changes_one_word_to_and_fro_is_a_loop():
     rounds = [f"so in the {word} it says that the claim holds" for word in ("proof", "text")] * 4
-    assert "ngram_loop" in rules_hit(PROOF + " ".join(rounds) + END)
+    loop = " ".join(rounds)
+    (found,) = evidence(f"{PROOF} {loop} {PROOF}{END}", "ngram_loop")
+    assert found.count("the claim holds") == 8 - 2  # the first time each way is new
+    assert len(found) < len(loop) + 20
 
 
 def test_a_list_whose_entries_differ_by_a_number_is_none():
@@ -152,6 +160,11 @@ def test_plans_that_are_carried_out_are_fluent():
         "even. n is even by (1). Now let me look for a gap in the argument. The base case is n = 2. There 4 > 3. Let "
         "me verify the solution. It is complete."
     )
+    assert not rules_hit(text + END)
+
+
+def test_plans_with_something_of_their_own_are_fluent():
+    text = "".join(f"Let me check the step for n = {n}. It holds. " for n in range(2, 9))
     assert not rules_hit(text + END)
 
 
@@ -298,6 +311,7 @@ def test_text_after_the_verdict_is_the_evidence():
         "### True statements\n" + PROOF + END,
         "<think>\n### True\nwait, no: " + PROOF + "</think>" + END,
         "#### True\n" + PROOF + END,
+        "So it is\n### True\nwait, no: " + PROOF + "</think>" + END,
     ],
 )
 def test_a_verdict_that_is_not_final_or_not_alone_is_fluent(text):
@@ -401,7 +415,7 @@ def test_a_rule_can_be_left_out_and_the_others_stay():
         ({"sentence_loop": {"time": 3}}, "no threshold 'time'. Did you mean times.*Thresholds: times"),
         ({"sentence_loop": {"times": 1}}, "sentence_loop.times is 1 .*a number from 2 to inf"),
         ({"sentence_loop": {"times": "4"}}, "is '4'"),
-        ({"sentence_loop": {"times": True}}, "is True"),
+        ({"sentence_loop": {"share": True}}, "is True"),
         ({"sentence_loop": {"times": None}}, "is None"),
         ({"sentence_loop": {"share": float("nan")}}, "is nan"),
         ({"sentence_loop": {"times": float("inf")}}, "is inf"),

@@ -49,9 +49,7 @@ def test_the_judge_sees_neither_label_nor_problem_and_is_told_of_every_kind():
 
 
 def test_an_answer_is_read():
-    expected = Fluency(
-        fluent=False, anomalies=(Finding(kind="repetition", quote="again"),), confidence=0.9
-    )
+    expected = Fluency(fluent=False, anomalies=(Finding(kind="repetition", quote="again"),), confidence=0.9)
     assert parse_fluency(answer()) == expected
     assert parse_fluency(f"<think>{{}} hmm</think>\n```json\n{answer()}\n```") == expected
     assert parse_fluency(answer(fluent=True, anomalies=[])).fluent

@@ -20,10 +20,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pv_rl.errors import DataError, SetupError
-from pv_rl.judge import ledger as module
-from pv_rl.judge import ledger_parts as parts
-from pv_rl.judge import ledger_reading as reading
-from pv_rl.judge.ledger import Ledger, LedgerRow, LedgerUnavailable, read_ledger
+from pv_rl.judge.ledger import Ledger, LedgerRow, LedgerUnavailable, parts, read_ledger, reading
+from pv_rl.judge.ledger import writer as module
 
 PRELUDE = """
 import sys

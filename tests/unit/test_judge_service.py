@@ -112,13 +112,11 @@ def test_an_asker_that_is_cancelled_takes_nothing_with_it():
 
 
 def test_rows_are_written_down_and_a_report_begins_the_next_step(tmp_path):
-    row = LedgerRow(
-        uid="a", session=2, trace="t", decision="fluent", decided_by="judge", score=1.0, latency_s=3.0
-    )
+    row = LedgerRow(uid="a", session=2, trace="t", decision="fluent", decided_by="judge", score=1.0)
 
     async def use(service):
-        await service.record(row)
         end = row.time.timestamp()
+        await service.record(row, end - 3)
         await service.ask(question("one"))
         first = await service.report(2, [("a", 2)], (end - 10, end - 1))
         refused = await service.ask(question("two")), await service.ask(question("three"))

@@ -84,8 +84,8 @@ class FluencyPrompt:
 
     @property
     def hash(self) -> str:
-        """First 16 hex digits of the SHA-256 of the text and of how the trace is fenced."""
-        return hashlib.sha256(f"fence 1\n{self.text}".encode()).hexdigest()[:16]
+        """16 hex digits of the text, of how the trace is fenced and of how an answer is read."""
+        return hashlib.sha256(f"fence 1, answer 1\n{self.text}".encode()).hexdigest()[:16]
 
     def messages(self, trace: str) -> Messages:
         """The request's messages for one trace. They hold neither the problem, the proof nor the label."""

@@ -123,17 +123,18 @@ class JudgeService:
             self.spending.save()
         return answer
 
-    async def record(self, row: LedgerRow, failed: bool | None = None) -> None:
+    async def record(self, row: LedgerRow, begin: float | None = None, failed: bool | None = None) -> None:
         """Write a row down; when this returns it survives the death of any process of the run.
 
         Args:
             row: what was decided, its `time` the moment when the reward was there.
+            begin: when the reward was asked for, in seconds since the epoch.
             failed: for the policy `halt`: whether a judged row got no answer; None for one that was not judged.
         """
         if failed is not None:
             self._failed.append(failed)
         end = row.time.timestamp()
-        self._tally.add_span((row.uid, row.session), (end - row.latency_s, end))
+        self._tally.add_span((row.uid, row.session), (end if begin is None else begin, end))
         if self.ledger is not None:
             try:
                 await asyncio.to_thread(self.ledger.append, row)

@@ -39,7 +39,9 @@ class SharedService(Protocol):
     """What a reward needs of the service, wherever it is."""
 
     async def ask(self, question: Question) -> Answer | JudgeFailure: ...
-    async def record(self, row: LedgerRow, failed: bool | None = None) -> None: ...
+    async def record(
+        self, row: LedgerRow, begin: float | None = None, failed: bool | None = None
+    ) -> None: ...
 
 
 def shared_service(config: ServiceConfig) -> SharedService:
@@ -143,11 +145,11 @@ class _RayService:
         except (ray.exceptions.RayError, TimeoutError, asyncio.TimeoutError) as error:
             return JudgeFailure(f"the judge's actor did not answer: {type(error).__name__}", "connect")
 
-    async def record(self, row: LedgerRow, failed: bool | None = None) -> None:
+    async def record(self, row: LedgerRow, begin: float | None = None, failed: bool | None = None) -> None:
         import ray
 
         try:
-            await asyncio.wait_for(self._actor.record.remote(row, failed), RESTART_S)
+            await asyncio.wait_for(self._actor.record.remote(row, begin, failed), RESTART_S)
         except (ray.exceptions.RayError, TimeoutError, asyncio.TimeoutError) as error:
             # The reward is known: it is not lost because nobody could write it down.
             logger.error("a row was not written to the judge's ledger: %s", type(error).__name__)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 from typing import Any, Literal, TypeAlias
 
 from pydantic import Field
@@ -82,6 +81,8 @@ class Finding:
     by: Literal["rules", "judge", "policy"]
     anomalies: tuple[Anomaly, ...] = ()
     answer: Answer | JudgeFailure | None = None
+    latency_s: float = 0.0
+    """Of the question."""
 
 
 class FluencyVeto:
@@ -142,11 +143,14 @@ class FluencyVeto:
             messages=self.prompt.messages(sample.response),
             parse=parse_fluency,
         )
+        begin = time.monotonic()
         answer = await self._service(sample).ask(question)
+        seconds = time.monotonic() - begin
         if isinstance(answer, JudgeFailure):
-            return Finding("unjudged" if answer.kind == "budget" else "failed", "policy", (), answer)
-        vetoes = answer.value.vetoes(self.config.threshold)
-        return Finding("vetoed" if vetoes else "fluent", "judge", (), answer)
+            decision = "unjudged" if answer.kind == "budget" else "failed"
+            return Finding(decision, "policy", answer=answer, latency_s=seconds)
+        decision = "vetoed" if answer.value.vetoes(self.config.threshold) else "fluent"
+        return Finding(decision, "judge", answer=answer, latency_s=seconds)
 
     def _apply(self, output: RewardOutput, finding: Finding) -> RewardOutput:
         hit = {anomaly.rule for anomaly in finding.anomalies}
@@ -177,11 +181,10 @@ class FluencyVeto:
     async def _record(
         self, sample: RewardInput, inner: RewardOutput, output: RewardOutput, finding: Finding, begin: float
     ) -> None:
-        now, answer = time.time(), finding.answer
+        answer = finding.answer
         usage = answer.usage if answer else None
         judged = isinstance(answer, Answer)
         row = LedgerRow(
-            time=datetime.fromtimestamp(now, timezone.utc),
             step=sample.step,
             uid=sample.uid,
             session=sample.session,
@@ -201,7 +204,7 @@ class FluencyVeto:
             inner_score=inner.score if inner.valid else None,
             score=output.score,
             valid=output.valid,
-            latency_s=now - begin,
+            latency_s=finding.latency_s,
             requests=answer.requests if answer else 0,
             prompt_tokens=usage.prompt_tokens if usage else 0,
             completion_tokens=usage.completion_tokens if usage else 0,
@@ -210,7 +213,7 @@ class FluencyVeto:
         )
         policy = self.config.on_budget if finding.decision == "unjudged" else self.config.on_failure
         failed = answer and finding.by == "policy" and policy == "halt"
-        await self._service(sample).record(row, failed=bool(failed) if answer else None)
+        await self._service(sample).record(row, begin, bool(failed) if answer else None)
 
     def _service(self, sample: RewardInput) -> SharedService:
         return shared_service(self._service_config(sample.router_address))

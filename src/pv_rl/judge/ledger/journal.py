@@ -19,8 +19,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from pv_rl.errors import DataError
-from pv_rl.judge.ledger_row import LedgerRow
-from pv_rl.judge.ledger_schema import VERSION
+from pv_rl.judge.ledger.row import LedgerRow
+from pv_rl.judge.ledger.schema import VERSION
 
 __all__ = ["Journal", "read_journal"]
 

@@ -13,8 +13,8 @@ from rich.table import Table
 
 from pv_rl.files import write_atomically
 from pv_rl.judge.agreement import Estimate
-from pv_rl.judge.rejudge import MarkRates, Report
-from pv_rl.judge.rejudge_rows import Judgment, OldRow
+from pv_rl.rejudge.report import MarkRates, Report
+from pv_rl.rejudge.rows import Judgment, OldRow
 
 __all__ = ["document", "print_marks", "print_report", "write_report"]
 

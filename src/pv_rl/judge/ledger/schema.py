@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pv_rl import __version__
 from pv_rl.errors import SetupError
-from pv_rl.judge.ledger_row import LedgerRow
+from pv_rl.judge.ledger.row import LedgerRow
 
 if TYPE_CHECKING:
     import pyarrow as pa

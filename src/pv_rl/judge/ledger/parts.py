@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from pv_rl.errors import DataError
 from pv_rl.files import write_atomically
-from pv_rl.judge.ledger_journal import read_journal
-from pv_rl.judge.ledger_schema import schema
+from pv_rl.judge.ledger.journal import read_journal
+from pv_rl.judge.ledger.schema import schema
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,8 +12,8 @@ from pv_rl.judge.completion import estimate_tokens
 from pv_rl.judge.config import JudgeConfig
 from pv_rl.judge.fluency import Fluency, FluencyPrompt, parse_fluency
 from pv_rl.judge.recall import Recall
-from pv_rl.judge.rejudge_rows import Judgment
 from pv_rl.judge.service import JudgeService, Question, ServiceConfig
+from pv_rl.rejudge.rows import Judgment
 
 __all__ = ["Plan", "ask", "plan", "without_steps"]
 

@@ -18,11 +18,11 @@ from pv_rl.errors import ConfigError, DataError
 from pv_rl.judge.config import JudgeConfig, read_config
 from pv_rl.judge.fluency import FluencyPrompt
 from pv_rl.judge.ledger import read_ledger
-from pv_rl.judge.rejudge import compare
-from pv_rl.judge.rejudge_asking import Plan, ask, plan, without_steps
-from pv_rl.judge.rejudge_marks import add_marks
-from pv_rl.judge.rejudge_output import print_marks, print_report, write_report
-from pv_rl.judge.rejudge_rows import THRESHOLD, Judgment, OldRow, old_rows
+from pv_rl.rejudge.asking import Plan, ask, plan, without_steps
+from pv_rl.rejudge.marks import add_marks
+from pv_rl.rejudge.output import print_marks, print_report, write_report
+from pv_rl.rejudge.report import compare
+from pv_rl.rejudge.rows import THRESHOLD, Judgment, OldRow, old_rows
 from pv_rl.rewards.fluency_veto import VetoConfig
 from pv_rl.weights.writing import check_target
 

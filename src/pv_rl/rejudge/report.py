@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pv_rl.judge.agreement import Agreement, Estimate, agreement, wilson
-from pv_rl.judge.rejudge_rows import DECISIONS, Judgment, OldRow, decide
+from pv_rl.rejudge.rows import DECISIONS, Judgment, OldRow, decide
 
 __all__ = ["MarkRates", "Report", "RewardLine", "compare"]
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pv_rl.errors import DataError
-from pv_rl.judge.ledger_parts import part_of, tables
-from pv_rl.judge.ledger_schema import METADATA_KEY, VERSION, need_pyarrow, schema
+from pv_rl.judge.ledger.parts import part_of, tables
+from pv_rl.judge.ledger.schema import METADATA_KEY, VERSION, need_pyarrow, schema
 
 if TYPE_CHECKING:
     import pyarrow as pa

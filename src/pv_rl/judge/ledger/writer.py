@@ -1,4 +1,4 @@
-"""The ledger of every judged trace: a folder of Parquet files, and of journals that are on their way there."""
+"""A writer of the ledger: rows go to a journal, and from there into Parquet files."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from pathlib import Path
 from types import TracebackType
 
 from pv_rl.errors import DataError, PvRlError
-from pv_rl.judge.ledger_journal import Journal
-from pv_rl.judge.ledger_parts import fold, fold_dead, part_of
-from pv_rl.judge.ledger_reading import read_ledger
-from pv_rl.judge.ledger_row import DecidedBy, Decision, LedgerRow, RuleHit
-from pv_rl.judge.ledger_schema import need_pyarrow
+from pv_rl.judge.ledger.journal import Journal
+from pv_rl.judge.ledger.parts import fold, fold_dead, part_of
+from pv_rl.judge.ledger.row import LedgerRow
+from pv_rl.judge.ledger.schema import need_pyarrow
 
-__all__ = ["DecidedBy", "Decision", "Ledger", "LedgerRow", "LedgerUnavailable", "RuleHit", "read_ledger"]
+__all__ = ["Ledger", "LedgerUnavailable"]
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pv_rl.errors import DataError
-from pv_rl.judge.rejudge_rows import OldRow
+from pv_rl.rejudge.rows import OldRow
 
 __all__ = ["add_marks"]
 

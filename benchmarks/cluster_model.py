@@ -1,0 +1,204 @@
+"""How much of a step would be time in which nothing but the judge is waited for, on the paper's cluster?
+
+A discrete-event model (cluster/) of 60 prompts x 8 responses a step on 48 GPUs of rollout and 32 of training. What the
+paper does not say is assumed, stated below, and varied. `share` is (step - step without a judge) / step, means over
+the same responses; where several seeds were run, their mean and extremes.
+
+    python -m venv /tmp/model && /tmp/model/bin/pip install simpy
+    /tmp/model/bin/python benchmarks/cluster_model.py                             # 3 minutes
+    /tmp/model/bin/python benchmarks/cluster_model.py --validate exposed.json     # of exposed_wait.py --json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import mean
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from cluster.judge import JudgePolicy, log_normal
+from cluster.trainer import Cluster, Mode, simulate
+
+PROMPTS, RESPONSES = 60, 8  # the paper: batch size 480, 8 rollouts a prompt
+MEAN_TOKENS = 778  # the paper: 112M generated tokens in 300 steps of 480
+LONGEST = 16_000  # the paper: max response length
+LATENCIES = (0.5, 2.0, 10.0)
+CALL_TIMEOUT_S = 60.0  # pv-rl's timeouts.first_byte_s
+ROW_TIMEOUT_S = 300.0  # verl's reward.timeout
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assumed:
+    """What the paper does not say."""
+
+    token_s: float = 0.02
+    """Seconds a token, for each response: 10 to 20 responses at a time on each GPU of the rollout."""
+    length_sigma: float = 1.0
+    """Of the log-normal length."""
+    train_s: float = 60.0
+    sync_s: float = 5.0
+    latency_sigma: float = 0.5
+    failure_rate: float = 0.0
+    per_minute: float | None = None
+
+
+def judges(assumed: Assumed, median_s: float) -> dict[str, JudgePolicy]:
+    common = JudgePolicy(
+        latency=log_normal(median_s, assumed.latency_sigma),
+        concurrency=1,
+        per_minute=assumed.per_minute,
+        failure_rate=assumed.failure_rate,
+        timeout_s=ROW_TIMEOUT_S,
+    )
+    return {
+        "pv-rl, 64 in the run": replace(
+            common, concurrency=64, timeout_s=CALL_TIMEOUT_S, attempts=6, deadline_s=120.0
+        ),
+        "rate_limited, 8 in each of 8 workers": replace(common, concurrency=8, workers=8),
+        "rate_limited, 1 in each of 8 workers (default)": replace(common, concurrency=1, workers=8),
+        "whole batch at once, 64 at a time": replace(common, concurrency=64, batched=True),
+    }
+
+
+def cluster(mode: Mode, assumed: Assumed, seed: int) -> Cluster:
+    median = MEAN_TOKENS / 2.718281828 ** (assumed.length_sigma**2 / 2)
+
+    def group(number: int) -> list[float]:
+        rng = random.Random(f"{seed} {number}")
+        drawn = (median * rng.lognormvariate(0.0, assumed.length_sigma) for _ in range(RESPONSES))
+        return [assumed.token_s * min(one, LONGEST) for one in drawn]
+
+    return Cluster(
+        mode=mode, prompts=PROMPTS, group=group, train_s=assumed.train_s, sync_s=assumed.sync_s
+    )
+
+
+class Shares:
+    """Runs the model; the step without a judge is kept."""
+
+    def __init__(self, steps: int, seeds: int) -> None:
+        self.steps, self.seeds = steps, seeds
+        self.without: dict[tuple[Mode, Assumed, int], float] = {}
+
+    def step_s(self, mode: Mode, assumed: Assumed, seed: int) -> float:
+        """Mean step without a judge, seconds."""
+        key = mode, replace(assumed, latency_sigma=0, failure_rate=0, per_minute=None), seed
+        if key not in self.without:
+            self.without[key] = mean(simulate(cluster(mode, assumed, seed), None, self.steps, seed=seed).step_s)
+        return self.without[key]
+
+    def text(self, mode: Mode, assumed: Assumed, policy: JudgePolicy) -> str:
+        """The share, and that of the rows without an answer where there are any."""
+        shares, failed = [], []
+        for seed in range(self.seeds):
+            result = simulate(cluster(mode, assumed, seed), policy, self.steps, seed=seed)
+            shares.append(1 - self.step_s(mode, assumed, seed) / mean(result.step_s))
+            failed.append(result.failed)
+        text = f"{mean(shares):6.1%} ({min(shares):.1%} to {max(shares):.1%})"
+        return text + (f" {mean(failed):.1%} failed" if any(failed) else "")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--validate", type=Path, help="compare with what exposed_wait.py --json measured")
+    asked = parser.parse_args()
+    if asked.validate:
+        return validate(json.loads(asked.validate.read_text()), asked.steps, asked.seeds)
+    shares, base = Shares(asked.steps, asked.seeds), Assumed()
+    print(base)
+    table(shares, base)
+    vary(shares, base)
+    explain(shares, base)
+
+
+def table(shares: Shares, base: Assumed) -> None:
+    for mode in ("sync", "colocate_async", "separate_async", "one_step_off"):
+        without = mean(shares.step_s(mode, base, seed) for seed in range(shares.seeds))
+        print(f"\n{mode}: a step without a judge takes {without:.0f} s; share at {LATENCIES} s")
+        for name in judges(base, 1.0):
+            if "whole batch" in name and mode != "one_step_off":
+                continue
+            cells = [shares.text(mode, base, judges(base, median)[name]) for median in LATENCIES]
+            print(f"  {name:48} " + " | ".join(cells), flush=True)
+
+
+def vary(shares: Shares, base: Assumed) -> None:
+    print("\npv-rl, 2 s, one thing changed at a time; step without a judge, share")
+    changes = [{}]
+    changes += [{"token_s": value} for value in (0.01, 0.04)]
+    changes += [{"length_sigma": value} for value in (0.8, 1.2)]
+    changes += [{"train_s": value} for value in (20.0, 120.0)]
+    changes += [{"latency_sigma": value} for value in (1.0, 1.5)]
+    changes += [{"failure_rate": value} for value in (0.05, 0.2)]
+    changes += [{"per_minute": value} for value in (300.0, 600.0)]
+    for change in changes:
+        assumed = replace(base, **change)
+        policy = next(iter(judges(assumed, 2.0).values()))
+        cells = []
+        for mode in ("sync", "colocate_async", "separate_async", "one_step_off"):
+            without = mean(shares.step_s(mode, assumed, seed) for seed in range(shares.seeds))
+            cells.append(f"{mode} {without:4.0f} s {shares.text(mode, assumed, policy)}")
+        print(f"  {str(change or 'as above'):24} " + " | ".join(cells), flush=True)
+
+
+def explain(shares: Shares, base: Assumed) -> None:
+    print("\nthe paper's 20 %: at so many requests at a time, shares at 2 s and 10 s")
+    for mode, batched in (("separate_async", False), ("one_step_off", False), ("one_step_off", True)):
+        for concurrency in (1, 2, 4, 8, 16, 32, 64):
+            cells = []
+            for median in (2.0, 10.0):
+                policy = JudgePolicy(
+                    latency=log_normal(median, base.latency_sigma),
+                    concurrency=concurrency,
+                    timeout_s=ROW_TIMEOUT_S,
+                    batched=batched,
+                )
+                cells.append(shares.text(mode, base, policy))
+            how = "whole batch at once" if batched else "as rows end"
+            print(f"  {mode:15} {how:20} {concurrency:3}: " + " | ".join(cells), flush=True)
+
+
+def validate(measured: dict, steps: int, seeds: int) -> None:
+    """The model of the runs on the CPU: their lengths, pace, and time without a judge; the judge is predicted."""
+    load, groups = measured["load"], measured["lengths"]
+    cases = measured["cases"]
+    print(measured["machine"], load)
+    for mode in dict.fromkeys(case["mode"] for case in cases):
+        rules = next(case for case in cases if (case["mode"], case["side"]) == (mode, "rules"))
+        train_s = mean(a - b for a, b in zip(rules["step_s"], rules["gen_s"], strict=True))
+        for case in cases:
+            if case["mode"] != mode:
+                continue
+            policy = None
+            if case["side"] != "rules":
+                first, _, workers = case["side"].partition(":")[2].partition("x")
+                latency = log_normal(case["latency"], load["sigma"])
+                policy = JudgePolicy(latency=latency, concurrency=int(first), workers=int(workers or 1))
+            means = []
+            for seed in range(seeds):
+
+                def group(number: int, seed: int = seed) -> list[float]:
+                    lengths = random.Random(f"{seed} {number}").choice(groups)
+                    return [load["token_s"] * one for one in lengths]
+
+                of_run = Cluster(
+                    mode=mode, prompts=load["prompts"], group=group, train_s=train_s, poll_s=load["poll_s"]
+                )
+                means.append(mean(simulate(of_run, policy, steps, seed=seed).step_s))
+            step, seen = mean(means), mean(case["step_s"])
+            print(
+                f"{mode:15} {case['side']:12} {case['latency']:5.1f} s: model {step:6.2f} s "
+                f"({min(means):.2f} to {max(means):.2f}), run {seen:6.2f} s, {step / seen - 1:+6.1%}"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""`pv-rl rejudge`: a ledger, replayed against another judge, prompt or threshold."""
