@@ -1,8 +1,8 @@
 """How much of a step would be time in which nothing but the judge is waited for, on the paper's cluster?
 
 A discrete-event model (cluster/) of 60 prompts x 8 responses a step on 48 GPUs of rollout and 32 of training. What the
-paper does not say is assumed, stated below, and varied. `share` is (step - step without a judge) / step, means over
-the same responses; where several seeds were run, their mean and extremes.
+paper does not say is assumed, stated below, and varied. `share` is (step - step without a judge) / step over the
+same responses; of several seeds, the mean and the extremes.
 
     python -m venv /tmp/model && /tmp/model/bin/pip install simpy
     /tmp/model/bin/python benchmarks/cluster_model.py                             # 3 minutes
@@ -26,6 +26,10 @@ from cluster.trainer import Cluster, Mode, simulate
 PROMPTS, RESPONSES = 60, 8  # the paper: batch size 480, 8 rollouts a prompt
 MEAN_TOKENS = 778  # the paper: 112M generated tokens in 300 steps of 480
 LONGEST = 16_000  # the paper: max response length
+MODES: tuple[Mode, ...] = ("sync", "colocate_async", "separate_async", "one_step_off")
+OURS = "pv-rl, 64 in the run (default)"
+DEFAULT = "rate_limited, 1 in each of 8 workers (default)"
+BATCHED = "each batch as a whole, 64 at a time"
 LATENCIES = (0.5, 2.0, 10.0)
 CALL_TIMEOUT_S = 60.0  # pv-rl's timeouts.first_byte_s
 ROW_TIMEOUT_S = 300.0  # verl's reward.timeout
@@ -41,6 +45,8 @@ class Assumed:
     """Of the log-normal length."""
     train_s: float = 60.0
     sync_s: float = 5.0
+    warmup_batches: float = 1.0
+    """verl's default of `num_warmup_batches`."""
     latency_sigma: float = 0.5
     failure_rate: float = 0.0
     per_minute: float | None = None
@@ -54,13 +60,13 @@ def judges(assumed: Assumed, median_s: float) -> dict[str, JudgePolicy]:
         failure_rate=assumed.failure_rate,
         timeout_s=ROW_TIMEOUT_S,
     )
+    ours = replace(common, concurrency=64, timeout_s=CALL_TIMEOUT_S, attempts=6, deadline_s=120.0)
     return {
-        "pv-rl, 64 in the run": replace(
-            common, concurrency=64, timeout_s=CALL_TIMEOUT_S, attempts=6, deadline_s=120.0
-        ),
+        OURS: ours,
+        "pv-rl, 256 in the run": replace(ours, concurrency=256),
         "rate_limited, 8 in each of 8 workers": replace(common, concurrency=8, workers=8),
-        "rate_limited, 1 in each of 8 workers (default)": replace(common, concurrency=1, workers=8),
-        "whole batch at once, 64 at a time": replace(common, concurrency=64, batched=True),
+        DEFAULT: replace(common, concurrency=1, workers=8),
+        BATCHED: replace(common, concurrency=64, batched=True),
     }
 
 
@@ -73,33 +79,40 @@ def cluster(mode: Mode, assumed: Assumed, seed: int) -> Cluster:
         return [assumed.token_s * min(one, LONGEST) for one in drawn]
 
     return Cluster(
-        mode=mode, prompts=PROMPTS, group=group, train_s=assumed.train_s, sync_s=assumed.sync_s
+        mode=mode,
+        prompts=PROMPTS,
+        group=group,
+        train_s=assumed.train_s,
+        sync_s=assumed.sync_s,
+        warmup_batches=assumed.warmup_batches,
     )
 
 
 class Shares:
-    """Runs the model; the step without a judge is kept."""
+    """Runs the model; the steps without a judge are kept."""
 
-    def __init__(self, steps: int, seeds: int) -> None:
-        self.steps, self.seeds = steps, seeds
-        self.without: dict[tuple[Mode, Assumed, int], float] = {}
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+        self.kept: dict[tuple[Mode, Assumed, int], float] = {}
 
-    def step_s(self, mode: Mode, assumed: Assumed, seed: int) -> float:
+    def without(self, mode: Mode, assumed: Assumed, seed: int = 0) -> float:
         """Mean step without a judge, seconds."""
         key = mode, replace(assumed, latency_sigma=0, failure_rate=0, per_minute=None), seed
-        if key not in self.without:
-            self.without[key] = mean(simulate(cluster(mode, assumed, seed), None, self.steps, seed=seed).step_s)
-        return self.without[key]
+        if key not in self.kept:
+            self.kept[key] = self.run(mode, assumed, None, seed)[0]
+        return self.kept[key]
 
-    def text(self, mode: Mode, assumed: Assumed, policy: JudgePolicy) -> str:
+    def run(self, mode: Mode, assumed: Assumed, policy: JudgePolicy | None, seed: int) -> tuple[float, float]:
+        result = simulate(cluster(mode, assumed, seed), policy, self.steps, warm_up=5, seed=seed)
+        return mean(result.step_s), result.failed
+
+    def share(self, mode: Mode, assumed: Assumed, policy: JudgePolicy, seeds: int = 1) -> str:
         """The share, and that of the rows without an answer where there are any."""
-        shares, failed = [], []
-        for seed in range(self.seeds):
-            result = simulate(cluster(mode, assumed, seed), policy, self.steps, seed=seed)
-            shares.append(1 - self.step_s(mode, assumed, seed) / mean(result.step_s))
-            failed.append(result.failed)
-        text = f"{mean(shares):6.1%} ({min(shares):.1%} to {max(shares):.1%})"
-        return text + (f" {mean(failed):.1%} failed" if any(failed) else "")
+        runs = [self.run(mode, assumed, policy, seed) for seed in range(seeds)]
+        shares = [1 - self.without(mode, assumed, seed) / step for seed, (step, _) in enumerate(runs)]
+        text = f"{mean(shares):5.1%}" + (f" ({min(shares):.1%} to {max(shares):.1%})" if seeds > 1 else "")
+        failed = mean(failed for _, failed in runs)
+        return f"{text}, {failed:.1%} failed" if failed else text
 
 
 def main() -> None:
@@ -107,63 +120,63 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--steps", type=int, default=40)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=3, help="of the first table; the others have one")
     parser.add_argument("--validate", type=Path, help="compare with what exposed_wait.py --json measured")
     asked = parser.parse_args()
     if asked.validate:
         return validate(json.loads(asked.validate.read_text()), asked.steps, asked.seeds)
-    shares, base = Shares(asked.steps, asked.seeds), Assumed()
+    shares, base = Shares(asked.steps), Assumed()
     print(base)
-    table(shares, base)
+    table(shares, base, asked.seeds)
     vary(shares, base)
     explain(shares, base)
 
 
-def table(shares: Shares, base: Assumed) -> None:
-    for mode in ("sync", "colocate_async", "separate_async", "one_step_off"):
-        without = mean(shares.step_s(mode, base, seed) for seed in range(shares.seeds))
-        print(f"\n{mode}: a step without a judge takes {without:.0f} s; share at {LATENCIES} s")
+def table(shares: Shares, base: Assumed, seeds: int) -> None:
+    for mode in MODES:
+        without = mean(shares.without(mode, base, seed) for seed in range(seeds))
+        print(f"\n{mode}: a step without a judge takes {without:.0f} s; shares at {LATENCIES} s")
         for name in judges(base, 1.0):
-            if "whole batch" in name and mode != "one_step_off":
+            if name == BATCHED and mode != "one_step_off":
                 continue
-            cells = [shares.text(mode, base, judges(base, median)[name]) for median in LATENCIES]
+            cells = [shares.share(mode, base, judges(base, median)[name], seeds) for median in LATENCIES]
             print(f"  {name:48} " + " | ".join(cells), flush=True)
 
 
 def vary(shares: Shares, base: Assumed) -> None:
-    print("\npv-rl, 2 s, one thing changed at a time; step without a judge, share")
-    changes = [{}]
-    changes += [{"token_s": value} for value in (0.01, 0.04)]
-    changes += [{"length_sigma": value} for value in (0.8, 1.2)]
-    changes += [{"train_s": value} for value in (20.0, 120.0)]
-    changes += [{"latency_sigma": value} for value in (1.0, 1.5)]
-    changes += [{"failure_rate": value} for value in (0.05, 0.2)]
-    changes += [{"per_minute": value} for value in (300.0, 600.0)]
+    print("\npv-rl, 64 at a time, 2 s, one thing changed at a time: step without a judge, share")
+    changes: list[dict[str, float]] = [
+        {},
+        *({"warmup_batches": value} for value in (1.25, 1.5, 2.0)),
+        *({"token_s": value} for value in (0.01, 0.04)),
+        *({"length_sigma": value} for value in (0.8, 1.2)),
+        *({"train_s": value} for value in (20.0, 120.0)),
+        {"latency_sigma": 1.0},
+        {"latency_sigma": 1.0, "warmup_batches": 1.5},
+        *({"failure_rate": value} for value in (0.05, 0.2)),
+        *({"per_minute": value} for value in (300.0, 600.0)),
+    ]
     for change in changes:
         assumed = replace(base, **change)
-        policy = next(iter(judges(assumed, 2.0).values()))
-        cells = []
-        for mode in ("sync", "colocate_async", "separate_async", "one_step_off"):
-            without = mean(shares.step_s(mode, assumed, seed) for seed in range(shares.seeds))
-            cells.append(f"{mode} {without:4.0f} s {shares.text(mode, assumed, policy)}")
-        print(f"  {str(change or 'as above'):24} " + " | ".join(cells), flush=True)
+        policy = judges(assumed, 2.0)[OURS]
+        cells = [
+            f"{mode} {shares.without(mode, assumed):3.0f} s {shares.share(mode, assumed, policy)}"
+            for mode in MODES
+        ]
+        name = ", ".join(f"{field} {value:g}" for field, value in change.items()) or "as above"
+        print(f"  {name:38} " + " | ".join(cells), flush=True)
 
 
 def explain(shares: Shares, base: Assumed) -> None:
-    print("\nthe paper's 20 %: at so many requests at a time, shares at 2 s and 10 s")
+    print("\nthe paper's 20 %: shares at 2 s and 10 s by how many requests run at the same time")
     for mode, batched in (("separate_async", False), ("one_step_off", False), ("one_step_off", True)):
-        for concurrency in (1, 2, 4, 8, 16, 32, 64):
+        for concurrency in (4, 8, 16, 32, 64):
             cells = []
-            for median in (2.0, 10.0):
-                policy = JudgePolicy(
-                    latency=log_normal(median, base.latency_sigma),
-                    concurrency=concurrency,
-                    timeout_s=ROW_TIMEOUT_S,
-                    batched=batched,
-                )
-                cells.append(shares.text(mode, base, policy))
-            how = "whole batch at once" if batched else "as rows end"
-            print(f"  {mode:15} {how:20} {concurrency:3}: " + " | ".join(cells), flush=True)
+            for median in LATENCIES[1:]:
+                policy = replace(judges(base, median)[DEFAULT], concurrency=concurrency, workers=1)
+                cells.append(shares.share(mode, base, replace(policy, batched=batched)))
+            how = "whole batch, then trained on" if batched else "each row as it ends"
+            print(f"  {mode:14} {how:28} {concurrency:2}: " + " | ".join(cells), flush=True)
 
 
 def validate(measured: dict, steps: int, seeds: int) -> None:

@@ -43,9 +43,15 @@ def main() -> None:
     parser.add_argument("--prompts", type=int, default=16, help="a step")
     parser.add_argument("--responses", type=int, default=8, help="a prompt")
     parser.add_argument("--end", type=float, default=0.05, help="that a token is a response's last")
-    parser.add_argument("--token-s", type=float, default=0.12, help="a decoding step takes at least this long")
-    parser.add_argument("--train-s", type=float, default=12.0, help="training takes at least this long a step")
-    parser.add_argument("--poll-s", type=float, default=0.2, help="how often verl looks for rows; its own is 2")
+    parser.add_argument(
+        "--token-s", type=float, default=0.12, help="a decoding step takes at least this long"
+    )
+    parser.add_argument(
+        "--train-s", type=float, default=12.0, help="training takes at least this long a step"
+    )
+    parser.add_argument(
+        "--poll-s", type=float, default=0.2, help="how often verl looks for rows; its own is 2"
+    )
     parser.add_argument("--longest-s", type=float, default=60.0, help="leave out what keeps a step longer")
     parser.add_argument("--at-once", type=int, default=3, help="runs at the same time, of different modes")
     parser.add_argument("--json", type=Path, help="write everything down, for cluster_model.py --validate")

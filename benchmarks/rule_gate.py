@@ -109,14 +109,16 @@ def by_kind(labelled: Sequence[Labelled], found: Sequence[Sequence[Anomaly]]) ->
     )
     yield "| kind | texts | light | medium | heavy | all | by the rules meant for it | their precision |"
     yield "|---|---|---|---|---|---|---|---|"
-    for kind in KINDS:
-        rows = [(one.strength, rules) for one, rules in zip(labelled, seen, strict=True) if one.kind == kind]
+    served = {kind for kind in KINDS if MEANT_FOR[kind]}
+    for name, kinds in [*((kind, {kind}) for kind in KINDS), ("**all that have a rule**", served)]:
+        rows = [(one.strength, rules) for one, rules in zip(labelled, seen, strict=True) if one.kind in kinds]
         cells = [_share([bool(rules) for at, rules in rows if at == strength]) for strength in STRENGTHS]
-        meant = [bool(rules & MEANT_FOR[kind]) for _, rules in rows]
-        errors = sum(wrong[rule] for rule in MEANT_FOR[kind])
+        rules_meant = set().union(*(MEANT_FOR[kind] for kind in kinds))
+        meant = [bool(rules & rules_meant) for _, rules in rows]
+        errors = sum(wrong[rule] for rule in rules_meant)
         precision = _share([True] * sum(meant) + [False] * errors) if any(meant) else "no rule"
         overall = _share([bool(rules) for _, rules in rows])
-        yield f"| {kind} | {len(rows)} | {' | '.join(cells)} | {overall} | {_share(meant)} | {precision} |"
+        yield f"| {name} | {len(rows)} | {' | '.join(cells)} | {overall} | {_share(meant)} | {precision} |"
     spoiled = [bool(rules) for one, rules in zip(labelled, seen, strict=True) if one.kind != "fluent"]
     fluent = sum(one.kind == "fluent" for one in labelled)
     yield f"\n{len(spoiled)} spoiled, of which {_share(spoiled)} are seen; {fluent} left fluent, of which "

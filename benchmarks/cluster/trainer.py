@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import simpy
-
 from cluster.judge import JudgePolicy, JudgeQueue
 
 __all__ = ["Cluster", "Result", "simulate"]
@@ -23,7 +22,7 @@ Mode: TypeAlias = Literal["sync", "colocate_async", "separate_async", "one_step_
 - `separate_async`: rollouts go on while the trainer trains, with one batch more on its way;
 - `one_step_off`: verl's older trainer: the next batch is generated while one is trained on, in the order of batches.
 
-The first three take the groups of a step as they come, `num_warmup_batches` is verl's default of 1.
+The first three take the groups of a step as they come; those that were begun first go first.
 """
 Group: TypeAlias = Callable[[int], list[float]]
 """Seconds that each response of the group with this number decodes."""
@@ -39,6 +38,8 @@ class Cluster:
     """From a step's rows to the end of the update."""
     sync_s: float = 0.0
     """Then, to bring the weights to the rollout, which pauses for it."""
+    warmup_batches: float = 1.0
+    """How many more are on their way than are trained on: verl's `num_warmup_batches`, of the two `_async` modes."""
     poll_s: float = 2.0
     """verl looks so often whether a step's groups are there."""
 
@@ -88,8 +89,8 @@ class Trainer:
         self.submitted = self.judged = 0
         self.step_s: list[float] = []
 
-    def submit(self) -> None:
-        for _ in range(self.cluster.prompts):
+    def submit(self, batches: float = 1.0) -> None:
+        for _ in range(int(batches * self.cluster.prompts)):
             self.waiting.append(self.env.process(self.run_group(self.cluster.group(self.submitted))))
             self.submitted += 1
 
@@ -118,7 +119,7 @@ class Trainer:
         cluster, one_off = self.cluster, self.cluster.mode == "one_step_off"
         colocated = cluster.mode in ("sync", "colocate_async")
         if cluster.mode != "sync":
-            self.submit()
+            self.submit(1.0 if one_off else cluster.warmup_batches)
         for _ in range(steps):
             begin = self.env.now
             if not one_off:

@@ -43,7 +43,6 @@ def pace_decoding(module) -> None:
 
 def draw_tokens(module) -> None:
     import torch
-
     from pv_rl.lab.tokenizer import EOS, VOCABULARY
 
     words = torch.tensor([token for word, token in VOCABULARY.items() if any(map(str.isdigit, word))])

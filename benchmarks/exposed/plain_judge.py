@@ -18,7 +18,10 @@ PROMPT = FluencyPrompt.load()
 async def compute_score(data_source, solution_str, ground_truth, extra_info=None, url="", **_):
     """1 for the right verdict in a fluent trace, else 0."""
     body = {"model": "judge", "temperature": 0.0, "messages": list(PROMPT.messages(solution_str))}
-    async with aiohttp.ClientSession() as session, session.post(f"{url}/chat/completions", json=body) as reply:
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(f"{url}/chat/completions", json=body) as reply,
+    ):
         reply.raise_for_status()
         answer = await reply.json()
     fluent = json.loads(answer["choices"][0]["message"]["content"])["fluent"]

@@ -12,13 +12,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from judge_server import JudgeServer, Latency, Script
-
 from pv_rl.lab import MODEL_DIR
 from pv_rl.lab.dataset import make_rows, write_dataset
 
+HERE = Path(__file__).resolve().parent
 MODES = {
     "sync": (),
     "colocate_async": ("trainer.v1.trainer_mode=colocate_async",),
@@ -65,9 +64,16 @@ class Case:
     """Of all steps here, and those that were left out."""
     most_in_flight: int = 0
 
+    def add(self, numbers: dict[str, float]) -> None:
+        """verl's metrics of a step."""
+        self.step_s.append(numbers["timing_s/step"])
+        self.gen_s.append(numbers["timing_s/gen"])
+        if (exposed := numbers.get("pv_rl/judge/exposed_wait_s/sum")) is not None:
+            self.exposed_s.append(exposed)
+
 
 def reward(side: str, url: str, folder: Path) -> list[str]:
-    """Overrides: `rules` asks nobody, `ours` is pv-rl's judge, `limited:C` verl's manager, `limited:CxW` in W workers."""
+    """Overrides. `rules`: nobody is asked; `ours:C`: by pv-rl; `limited:C`, `limited:CxW`: by verl, in W workers."""
     kind, _, limit = side.partition(":")
     if kind == "rules":
         return ["reward=verdict_fluency", f"{REWARD}.reward_kwargs.ledger={folder}/ledger"]
@@ -97,33 +103,39 @@ def run(mode: str, side: str, latencies: list[float], load: Load) -> tuple[list[
     cases = [Case(mode, side, latency) for latency in latencies]
     script = Script(latency=Latency(median_s=latencies[0], sigma=load.sigma))
     with tempfile.TemporaryDirectory() as name, JudgeServer(script) as server:
-        folder = Path(name)
-        phase = WARM_UP + load.steps
+        folder, phase = Path(name), WARM_UP + load.steps
         process = start(folder, MODES[mode], reward(side, server.url, folder), phase * len(cases), load)
-        lines: list[dict[str, Any]] = []
-        seen = 0
-        while process.poll() is None:
-            time.sleep(0.1)
-            lines = read_lines(folder / "metrics.jsonl")
-            at = min(len(lines) // phase, len(cases) - 1)
-            latency = Latency(median_s=latencies[at], sigma=load.sigma)
-            if server.script.latency != latency:
-                server.script = replace(server.script, latency=latency)
-            case, chats = cases[at], server.chats()[seen:]
-            seen += len(chats)
-            case.requests += len(chats)
-            case.most_in_flight = max([case.most_in_flight, *(chat["in_flight"] for chat in chats)])
+        try:
+            follow(process, folder, server, cases, phase)
+        finally:
+            process.terminate()
+            process.wait()
         if process.returncode != 0:
             raise RuntimeError(f"{mode}, {side} failed:\n{(folder / 'log').read_text()[-6000:]}")
         lines = read_lines(folder / "metrics.jsonl")
         for place, case in enumerate(cases):
             for line in lines[place * phase + WARM_UP : (place + 1) * phase]:
-                numbers = line["data"]
-                case.step_s.append(numbers["timing_s/step"])
-                case.gen_s.append(numbers["timing_s/gen"])
-                if (exposed := numbers.get("pv_rl/judge/exposed_wait_s/sum")) is not None:
-                    case.exposed_s.append(exposed)
+                case.add(line["data"])
         return cases, lengths(folder, range(WARM_UP + 1, len(lines) + 1))
+
+
+def follow(
+    process: subprocess.Popen[bytes], folder: Path, server: JudgeServer, cases: list[Case], phase: int
+) -> None:
+    """Until the run ends: change the latency when a case has had its steps, and count the requests of each."""
+    metrics, seen = folder / "metrics.jsonl", 0
+    while process.poll() is None:
+        time.sleep(0.1)
+        steps = metrics.read_bytes().count(b"\n") if metrics.exists() else 0
+        case = cases[min(steps // phase, len(cases) - 1)]
+        if server.script.latency.median_s != case.latency:
+            server.script = replace(
+                server.script, latency=replace(server.script.latency, median_s=case.latency)
+            )
+        chats = server.chats()[seen:]
+        seen += len(chats)
+        case.requests += len(chats)
+        case.most_in_flight = max([case.most_in_flight, *(chat["in_flight"] for chat in chats)])
 
 
 def start(
@@ -178,7 +190,4 @@ def lengths(folder: Path, steps: range) -> list[list[int]]:
 
 
 def read_lines(path: Path) -> list[Any]:
-    """The complete lines of a file that may be being written, or not be there yet."""
-    if not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
+    return [json.loads(line) for line in path.read_text().splitlines()]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pluggy
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from pv_rl.rewards.base import Reward
+    from pv_rl.rewards.degeneration import DegenerationRule
 
 __all__ = [
     "LossModeEntry",
     "Parameter",
     "RewardEntry",
-    "RuleEntry",
     "hookimpl",
     "pv_rl_degeneration_rules",
     "pv_rl_loss_modes",
@@ -36,12 +36,15 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """One number of a weighting, which a spec gives after a colon. A `PluginError` says what is wrong with it."""
+    """A number of a weighting, which a spec gives after a colon, or a threshold of a degeneration rule.
+
+    A `PluginError` says what is wrong with it.
+    """
 
     name: str
-    """The keyword argument of the weighting, for example `eta`."""
+    """The keyword argument, for example `eta`."""
     default: float | None = None
-    """What a spec that gives no number means; None if every spec has to give one."""
+    """What a spec or config that gives no number means; None if every spec has to give one."""
     low: float = 0.0
     """The smallest number allowed."""
     high: float = math.inf
@@ -52,7 +55,7 @@ class Parameter:
     def __post_init__(self) -> None:
         numbers = [self.low, self.high] + ([] if self.default is None else [self.default])
         if not isinstance(self.name, str) or not self.name.isidentifier():
-            raise PluginError(f"a parameter named {self.name!r}; it is a keyword argument of the weighting")
+            raise PluginError(f"a parameter named {self.name!r}; it is a keyword argument of a function")
         if (
             not all(isinstance(number, int | float) for number in numbers)
             or not self.low <= numbers[-1] <= self.high
@@ -116,28 +119,6 @@ class RewardEntry:
             )
 
 
-@dataclass(frozen=True, kw_only=True)
-class RuleEntry:
-    """A rule of the fluency veto, under a name that a config can say. A `PluginError` says what is wrong with it."""
-
-    name: str
-    """Letters, digits, `_` and `-`."""
-    find: Callable[..., Iterable[tuple[int, int]]]
-    """`find(text, **thresholds) -> (start, end) spans` of the evidence, in characters; none where the text is fluent.
-    The text is untrusted and may have 100,000 characters: take time linear in it."""
-    thresholds: Mapping[str, float] = field(default_factory=dict)
-    """The keywords of `find` that a config may set, with their defaults."""
-    meaning: str = ""
-    """A few words for the list of rules."""
-
-    def __post_init__(self) -> None:
-        _check_name("degeneration rule", self.name)
-        if not callable(self.find):
-            raise PluginError(
-                f"the degeneration rule {self.name!r} with find={self.find!r}; it is a function"
-            )
-
-
 def _check_name(what: str, name: object) -> None:
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise PluginError(f"a {what} named {name!r}; a name is a letter, then letters, digits, '_' or '-'")
@@ -154,5 +135,5 @@ def pv_rl_rewards() -> list[RewardEntry]:  # pyright: ignore[reportReturnType]
 
 
 @hookspec
-def pv_rl_degeneration_rules() -> list[RuleEntry]:  # pyright: ignore[reportReturnType]
-    """The rules that this plugin adds to the fluency veto. Called once a process, when a veto is built."""
+def pv_rl_degeneration_rules() -> list[DegenerationRule]:  # pyright: ignore[reportReturnType]
+    """The rules that this plugin adds to the fluency veto, for configs that name them. Called once a process."""

@@ -10,17 +10,21 @@ from __future__ import annotations
 import difflib
 import importlib
 import logging
+import pkgutil
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
 from pv_rl import hookspecs
 from pv_rl.errors import PluginError
-from pv_rl.hookspecs import LossModeEntry, RewardEntry, RuleEntry
+from pv_rl.hookspecs import LossModeEntry, RewardEntry
+
+if TYPE_CHECKING:
+    from pv_rl.rewards.degeneration import DegenerationRule
 
 __all__ = [
     "ENTRY_POINT_GROUP",
@@ -60,7 +64,8 @@ class Kind:
     """The hook of `pv_rl.hookspecs` that lists them."""
     what: str
     """What one is called in an error."""
-    entry: type
+    entry: str
+    """The class of an entry, as `module:name`."""
     builtin: str
     """Our own plugin. Imported only for this kind: rewards do not need the torch that weightings need."""
     reserved: Mapping[str, str] = field(default_factory=dict)
@@ -70,15 +75,17 @@ class Kind:
 LOSS_MODES = Kind(
     hook="pv_rl_loss_modes",
     what="loss mode",
-    entry=LossModeEntry,
+    entry="pv_rl.hookspecs:LossModeEntry",
     builtin="pv_rl.losses.builtin",
     reserved=dict.fromkeys(VERL_MODES, "which is verl's own"),
 )
-REWARDS = Kind(hook="pv_rl_rewards", what="reward", entry=RewardEntry, builtin="pv_rl.rewards.builtin")
+REWARDS = Kind(
+    hook="pv_rl_rewards", what="reward", entry="pv_rl.hookspecs:RewardEntry", builtin="pv_rl.rewards.builtin"
+)
 RULES = Kind(
     hook="pv_rl_degeneration_rules",
     what="degeneration rule",
-    entry=RuleEntry,
+    entry="pv_rl.rewards.degeneration.rule:DegenerationRule",
     builtin="pv_rl.rewards.degeneration.builtin",
 )
 KINDS = (LOSS_MODES, REWARDS, RULES)
@@ -159,9 +166,8 @@ def _registry(kind: Kind) -> Registry:
 
 def _enter(registry: Registry, kind: Kind, owner: str, entry: Any) -> None:
     problem = None
-    if not isinstance(entry, kind.entry):
-        type_name = f"{kind.entry.__module__}.{kind.entry.__name__}"
-        problem = f"it adds {entry!r} as a {kind.what}; a {kind.what} is a {type_name}"
+    if not isinstance(entry, pkgutil.resolve_name(kind.entry)):
+        problem = f"it adds {entry!r} as a {kind.what}; a {kind.what} is a {kind.entry.replace(':', '.')}"
     elif entry.name in kind.reserved:
         problem = (
             f"it adds a {kind.what} named {entry.name!r}, {kind.reserved[entry.name]}; choose another name"
@@ -210,7 +216,7 @@ def reward_entry(name: str) -> RewardEntry | None:
     return _entry(REWARDS, name)
 
 
-def degeneration_rules() -> Mapping[str, RuleEntry]:
+def degeneration_rules() -> Mapping[str, DegenerationRule]:
     """Every rule of the fluency veto, by name, in order of registration."""
     return dict(_registry(RULES).entries)
 

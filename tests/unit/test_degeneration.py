@@ -89,7 +89,7 @@ def test_a_phrase_that_changes_one_word_to_and_fro_is_a_loop():
     rounds = [f"so in the {word} it says that the claim holds" for word in ("proof", "text")] * 4
     loop = " ".join(rounds)
     (found,) = evidence(f"{PROOF} {loop} {PROOF}{END}", "ngram_loop")
-    assert found.count("the claim holds") == 8 - 2  # the first time each way is new
+    assert found.count("the claim holds") == 7  # what is new is a tenth of the stretch at most
     assert len(found) < len(loop) + 20
 
 
@@ -251,8 +251,8 @@ def test_one_reminder_of_the_format_is_fluent():
 
 
 def test_examples_in_a_proof_are_no_commentary():
-    text = "In the example, n = 3. In the example, it says that 3 > 2. In the sample, all are odd. " * 3
-    assert "meta_commentary" not in rules_hit(PROOF + text + END)
+    text = "".join(f"In the example, the function has the output {n * n} for n = {n}. " for n in range(2, 10))
+    assert not rules_hit(PROOF + text + END)
 
 
 def test_a_quoted_answer_of_the_student_is_no_commentary():

@@ -12,10 +12,13 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from judge_server import Fault, JudgeServer, Script
 
+from pv_rl import plugins
 from pv_rl.errors import ConfigError
+from pv_rl.hookspecs import Parameter, hookimpl
 from pv_rl.judge.ledger import read_ledger
 from pv_rl.judge.shared import close_local_services, local_reports
 from pv_rl.rewards import RewardInput, RewardOutput, build_reward
+from pv_rl.rewards.degeneration import DegenerationRule
 
 GOOD = "Step 1 holds by the triangle inequality. Step 2 divides by zero.\n### False"
 ODD = "Step 1 holds. BEHOLD THE MARK. Step 2 divides by zero.\n### False"
@@ -130,7 +133,7 @@ def test_every_row_is_written_down_with_what_was_decided_and_by_whom(tmp_path, m
         judge = {"endpoints": [{"url": server.url, "model": "m", "api_key_env": "PV_RL_TEST_KEY"}]}
         traces = [GOOD, ODD, LOOP, GOOD + "\n"]
         score(traces, server=server, judge=judge, ledger=str(tmp_path / "ledger"))
-        print([chat["key"] for chat in server.chats()])
+        assert [chat["key"] for chat in server.chats()] == [True, True, True]
     rows = read_ledger(tmp_path / "ledger").to_pylist()
     assert [row["trace"] for row in rows] == traces
     assert [(row["decision"], row["decided_by"]) for row in rows] == [
@@ -171,6 +174,39 @@ def test_another_reward_can_be_wrapped_and_another_prompt_asked(tmp_path):
     with JudgeServer() as server:
         assert score([GOOD], server=server, **options)[0][0].score == 3.0
         assert server.chats()[0]["body"]["messages"][0]["content"] == "Is it fluent?"
+
+
+@pytest.fixture
+def shouting():
+    """A rule that a plugin adds."""
+
+    class Plugin:
+        @staticmethod
+        @hookimpl
+        def pv_rl_degeneration_rules():
+            times = Parameter(name="times", default=3, low=1, meaning="so many exclamation marks")
+            rule = DegenerationRule(
+                name="shouting",
+                find=lambda text, times: [(text.index("!"), len(text))] if text.count("!") >= times else [],
+                thresholds=(times,),
+            )
+            return [rule]
+
+    plugins.plugin_manager().register(Plugin, name="theirs")
+    plugins._registry.cache_clear()
+    yield
+    plugins.plugin_manager().unregister(name="theirs")
+    plugins._registry.cache_clear()
+
+
+def test_a_plugins_rule_vetoes_where_the_config_names_it_and_nowhere_else(shouting):
+    loud = GOOD.replace(".", "!", 2)
+    assert score([loud])[0][0].score == 1.0
+    (vetoed,) = score([loud], rules={"shouting": {"times": 2}})[0]
+    assert (vetoed.score, vetoed.metrics["rule_shouting"]) == (0.0, 1.0)
+    assert score([loud], rules={"shouting": True})[0][0].metrics["rule_shouting"] == 0.0
+    with pytest.raises(ConfigError, match="shouting"):
+        build_reward("verdict_fluency", {"rules": {"shoutin": True}})
 
 
 @pytest.mark.parametrize(

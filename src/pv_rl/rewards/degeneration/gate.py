@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from pv_rl.errors import ConfigError
 from pv_rl.hookspecs import Parameter
-from pv_rl.plugins import nearest
+from pv_rl.plugins import degeneration_rules, nearest
 from pv_rl.rewards.degeneration.broken_characters import BROKEN_ENCODING, SCRIPT_SOUP
 from pv_rl.rewards.degeneration.empty_announcements import EMPTY_ANNOUNCEMENTS
 from pv_rl.rewards.degeneration.meta_commentary import CHAT_MARKUP, META_COMMENTARY
@@ -57,20 +57,29 @@ def find_anomalies(text: str, rules: Sequence[DegenerationRule] | None = None) -
 
 
 def rules_from_config(
-    settings: RuleSettings, rules: Sequence[DegenerationRule] = BUILTIN_RULES
+    settings: RuleSettings, rules: Sequence[DegenerationRule] | None = None
 ) -> tuple[DegenerationRule, ...]:
     """Return `rules` with thresholds changed and rules left out, as the settings say.
 
-    Example: `rules_from_config({"sentence_loop": {"times": 5}, "broken_encoding": False})`.
+    Example: `rules_from_config({"sentence_loop": {"times": 5}, "broken_encoding": False, "of_a_plugin": True})`.
+
+    Args:
+        settings: by the rule's name.
+        rules: by default ours, and those of plugins that the settings name: a rule that is only installed does nothing.
 
     Raises:
         ConfigError: (a ValueError) a rule or threshold that is not there, or a value out of bounds.
     """
-    names = [rule.name for rule in rules]
+    if rules is None:
+        ours = {rule.name for rule in BUILTIN_RULES}
+        rules = [rule for rule in degeneration_rules().values() if rule.name in ours or rule.name in settings]
+        offered = list(degeneration_rules())
+    else:
+        offered = [rule.name for rule in rules]
     for name in settings:
-        if name not in names:
+        if name not in offered:
             raise ConfigError(
-                f"there is no degeneration rule {name!r}.{nearest(str(name), names)} Rules: {', '.join(names)}"
+                f"there is no degeneration rule {name!r}.{nearest(str(name), offered)} Rules: {', '.join(offered)}"
             )
     return tuple(
         _set(rule, settings.get(rule.name)) for rule in rules if settings.get(rule.name) is not False

@@ -10,9 +10,7 @@ from pv_rl.rewards.degeneration.tandem import tandem_repeats
 
 __all__ = ["PHRASE_LOOP"]
 
-SHORT_PHRASE = (
-    3  # words; below, the phrase may be an enumeration (red, blue, red, blue) and needs four times the rounds
-)
+SHORT_PHRASE = 3  # words; a shorter one may be an enumeration (red, blue, red, blue): four times the rounds
 
 
 def find_phrase_loops(text: str, times: float, characters: float) -> Iterator[Span]:
