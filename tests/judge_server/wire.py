@@ -64,6 +64,6 @@ async def wait(reader: asyncio.StreamReader, seconds: float | None) -> None:
 def reset(writer: asyncio.StreamWriter) -> None:
     """Break a connection so that the client sees RST."""
     raw = writer.get_extra_info("socket")
-    if raw is not None:
+    if raw is not None and raw.fileno() >= 0:  # else it is closed already
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()

@@ -279,7 +279,7 @@ def test_questions_that_are_cancelled_leave_no_connection_and_no_place():
     async def check(server: JudgeServer) -> None:
         client = JudgeClient(config(server, limits=Limits(concurrency=16)))
         hung = [asyncio.ensure_future(client.ask([{"role": "user", "content": "hang"}])) for _ in range(40)]
-        await until(lambda: len(server.connections) == 16)
+        await until(lambda: len(server.chats()) == 16)
         for task in hung:
             task.cancel()
         await asyncio.gather(*hung, return_exceptions=True)

@@ -5,11 +5,13 @@ The judge is a real HTTP server (tests/judge_server). CI runs two of these; `mak
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 import time
 from collections import Counter
 from pathlib import Path
+from statistics import mean
 
 import psutil
 import pytest
@@ -19,6 +21,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from judge_server import Fault, JudgeServer, Latency, Script
 from judged import KEY, check_no_key, check_trained_on, judged_run
 from trainer import read_metrics
+
+from pv_rl.judge.ledger import read_ledger
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install 'pv-rl[quickstart]'")
@@ -170,3 +174,41 @@ def test_an_outage_of_a_minute_is_waited_out_by_those_who_may_and_the_run_recove
     assert "failed" in by_step[0]
     assert "failed" not in by_step[5]
     assert len(chats) < 150  # the breaker kept most of what waited from knocking
+
+
+LEGACY = {
+    "legacy": ("trainer.use_v1=False",),
+    "one_step_off": (
+        APART[0],
+        "+rollout.nnodes=1",
+        "+rollout.n_gpus_per_node=1",
+        "actor_rollout_ref.hybrid_engine=False",
+        "actor_rollout_ref.rollout.calculate_log_probs=True",
+        "trainer.rollout_data_dir=null",  # verl 0.9.1 cannot dump here: the trainer has no _dump_executor
+    ),
+}
+
+
+@pytest.mark.paths
+@pytest.mark.parametrize("trainer", LEGACY)
+def test_the_legacy_trainers_keep_to_the_policy_too(tmp_path, trainer):
+    """Their rows carry no keys, so that rows are counted: as many abstain as have no answer, and no other."""
+    module = (
+        "verl.experimental.one_step_off_policy.main_ppo"
+        if trainer == "one_step_off"
+        else "verl.trainer.main_ppo"
+    )
+    with JudgeServer(Script(faults=[Fault(kind="refusal", probability=0.25)], marker=ANOMALOUS)) as server:
+        steps = "trainer.total_training_steps=2"
+        done = judged_run(tmp_path, server, *LEGACY[trainer], steps, module=module)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+    updates = [json.loads(line) for line in (tmp_path / "record.jsonl").read_text().splitlines()]
+    metrics = read_metrics(tmp_path)
+    for step, update in enumerate(updates, start=1):
+        absent = mean(length == 0 for length in update["lengths"])
+        assert absent == metrics[step]["pv_rl/reward/abstained"] == metrics[step]["pv_rl/reward/judge_failed"]
+        assert metrics[step]["pv_rl/judge/requests/sum"] > 0
+    rows = read_ledger(tmp_path / "ledger").to_pylist()
+    failed = sum(row["decision"] == "failed" for row in rows)
+    trained = sum(length == 0 for update in updates for length in update["lengths"])
+    assert 0 < trained <= failed  # one step is ahead when the run ends

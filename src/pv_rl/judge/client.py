@@ -228,29 +228,24 @@ class JudgeClient:
     async def _hedged(self, question: _Question, turn: Turn, after_s: float) -> Found:
         """Send a request, and a second one if there is no answer after `after_s`; the first usable answer counts."""
         first = asyncio.ensure_future(self._request(question, turn))
-        pending, sent = {first}, question.sent
-        tasks = [first]
+        tasks, sent = {first}, question.sent
         try:
-            await asyncio.wait(pending, timeout=after_s)
+            await asyncio.wait(tasks, timeout=after_s)
             if not first.done() and sent < self.config.retries.attempts:
-                tasks.append(asyncio.ensure_future(self._hedge(question, turn)))
-            pending = set(tasks)
+                tasks.add(asyncio.ensure_future(self._hedge(question, turn)))
+            pending = tasks
             while pending:
                 done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
                     if not isinstance(task.exception(), RequestFailed | JudgeFailure):
                         self._counts["hedges_won"] += task is not first
                         return task.result()
-                if (
-                    first in done and question.sent == sent
-                ):  # a hedge that still waits for its turn comes too late
-                    break
+                if first in done and question.sent == sent:
+                    break  # the hedge still waits for its turn, and would be later than a retry
             return first.result()
         finally:
-            for task in tasks:
-                task.cancel()
             with anyio.CancelScope(shield=True):
-                await asyncio.gather(*tasks, return_exceptions=True)
+                await _end(tasks)
             question.paid(*turn.abandon())  # a task that was cancelled before it began has not done it
 
     async def _hedge(self, question: _Question, first: Turn) -> Found:
@@ -263,3 +258,11 @@ class JudgeClient:
         question.text = failure.text
         if failure.kind in ELSEWHERE:
             question.without.add(route)
+
+
+async def _end(tasks: set[asyncio.Task[Found]]) -> None:
+    """Cancel tasks and wait for them. In Python 3.10 anyio loses a cancellation that comes while it connects."""
+    while pending := {task for task in tasks if not task.done()}:
+        for task in pending:
+            task.cancel()
+        await asyncio.wait(pending, timeout=0.1)

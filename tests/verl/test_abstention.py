@@ -1,0 +1,117 @@
+"""Rows without a reward, in verl's own functions: no baseline, no advantage, no update of nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
+
+import verl.trainer.ppo.ray_trainer as legacy
+from verl import DataProto
+from verl.trainer.ppo.core_algos import AdvantageEstimator
+
+from pv_rl.rewards.named import DROP_GROUP, VALID
+from pv_rl.verl_adapter.abstention import abstaining
+from pv_rl.verl_adapter.reward_metrics import reward_numbers
+
+SCORES = [1.0, 0.0, 1.0, 0.0, 1.0, 0.0]
+GROUPS = ["a", "a", "a", "b", "b", "b"]
+
+
+def batch(**columns) -> DataProto:
+    """Six responses of three tokens, the reward on the last."""
+    scores = torch.zeros(6, 3)
+    scores[:, -1] = torch.tensor(SCORES)
+    mask = torch.ones(6, 3, dtype=torch.int64)
+    arrays = {
+        "uid": np.array(GROUPS, dtype=object),
+        **{name: np.array(column) for name, column in columns.items()},
+    }
+    data = DataProto.from_dict(
+        tensors={"token_level_rewards": scores, "response_mask": mask}, non_tensors=arrays
+    )
+    data.meta_info["reward_extra_keys"] = list(columns)
+    return data
+
+
+def advantages(data: DataProto, estimator=AdvantageEstimator.GRPO) -> DataProto:
+    return legacy.compute_advantage(data, adv_estimator=estimator, norm_adv_by_std_in_grpo=False, config=None)
+
+
+def test_a_row_abstains_by_itself_or_with_its_group():
+    infos = [{VALID: 1.0, DROP_GROUP: 0.0}] * 4 + [{VALID: 0.0, DROP_GROUP: 0.0}, {}]
+    assert abstaining(infos, GROUPS) == [False, False, False, False, True, False]
+    infos[0] = {VALID: 1.0, DROP_GROUP: 1.0}
+    assert abstaining(infos, GROUPS) == [True, True, True, False, True, False]
+
+
+def test_the_baseline_is_over_the_rows_that_have_a_reward():
+    data = advantages(batch(**{VALID: [1, 1, 0, 1, 1, 1], DROP_GROUP: [0] * 6}))
+    assert data.batch["advantages"][:, 0].tolist() == pytest.approx([0.5, -0.5, 0, -1 / 3, 2 / 3, -1 / 3])
+    assert data.batch["response_mask"].sum(dim=-1).tolist() == [3, 3, 0, 3, 3, 3]
+    assert data.non_tensor_batch["uid"].tolist() == GROUPS
+
+
+def test_a_group_that_is_dropped_leaves_whole():
+    data = advantages(batch(**{VALID: [0, 1, 1, 1, 1, 1], DROP_GROUP: [1, 0, 0, 0, 0, 0]}))
+    assert data.batch["advantages"][:3].abs().sum() == 0
+    assert data.batch["response_mask"].sum(dim=-1).tolist() == [0, 0, 0, 3, 3, 3]
+
+
+@pytest.mark.parametrize("estimator", ["rloo", "opo", "grpo_vectorized"])
+def test_other_estimators_compare_with_those_that_are_left_too(estimator):
+    kept = advantages(batch(**{VALID: [1, 1, 0, 1, 1, 1], DROP_GROUP: [0] * 6}), estimator)
+    fewer = advantages(batch().select_idxs(torch.tensor([0, 1, 3, 4, 5])), estimator)
+    rest = [0, 1, 3, 4, 5]
+    assert torch.allclose(kept.batch["advantages"][rest], fewer.batch["advantages"])
+    assert kept.batch["advantages"][2].abs().sum() == 0
+
+
+def test_a_reward_that_says_nothing_about_it_is_verls_alone():
+    data = batch()
+    mask = data.batch["response_mask"]
+    data = advantages(data)
+    assert data.batch["response_mask"] is mask
+    assert data.batch["advantages"][:, 0].tolist() == pytest.approx(
+        [1 / 3, -2 / 3, 1 / 3, -1 / 3, 2 / 3, -1 / 3]
+    )
+
+
+class Trainer:
+    """What the wrapped updates look at."""
+
+    def __init__(self, path: str) -> None:
+        from omegaconf import OmegaConf
+
+        self.config = OmegaConf.create(
+            {
+                "reward": {"custom_reward_function": {"path": path}},
+                "actor_rollout_ref": {"actor": {"loss_agg_mode": "token-mean"}},
+            }
+        )
+        self.global_steps = 3
+
+
+def test_an_update_of_nothing_is_not_made_and_is_said():
+    data = advantages(batch(**{"score": SCORES, VALID: [0] * 6, DROP_GROUP: [0] * 6}))
+    output = legacy.RayPPOTrainer._update_actor(Trainer("pkg://pv_rl.rewards.named"), data)
+    assert output.meta_info["metrics"] == {"pv_rl/reward/abstained": 1.0, "pv_rl/update_skipped": 1.0}
+    assert (
+        legacy.RayPPOTrainer._update_critic(Trainer("pkg://pv_rl.rewards.named"), data).meta_info["metrics"]
+        == {}
+    )
+
+
+def test_numbers_are_over_the_rows_that_they_are_about():
+    infos = [
+        {"score": 1.0, "vetoed": 0.0, "note": "x", VALID: 1.0},
+        {"score": 0.0, "vetoed": 1.0, "note": "y", VALID: 0.0},
+    ]
+    assert reward_numbers(infos, [False, True]) == {
+        "pv_rl/reward/abstained": 0.5,
+        "pv_rl/reward/score": 1.0,
+        "pv_rl/reward/vetoed": 0.5,
+    }
+    assert reward_numbers([], []) == {}
