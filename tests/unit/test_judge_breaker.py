@@ -103,6 +103,11 @@ def test_a_probe_that_is_cancelled_makes_room_for_another_at_once(breaker, clock
     assert breaker.enter() is not None
 
 
+def test_a_request_that_is_cancelled_while_it_is_closed_changes_nothing(breaker):
+    breaker.enter().dropped()
+    assert breaker.closed
+
+
 def test_what_was_sent_before_it_opened_neither_closes_it_nor_counts(breaker, clock):
     early = [breaker.enter() for _ in range(3)]
     fail(breaker, 3)

@@ -34,11 +34,12 @@ def test_a_model_without_a_price_costs_nothing():
     assert keeper().usd("other", Usage(prompt_tokens=10**6)) == 0.0
 
 
-def test_what_is_in_flight_counts_at_its_worst():
-    budget = keeper(usd_per_run=0.01)
+@pytest.mark.parametrize("limit", ["usd_per_run", "usd_per_step"])
+def test_what_is_in_flight_counts_at_its_worst(limit):
+    budget = keeper(**{limit: 0.01})
     budget.reserve("judge", 1000, 300)  # 0.002 + 0.003 = 0.005
     budget.reserve("judge", 1000, 300)
-    with pytest.raises(JudgeFailure, match="usd_per_run is 0[.]01") as failure:
+    with pytest.raises(JudgeFailure, match=f"{limit} is 0[.]01") as failure:
         budget.reserve("judge", 1, 0)
     assert failure.value.kind == "budget"
 

@@ -282,6 +282,20 @@ def test_a_question_waits_for_an_outage_to_end(judge):
     run(check())
 
 
+def test_who_had_a_turn_when_the_breaker_opened_gives_it_back(judge):
+    async def check():
+        client, endpoints = judge(
+            {"a": [[1, fails("reset")], OK]},
+            breaker=Breaker(failures=1, probe_after_s=10),
+            limits=Limits(concurrency=1, requests_per_minute=4),
+        )
+        await asyncio.gather(*(client.ask(MESSAGES) for _ in range(3)))
+        assert [time for time, _ in endpoints.sent] == [0, 11, 11, 11]
+        assert held(client) == [0, 0, 0]
+
+    run(check())
+
+
 def test_the_next_endpoint_answers_while_the_first_is_down_and_the_first_is_taken_back(judge):
     async def check():
         down = [fails("reset"), fails("reset"), OK]
@@ -433,6 +447,18 @@ def test_a_hedge_waits_behind_every_question(judge):
         assert [time for time, _ in endpoints.sent] == [0, 0, 4, 8, 12]
         assert endpoints.most_in_flight == 2
         assert now() == 16
+
+    run(check())
+
+
+def test_a_hedge_that_still_waits_makes_way_for_the_retry(judge):
+    async def check():
+        client, endpoints = judge(
+            {"a": [[9, fails("reset")], OK]}, hedging=Hedging(after_s=1), limits=Limits(concurrency=1)
+        )
+        await client.ask(MESSAGES)
+        assert [time for time, _ in endpoints.sent] == [0, 10]
+        assert "hedges" not in client.counters()
 
     run(check())
 

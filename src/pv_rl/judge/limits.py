@@ -44,8 +44,7 @@ class Window:
         while self._log and self._log[0].at <= now - MINUTE_S:
             self._sum -= self._log.popleft().tokens
         if not self._log:
-            self._sum = 0.0  # an empty window takes any request, else one above the limit would wait for ever
-            return 0.0
+            return 0.0  # even for a request above the limit, which would wait for ever else
         room = len(self._log) + 1 <= self._requests and self._sum + tokens <= self._tokens
         return 0.0 if room else self._log[0].at + MINUTE_S - now
 

@@ -43,7 +43,7 @@ class Route:
 
 @dataclass(eq=False, kw_only=True)
 class Turn:
-    """Leave to send one request. Place, permit and money are held until `close`, which works once."""
+    """Leave to send one request. Place, permit and money are held until `close` or `abandon`."""
 
     route: Route
     body: bytes
@@ -51,11 +51,9 @@ class Turn:
     permit: Permit
     reservation: Reservation
     budget: BudgetKeeper
-    open: bool = True
 
     def close(self, usage: Usage | None, failure: RequestFailed | None = None) -> float:
         """The request ended and took `usage` (None: it was not sent). Returns its price in USD."""
-        self.open = False
         limits = self.route.limits
         if failure is not None and failure.retry_after_s and failure.kind in PAUSES:
             limits.pause(failure.retry_after_s)
@@ -70,9 +68,6 @@ class Turn:
 
     def abandon(self) -> tuple[Usage, float]:
         """The request was cancelled: the server may have begun, so its prompt is taken for paid. Usage and USD."""
-        if not self.open:
-            return Usage(), 0.0
-        self.open = False
         self.permit.dropped()
         self.slot.done()
         usage = Usage(prompt_tokens=estimate_tokens(self.body))
