@@ -2,7 +2,7 @@
 
 verl's own trainer on the CPU in three modes, with a judge server on loopback whose latency is log-normal. Rows are
 scored by `verdict_fluency` without a judge (`rules`), with one (`ours`), and by verl's `rate_limited` manager with a
-plain reward function (`limited`, exposed/plain_judge.py). The number is how many questions run at the same time: 32,
+plain reward function (`limited`, exposed/plain_judge.py). The number is how many questions run at the same time: 16,
 half of a step's rows, and 8, which is verl's default of 1 in each of 8 workers (one worker here, to save memory).
 Decoding and training are given lower bounds (exposed/paced.py), so that a step takes some multiple of a judge's answer
 as it does on a cluster, and the same on every side.
@@ -29,7 +29,7 @@ from statistics import mean, median
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from exposed.runs import MODES, Case, Load, concurrency, run
 
-SIDES = ("rules", "ours:32", "limited:32", "limited:8")
+SIDES = ("rules", "ours:16", "limited:16", "limited:8")
 
 
 def main() -> None:
@@ -41,11 +41,11 @@ def main() -> None:
     parser.add_argument("--latencies", type=float, nargs="+", default=[0.5, 2, 10], help="medians, seconds")
     parser.add_argument("--sigma", type=float, default=0.5, help="of the log-normal latency")
     parser.add_argument("--steps", type=int, default=4, help="counted at each latency, after 2 that are not")
-    parser.add_argument("--prompts", type=int, default=8, help="a step")
+    parser.add_argument("--prompts", type=int, default=4, help="a step")
     parser.add_argument("--responses", type=int, default=8, help="a prompt")
     parser.add_argument("--end", type=float, default=0.05, help="that a token is a response's last")
     parser.add_argument(
-        "--token-s", type=float, default=0.12, help="a decoding step takes at least this long"
+        "--token-s", type=float, default=0.15, help="a decoding step takes at least this long"
     )
     parser.add_argument(
         "--train-s", type=float, default=10.0, help="training takes at least this long a step"

@@ -42,9 +42,11 @@ from pv_rl.judge.answer import JudgeFailure, Usage
 from pv_rl.judge.client import JudgeClient
 from pv_rl.judge.config import read_config
 from pv_rl.judge.fluency import FluencyPrompt, parse_fluency
+from pv_rl.judge.tally import percentile
 
 ROOT = Path(__file__).resolve().parents[1]
 PORT = 8311
+SOURCES = ("mrgsm8k", "opc", "opc_issues", "dsmathv2", "processbench", "prmbench", "olympiadbench")
 LONGEST = 9_000  # characters of a trace: with the instructions it fits into a context of 8,192 tokens
 VLLM = {"VLLM_USE_FLASHINFER_SAMPLER": "0", "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"}
 GRAMMAR = '{"backend": "xgrammar", "disable_any_whitespace": true}'
@@ -65,7 +67,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--write-traces", type=Path, help="write this file and end")
-    parser.add_argument("--count", type=int, default=3000, help="traces to write")
+    parser.add_argument("--sources", nargs="+", default=SOURCES, help="folders of the real inputs to write")
     parser.add_argument("--traces", type=Path)
     parser.add_argument("--model", help="a folder or a name, as the server knows it")
     parser.add_argument(
@@ -73,12 +75,12 @@ def main() -> None:
     )
     parser.add_argument("--judge", default="vllm_local", help="a file of hydra_configs/judge")
     parser.add_argument("--loads", type=int, nargs="+", default=[1, 16, 256])
-    parser.add_argument("--rows-a-load", type=int, help="instead of 24 and four times the load")
-    parser.add_argument("--score-rows", type=int, default=512)
+    parser.add_argument("--rows-a-load", type=int, help="instead of 24 and three times the load")
+    parser.add_argument("--score-rows", type=int, default=256)
     parser.add_argument("--log", type=Path, default=Path("vllm.log"))
     args = parser.parse_args()
     if args.write_traces:
-        write_traces(args.write_traces, args.count)
+        write_traces(args.write_traces, args.sources)
         return
     if not args.traces or not args.model:
         parser.error("--traces and --model are needed")
@@ -86,20 +88,19 @@ def main() -> None:
         measure(args, url)
 
 
-def write_traces(path: Path, count: int) -> None:
+def write_traces(path: Path, sources: Sequence[str]) -> None:
     """Real traces that no rule hits, in a random order that is always the same."""
     sys.path.append(str(ROOT / "benchmarks"))
     from traces.real import real_traces
 
     from pv_rl.rewards.degeneration import find_anomalies
 
-    traces = [one for one in real_traces() if len(one.text) <= LONGEST and not find_anomalies(one.text)]
+    fit = [one for one in real_traces() if one.source in sources and len(one.text) <= LONGEST]
+    traces = [one for one in fit if not find_anomalies(one.text)]
     random.Random(0).shuffle(traces)
-    traces.sort(
-        key=lambda one: one.writer != "judge"
-    )  # a judge's judgments first: they are most like a verifier's
-    rows = ({"uid": one.name, "output": one.text, "label": True} for one in traces[:count])
+    rows = ({"uid": one.name, "output": one.text, "label": True} for one in traces)
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    say(f"{len(traces)} traces")
 
 
 @contextmanager
@@ -124,7 +125,10 @@ def served(model: str, url: str | None, log: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{PORT}/v1"
     finally:
         server.terminate()
-        server.wait(60)
+        try:
+            server.wait(60)
+        except subprocess.TimeoutExpired:
+            server.kill()
 
 
 def healthy(url: str) -> bool:
@@ -151,7 +155,7 @@ def measure(args: argparse.Namespace, url: str) -> None:
     )
     say("|---|---|---|---|---|---|---|---|---|---|")
     for name, side, load in sides:
-        traces = [json.loads(line)["output"] for line in take(fresh, args.rows_a_load or 24 + 4 * load)]
+        traces = [json.loads(line)["output"] for line in take(fresh, args.rows_a_load or 24 + 3 * load)]
         begin = time.perf_counter()
         asked = ask(traces, side, load)
         say(row(name, load, asked, time.perf_counter() - begin))
@@ -163,19 +167,21 @@ def judge_settings(name: str, url: str, model: str) -> dict[str, Any]:
     os.environ.update(PV_RL_JUDGE_URL=url, PV_RL_JUDGE_MODEL=model)
     config = OmegaConf.load(ROOT / "hydra_configs" / "judge" / f"{name}.yaml")
     config["cache"] = None
-    return {str(key): value for key, value in OmegaConf.to_container(config, resolve=True).items()}
+    settings = OmegaConf.to_container(config, resolve=True)
+    assert isinstance(settings, dict)
+    return {str(key): value for key, value in settings.items()}
 
 
 def take(lines: Iterator[str], count: int) -> list[str]:
     taken = [line for line, _ in zip(lines, range(count), strict=False)]
     if len(taken) < count:
-        raise SystemExit("--traces has too few rows: write more of them with --count, or ask for fewer")
+        raise SystemExit("--traces has too few rows for --loads, --rows-a-load and --score-rows")
     return taken
 
 
 def ask(traces: Sequence[str], settings: dict[str, Any], load: int) -> list[Asked]:
-    """Ask about each trace, `load` at a time."""
-    config = read_config({**settings, "limits": {"concurrency": load}})
+    """Ask about each trace once, `load` at a time."""
+    config = read_config({**settings, "limits": {"concurrency": load}, "retries": {"attempts": 1}})
     prompt = FluencyPrompt.load()
 
     async def all_of_them() -> list[Asked]:
@@ -202,11 +208,11 @@ def ask(traces: Sequence[str], settings: dict[str, Any], load: int) -> list[Aske
 
 
 def row(name: str, load: int, asked: Sequence[Asked], seconds: float) -> str:
-    times = sorted(one.seconds for one in asked)
+    times = [one.seconds for one in asked]
     usable = [one for one in asked if one.failure is None]
     failures = Counter(one.failure for one in asked if one.failure)
-    cells = [name, load, len(asked), f"{len(asked) / seconds:.3g}", f"{statistics.median(times):.3g}"]
-    cells += [f"{times[int(0.95 * (len(times) - 1))]:.3g}", f"{len(usable) / len(asked):.1%}"]
+    cells = [name, load, len(asked), f"{len(asked) / seconds:.3g}", f"{percentile(times, 0.5):.3g}"]
+    cells += [f"{percentile(times, 0.95):.3g}", f"{len(usable) / len(asked):.1%}"]
     cells += [f"{sum(one.fluent is True for one in usable)} of {len(usable)}"]
     tokens = [(one.usage.prompt_tokens, one.usage.completion_tokens) for one in asked]
     cells += [", ".join(f"{statistics.mean(part):.0f}" for part in zip(*tokens, strict=True))]
@@ -224,7 +230,7 @@ def score(lines: Sequence[str], settings: dict[str, Any]) -> None:
         command += ["--options", str(options)]
         say(f"\n    python {shlex.join(command)}\n")
         done = subprocess.run([sys.executable, *command], stdout=subprocess.PIPE, text=True, check=True)
-    say("".join(f"    {line.rstrip()}\n" for line in done.stdout.splitlines() if line.strip()))
+    say("\n".join(f"    {line.rstrip()}" for line in done.stdout.splitlines() if line.strip()))
 
 
 def machine() -> str:

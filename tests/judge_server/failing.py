@@ -66,6 +66,6 @@ def odd_body(script: Script, fault: Fault, prompt: str) -> Any:
     if kind == "refusal":
         return replies.completion(script, prompt, None, refusal=text or "I cannot help with that.")
     if kind == "truncated":
-        return replies.completion(script, prompt, '{"fluent": tr', finish_reason="length")
+        return replies.completion(script, prompt, text or '{"fluent": tr', finish_reason="length")
     answer = replies.completion(script, prompt, None)  # no_content
     return answer | {"choices": []} if kind == "empty_choices" else answer

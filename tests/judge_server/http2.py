@@ -50,6 +50,7 @@ class Http2Connection(asyncio.Protocol):
     def __init__(self, choose: Callable[[str], str]) -> None:
         self.choose = choose
         self.bodies: dict[int, bytes] = {}
+        self.closed = False
         self.h2 = h2.connection.H2Connection(
             h2.config.H2Configuration(client_side=False, header_encoding="utf-8")
         )
@@ -59,6 +60,9 @@ class Http2Connection(asyncio.Protocol):
         self.transport = transport
         self.h2.initiate_connection()
         transport.write(self.h2.data_to_send())
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.closed = True
 
     def data_received(self, data: bytes) -> None:
         for event in self.h2.receive_data(data):

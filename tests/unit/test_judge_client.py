@@ -454,11 +454,13 @@ def test_a_hedge_waits_behind_every_question(judge):
 def test_a_hedge_that_still_waits_makes_way_for_the_retry(judge):
     async def check():
         client, endpoints = judge(
-            {"a": [[9, fails("reset")], OK]}, hedging=Hedging(after_s=1), limits=Limits(concurrency=1)
+            {"a": [[9, fails("reset")], [5, OK], OK]},
+            hedging=Hedging(after_s=6),
+            limits=Limits(concurrency=1),
         )
-        await client.ask(MESSAGES)
-        assert [time for time, _ in endpoints.sent] == [0, 10]
-        assert "hedges" not in client.counters()
+        await asyncio.gather(client.ask(MESSAGES), client.ask(MESSAGES))
+        assert [time for time, _ in endpoints.sent] == [0, 9, 14]
+        assert (client.counters()["retries"], client.counters().get("hedges", 0)) == (1, 0)
 
     run(check())
 

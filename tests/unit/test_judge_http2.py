@@ -39,6 +39,12 @@ def ask(folder: Path, monkeypatch: pytest.MonkeyPatch, choose, number: int) -> t
         questions = [client.ask([{"role": "user", "content": f"{one} {TEXT}"}]) for one in range(number)]
         answers = await asyncio.gather(*questions)
         await client.aclose()
+        for _ in range(1000):
+            if all(one.closed for one in connections):
+                break
+            await asyncio.sleep(0.005)
+        else:
+            raise AssertionError("connections are left open")
         server.close()
         return answers, len(connections)
 

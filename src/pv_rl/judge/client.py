@@ -13,12 +13,12 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import anyio
 
-from pv_rl.judge.answer import Answer, FailureKind, JudgeFailure, Messages, Parser, Usage
+from pv_rl.judge.answer import Answer, JudgeFailure, Messages, Parser, Usage
+from pv_rl.judge.asking import AGAIN, Asking
 from pv_rl.judge.budget import BudgetKeeper
 from pv_rl.judge.completion import RequestFailed
 from pv_rl.judge.config import JudgeConfig
@@ -28,64 +28,6 @@ __all__ = ["JudgeClient"]
 
 Found: TypeAlias = tuple[Route, str, Any]
 """Who answered, what the model wrote, what the parser made of it."""
-
-AGAIN: frozenset[FailureKind] = frozenset(
-    {
-        "connect",
-        "timeout",
-        "reset",
-        "rate_limited",
-        "server_error",
-        "bad_response",
-        "invalid_json",
-        "wrong_schema",
-    }
-)
-"""Asking again may help."""
-ELSEWHERE: frozenset[FailureKind] = frozenset({"client_error", "too_large"})
-"""Only another endpoint may help. What is in neither set is final."""
-
-
-@dataclass(eq=False, kw_only=True)
-class _Question:
-    """One question on its way."""
-
-    messages: Messages
-    parse: Parser | None
-    age: int
-    """The smaller the older."""
-    begin: float
-    sent: int = 0
-    failures: int = 0
-    usage: Usage = field(default_factory=Usage)
-    usd: float = 0.0
-    last: str = ""
-    """The last failure, in words."""
-    text: str = ""
-    """What the model wrote then."""
-    without: set[Route] = field(default_factory=set)
-    """Endpoints that cannot answer it."""
-    bodies: dict[Route, bytes] = field(default_factory=dict)
-
-    def body(self, route: Route) -> bytes:
-        """The request's body for an endpoint."""
-        if route not in self.bodies:
-            self.bodies[route] = route.exchange.body(self.messages)
-        return self.bodies[route]
-
-    def paid(self, usage: Usage, usd: float) -> None:
-        """Add what a request took."""
-        self.usage = Usage(
-            prompt_tokens=self.usage.prompt_tokens + usage.prompt_tokens,
-            completion_tokens=self.usage.completion_tokens + usage.completion_tokens,
-            cached_tokens=self.usage.cached_tokens + usage.cached_tokens,
-        )
-        self.usd += usd
-
-    def failure(self, kind: FailureKind, why: str) -> JudgeFailure:
-        """The question's end without an answer."""
-        last = f"; the last of {self.sent} requests failed with {self.last}" if self.last else ""
-        return JudgeFailure(why + last, kind, self.usage, self.usd, self.sent, self.text)
 
 
 class JudgeClient:
@@ -121,14 +63,14 @@ class JudgeClient:
             JudgeFailure: there is no usable answer. It says why, and what was spent.
         """
         allowed_s = self.config.deadline_s if deadline_s is None else deadline_s
-        question = _Question(messages=messages, parse=parse, age=next(self._ages), begin=self._clock())
+        asking = Asking(messages=messages, parse=parse, age=next(self._ages), begin=self._clock())
         self._counts["questions"] += 1
         found: Found | None = None
         try:
             with anyio.move_on_after(allowed_s):
-                found = await self._until_answered(question)
+                found = await self._until_answered(asking)
             if found is None:
-                raise question.failure("deadline", f"no usable answer within {allowed_s:g} s")
+                raise asking.failure("deadline", f"no usable answer within {allowed_s:g} s")
         except JudgeFailure as failure:
             self._counts[f"failed/{failure.kind}"] += 1
             raise
@@ -139,10 +81,10 @@ class JudgeClient:
             value=value,
             model=route.endpoint.model,
             endpoint=route.endpoint.url,
-            usage=question.usage,
-            usd=question.usd,
-            requests=question.sent,
-            latency_s=self._clock() - question.begin,
+            usage=asking.usage,
+            usd=asking.usd,
+            requests=asking.sent,
+            latency_s=self._clock() - asking.begin,
         )
 
     def counters(self) -> dict[str, int]:
@@ -163,76 +105,76 @@ class JudgeClient:
         for route in self._turns.routes:
             await route.exchange.aclose()
 
-    async def _until_answered(self, question: _Question) -> Found:
+    async def _until_answered(self, asking: Asking) -> Found:
         retries = self.config.retries
         while True:
             try:
-                turn = await self._turn(question)
+                turn = await self._turn(asking)
                 if self.config.hedging.after_s is None:
-                    return await self._request(question, turn)
-                return await self._hedged(question, turn, self.config.hedging.after_s)
+                    return await self._request(asking, turn)
+                return await self._hedged(asking, turn, self.config.hedging.after_s)
             except RequestFailed as failure:
                 kind = failure.kind
-            nowhere = len(question.without) == len(self._turns.routes)
-            if nowhere or question.sent >= retries.attempts or kind not in AGAIN | ELSEWHERE:
-                raise question.failure(kind, "the judge gave no usable answer")
+            endpoints = len(self._turns.routes)
+            if asking.is_over(kind, attempts=retries.attempts, endpoints=endpoints):
+                raise asking.failure(kind, "the judge gave no usable answer")
             if kind in AGAIN:
-                most = retries.backoff_s * 2.0 ** min(question.failures - 1, 60)
+                most = retries.backoff_s * 2.0 ** min(asking.failures - 1, 60)
                 await asyncio.sleep(self._rng.uniform(0.0, min(most, retries.max_backoff_s)))
 
-    async def _turn(self, question: _Question, *, hedge_of: Turn | None = None) -> Turn:
+    async def _turn(self, asking: Asking, *, hedge_of: Turn | None = None) -> Turn:
         """Wait for the next request's turn. A hedge goes behind all questions, and elsewhere if it can."""
-        routes, age = self._turns.routes, float(question.age)
+        routes, age = self._turns.routes, float(asking.age)
         if hedge_of is not None:
             routes = sorted(routes, key=lambda route: route is hedge_of.route)
             age = math.inf
         try:
-            turn = await self._turns.next(question.body, age=age, routes=routes, without=question.without)
+            turn = await self._turns.next(asking.body, age=age, routes=routes, without=asking.without)
         except JudgeFailure as failure:
-            raise question.failure(failure.kind, str(failure)) from None
-        question.sent += 1
+            raise asking.failure(failure.kind, str(failure)) from None
+        asking.sent += 1
         self._counts["requests"] += 1
         if hedge_of is not None:
             self._counts["hedges"] += 1
         else:
-            self._counts["retries"] += question.sent > 1
+            self._counts["retries"] += asking.sent > 1
             self._counts["failovers"] += turn.route is not self._turns.routes[0]
         return turn
 
-    async def _request(self, question: _Question, turn: Turn) -> Found:
+    async def _request(self, asking: Asking, turn: Turn) -> Found:
         """Send one request and close its turn.
 
         Raises:
-            RequestFailed: there is no usable answer. The question knows.
+            RequestFailed: there is no usable answer; `asking` remembers why.
         """
         route = turn.route
         try:
             completion = await route.exchange.send(turn.body)
         except RequestFailed as failure:
-            question.paid(failure.usage or Usage(), turn.close(failure.usage, failure))
-            self._note(question, route, failure)
+            asking.paid(failure.usage or Usage(), turn.close(failure.usage, failure))
+            self._failed(asking, route, failure)
             raise
         except BaseException:  # cancelled, or a bug: nothing may stay held
-            question.paid(*turn.abandon())
+            asking.paid(*turn.abandon())
             raise
-        question.paid(completion.usage, turn.close(completion.usage))
+        asking.paid(completion.usage, turn.close(completion.usage))
         try:
-            value = question.parse(completion.text) if question.parse else completion.text
+            value = asking.parse(completion.text) if asking.parse else completion.text
         except JudgeFailure as unread:
             said = route.exchange.tidy(str(unread))
             failure = RequestFailed(unread.kind, said, usage=completion.usage, text=completion.text)
-            self._note(question, route, failure)
+            self._failed(asking, route, failure)
             raise failure from None
         return route, completion.text, value
 
-    async def _hedged(self, question: _Question, turn: Turn, after_s: float) -> Found:
+    async def _hedged(self, asking: Asking, turn: Turn, after_s: float) -> Found:
         """Send a request, and a second one if there is no answer after `after_s`; the first usable answer counts."""
-        first = asyncio.ensure_future(self._request(question, turn))
-        tasks, sent = {first}, question.sent
+        first = asyncio.ensure_future(self._request(asking, turn))
+        tasks, sent = {first}, asking.sent
         try:
             await asyncio.wait(tasks, timeout=after_s)
             if not first.done() and sent < self.config.retries.attempts:
-                tasks.add(asyncio.ensure_future(self._hedge(question, turn)))
+                tasks.add(asyncio.ensure_future(self._hedge(asking, turn)))
             pending = tasks
             while pending:
                 done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
@@ -240,23 +182,19 @@ class JudgeClient:
                     if not isinstance(task.exception(), RequestFailed | JudgeFailure):
                         self._counts["hedges_won"] += task is not first
                         return task.result()
-                if first in done and question.sent == sent:
+                if first in done and asking.sent == sent:
                     break  # the hedge still waits for its turn, and would be later than a retry
             return first.result()
         finally:
             with anyio.CancelScope(shield=True):
                 await _end(tasks)
 
-    async def _hedge(self, question: _Question, first: Turn) -> Found:
-        return await self._request(question, await self._turn(question, hedge_of=first))
+    async def _hedge(self, asking: Asking, first: Turn) -> Found:
+        return await self._request(asking, await self._turn(asking, hedge_of=first))
 
-    def _note(self, question: _Question, route: Route, failure: RequestFailed) -> None:
+    def _failed(self, asking: Asking, route: Route, failure: RequestFailed) -> None:
         self._counts[f"failures/{failure.kind}"] += 1
-        question.failures += 1
-        question.last = f"{failure.kind} at {route.endpoint.url}: {failure}"
-        question.text = failure.text
-        if failure.kind in ELSEWHERE:
-            question.without.add(route)
+        asking.failed(route, failure)
 
 
 async def _end(tasks: set[asyncio.Task[Found]]) -> None:

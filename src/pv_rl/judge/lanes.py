@@ -33,9 +33,8 @@ class Lanes:
     """As many connections as there are requests at the same time."""
 
     def __init__(self) -> None:
-        logging.getLogger("hpack").setLevel(
-            logging.INFO
-        )  # at DEBUG it writes headers down, the key among them
+        # At DEBUG, HTTP/2's hpack writes down headers as they are encoded, the key among them.
+        logging.getLogger("hpack").setLevel(logging.INFO)
         self._trusted = httpx.create_ssl_context()
         self._free: list[httpx.AsyncClient] = []
         self._taken: set[httpx.AsyncClient] = set()
