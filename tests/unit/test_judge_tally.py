@@ -21,6 +21,21 @@ def test_percentiles_are_values_that_were_seen():
     assert percentile([7.0], 0.5) == 7.0
 
 
+def test_the_clients_counters_are_told_as_what_is_new():
+    tally = Tally()
+    first = tally.since_last({"retries": 2, "failures/reset": 1, "questions": 9})
+    assert first == {
+        "retries/sum": 2,
+        "hedges/sum": 0,
+        "failovers/sum": 0,
+        "breaker_openings/sum": 0,
+        "failures/reset/sum": 1,
+    }
+    second = tally.since_last({"retries": 5, "failures/reset": 1, "failures/timeout": 4})
+    assert (second["retries/sum"], second["failures/timeout/sum"]) == (3, 4)
+    assert "failures/reset/sum" not in second
+
+
 def test_a_report_counts_and_begins_anew():
     tally = Tally()
     usage = Usage(prompt_tokens=100, completion_tokens=10)

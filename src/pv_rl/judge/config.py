@@ -130,7 +130,7 @@ class JudgeConfig:
     """Everything about a judge but what it is asked."""
 
     endpoints: tuple[Endpoint, ...] = Field(min_length=1)
-    """In order of preference: the next is used while those before it are down."""
+    """In order of preference: the next is used while those before it are down or have said when to come back."""
     sampling: dict[str, Any] = Field(default_factory=lambda: {"temperature": 0.0, "max_tokens": 400})
     """Sampling parameters of the request, part of the cache's key."""
     response_format: Literal["json_object", "none"] = "json_object"
@@ -151,6 +151,8 @@ class JudgeConfig:
     """SQLite file of answers, shared by every run that names it; none: kept in memory, for the run."""
 
     def __post_init__(self) -> None:
+        if len({(endpoint.url, endpoint.model) for endpoint in self.endpoints}) < len(self.endpoints):
+            raise ValueError("two endpoints have the same url and model")
         budget = self.budget
         if budget.usd_per_step is not None or budget.usd_per_run is not None:
             unpriced = sorted({e.model for e in self.endpoints} - set(self.prices))

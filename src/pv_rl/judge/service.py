@@ -153,6 +153,7 @@ class JudgeService:
         if self.recall is not None:
             numbers["disk_errors/sum"] += self.recall.take_errors()
         if self.budget is not None and self.client is not None:
+            numbers |= self._tally.since_last(self.client.counters())
             numbers["usd_run/max"] = self.budget.spent.in_run.usd
             self.budget.begin_step(step)
         if self.spending is not None:

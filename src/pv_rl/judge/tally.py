@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pv_rl.judge.answer import Answer, JudgeFailure
@@ -17,6 +17,8 @@ Span = tuple[float, float]
 """When something began and ended, in seconds since the epoch."""
 
 SPANS_KEPT = 100_000
+CLIENT = ("retries", "hedges", "failovers", "breaker_openings")
+"""What the client counts and a report says, beside the requests that failed, `failures/KIND`."""
 
 
 @dataclass
@@ -26,6 +28,8 @@ class Tally:
     counts: Counter[str] = field(default_factory=Counter)
     latencies: list[float] = field(default_factory=list)
     usd: float = 0.0
+    of_client: Counter[str] = field(default_factory=Counter)
+    """`JudgeClient.counters` at the last report."""
     spans: OrderedDict[RowId, Span] = field(default_factory=OrderedDict)
 
     def add(self, answer: Answer | JudgeFailure) -> None:
@@ -43,6 +47,12 @@ class Tally:
         self.spans[row] = span
         while len(self.spans) > SPANS_KEPT:
             self.spans.popitem(last=False)
+
+    def since_last(self, counters: Mapping[str, int]) -> dict[str, float]:
+        """What `JudgeClient.counters` has counted since this was last asked."""
+        new, self.of_client = Counter(counters) - self.of_client, Counter(counters)
+        names = [*CLIENT, *sorted(name for name in new if name.startswith("failures/"))]
+        return {f"{name}/sum": float(new[name]) for name in names}
 
     def report(self, rows: Iterable[RowId] = (), window: Span | None = None) -> dict[str, float]:
         """The numbers, and begin anew.
