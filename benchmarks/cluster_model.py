@@ -134,13 +134,17 @@ def main() -> None:
 
 
 def table(shares: Shares, base: Assumed, seeds: int) -> None:
-    for mode in MODES:
-        without = mean(shares.without(mode, base, seed) for seed in range(seeds))
-        print(f"\n{mode}: a step without a judge takes {without:.0f} s; shares at {LATENCIES} s")
-        for name in judges(base, 1.0):
+    larger = replace(base, warmup_batches=1.5)
+    for mode, assumed in [*((mode, base) for mode in MODES), ("separate_async", larger)]:
+        without = mean(shares.without(mode, assumed, seed) for seed in range(seeds))
+        window = f", num_warmup_batches {assumed.warmup_batches:g}" if mode in MODES[1:3] else ""
+        print(f"\n{mode}{window}: a step without a judge takes {without:.0f} s; shares at {LATENCIES} s")
+        for name in judges(assumed, 1.0):
             if name == BATCHED and mode != "one_step_off":
                 continue
-            cells = [shares.share(mode, base, judges(base, median)[name], seeds) for median in LATENCIES]
+            cells = [
+                shares.share(mode, assumed, judges(assumed, median)[name], seeds) for median in LATENCIES
+            ]
             print(f"  {name:48} " + " | ".join(cells), flush=True)
 
 

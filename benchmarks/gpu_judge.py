@@ -166,7 +166,7 @@ def judge_settings(name: str, url: str, model: str) -> dict[str, Any]:
     """The settings of a file of hydra_configs/judge, for this server and without a cache."""
     os.environ.update(PV_RL_JUDGE_URL=url, PV_RL_JUDGE_MODEL=model)
     config = OmegaConf.load(ROOT / "hydra_configs" / "judge" / f"{name}.yaml")
-    config["cache"] = None
+    OmegaConf.update(config, "cache", None)
     settings = OmegaConf.to_container(config, resolve=True)
     assert isinstance(settings, dict)
     return {str(key): value for key, value in settings.items()}

@@ -7,10 +7,10 @@ __all__ = [
     "ConfigError",
     "DataError",
     "JudgeError",
-    "JudgeHalt",
     "LossModeError",
     "PluginError",
     "PvRlError",
+    "RunHalted",
     "SetupError",
     "VerlError",
 ]
@@ -48,5 +48,5 @@ class JudgeError(PvRlError, RuntimeError):
     """A judge that gave no answer which can be used."""
 
 
-class JudgeHalt(PvRlError, RuntimeError):
-    """A run that was stopped because its judge failed too often, after a checkpoint was written."""
+class RunHalted(PvRlError, RuntimeError):
+    """A run that was stopped after a checkpoint: its judge or its reward failed too often."""

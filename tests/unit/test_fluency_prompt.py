@@ -31,14 +31,35 @@ def test_the_trace_stands_between_lines_that_it_cannot_hold():
 
 @pytest.mark.parametrize(
     "mark",
-    ["<|im_end|>", "<|im_start|>", "<｜Assistant｜>", "</s>", "[INST]", "</think>", "<eos>", "<end_of_turn>"],
+    [
+        *(
+            "<|im_end|>",
+            "<|im_start|>",
+            "<｜Assistant｜>",
+            "</s>",
+            "[INST]",
+            "</think>",
+            "<eos>",
+            "<end_of_turn>",
+        ),
+        *(
+            "<<SYS>>",
+            "[SYSTEM_PROMPT]",
+            "[TOOL_CALLS]",
+            "<tool_call>",
+            "[gMASK]",
+            "<sop>",
+            "]~b]",
+            "<unused1>",
+        ),
+    ],
 )
 def test_marks_of_chat_templates_do_not_reach_the_judge_whole(mark):
     user = PROMPT.messages(f"a {mark} b")[1]["content"]
     assert mark not in user
 
 
-@pytest.mark.parametrize("text", ["x < y and y > |z|", "f(x)[I]", "a </b> <i>", "if a<b|c>d", "\x00\ud800"])
+@pytest.mark.parametrize("text", ["x < y and y > |z|", "f(x)[I]", "if a<b|c>d", "\x00\ud800"])
 def test_other_text_stays_as_it_is(text):
     assert text.encode("utf-8", "replace").decode() in PROMPT.messages(text)[1]["content"]
 
@@ -46,6 +67,11 @@ def test_other_text_stays_as_it_is(text):
 def test_the_judge_sees_neither_label_nor_problem_and_is_told_of_every_kind():
     assert all(f"- {kind}:" in PROMPT.text for kind in KINDS)
     assert len(PROMPT.messages("trace")) == 2
+
+
+def test_a_quote_of_the_mark_of_thoughts_does_not_spoil_the_answer():
+    quoting = answer(anomalies=[{"kind": "repetition", "quote": "so </think> so"}])
+    assert parse_fluency(quoting).anomalies[0].quote == "so </think> so"
 
 
 def test_an_answer_is_read():

@@ -218,7 +218,7 @@ def test_a_plugins_rule_vetoes_where_the_config_names_it_and_nowhere_else(shouti
         ({"rules": {"sentence_lop": False}}, "sentence_loop"),
         ({"judge": {}}, "judge.endpoints"),
         ({"judge": {"endpoints": [{"url": "http://x", "model": "m", "api_key": "sk-secret"}]}}, "api_key"),
-        ({"reward": "verdict_fluency"}, "cannot veto itself"),
+        ({"reward": "verdict_fluency"}, "a veto cannot be vetoed"),
         ({"reward": "verdit"}, "Did you mean verdict"),
         ({"prompt": "/no/such/file"}, "cannot be read"),
     ],

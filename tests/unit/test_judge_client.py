@@ -489,6 +489,19 @@ def test_a_budget_that_is_used_up_sends_nothing_more(judge):
     run(check())
 
 
+def test_a_question_waits_for_what_may_come_cheaper_and_is_not_refused_for_it(judge):
+    async def check():
+        # 12 dollars an answer, 448 at worst: one at a time fits, and two altogether.
+        client, endpoints = judge({"a": [OK]}, budget=Budget(usd_per_run=468))
+        asked = await asyncio.gather(*(client.ask(MESSAGES) for _ in range(5)), return_exceptions=True)
+        kinds = [getattr(one, "kind", "answer") for one in asked]
+        assert kinds == ["answer", "answer", "budget", "budget", "budget"]
+        assert (len(endpoints.sent), client.budget.spent.in_run.usd) == (2, 24.0)
+        assert held(client) == [0, 0, 0]
+
+    run(check())
+
+
 def test_a_retry_that_the_budget_forbids_says_what_was_spent(judge):
     def parse(text):
         raise JudgeFailure("no", "invalid_json")

@@ -16,9 +16,9 @@ from judge_server import Fault, JudgeServer, Script
 
 from pv_rl.errors import ConfigError, DataError
 from pv_rl.judge.ledger import Ledger, LedgerRow, RuleHit, read_ledger
-from pv_rl.rejudge.report import compare
 from pv_rl.rejudge.command import rejudge
 from pv_rl.rejudge.marks import add_marks
+from pv_rl.rejudge.report import compare
 from pv_rl.rejudge.rows import THRESHOLD, Judgment, OldRow, decide, old_rows
 from pv_rl.rewards.fluency_veto import VetoConfig
 

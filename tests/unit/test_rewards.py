@@ -19,7 +19,7 @@ def score(text: str | None, label: object, name: str = "verdict", **options) -> 
     return asyncio.run(scorer(name)("opc", text, label, extra_info={"index": 1}, **options))
 
 
-RIGHT = {"reward_valid": 1, "reward_drop_group": 0}
+RIGHT = {"reward_valid": 1, "reward_drop_group": 0, "reward_error": 0}
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,36 @@ def test_without_the_adapter_verl_is_refused_a_reward_that_may_abstain(monkeypat
 
 
 @pytest.mark.parametrize("label", ["maybe", "", None, 0.5, 2, "TrueFalse", [True]])
-def test_a_label_that_is_none_is_refused(label):
-    with pytest.raises(DataError, match=r"ground_truth"):
-        score("### True", label)
+def test_a_row_whose_label_is_none_abstains_and_is_counted(label, caplog):
+    named._say_once.cache_clear()
+    keys = score("### True", True)
+    assert score("### True", label) == dict.fromkeys(keys, 0) | {"reward_error": 1}
+    assert "ground_truth" in caplog.text
+    with pytest.raises(DataError, match="ground_truth"):
+        RewardInput(response="", label=label)
+
+
+@pytest.mark.parametrize(
+    ("output", "text"),
+    [
+        ({"score": float("nan")}, "finite"),
+        ({"score": float("inf")}, "finite"),
+        ({"score": 1.0, "valid": False}, "where there is none it is 0"),
+        ({"score": 1.0, "metrics": {"score": 0.5}}, "metrics named score"),
+        (
+            {"score": 1.0, "metrics": {"reward_valid": 1.0, "reward": 1.0}},
+            "metrics named reward, reward_valid",
+        ),
+    ],
+)
+def test_an_output_that_could_be_misread_is_refused(output, text):
+    with pytest.raises(DataError, match=text):
+        RewardOutput(**output)
+
+
+class Failing:
+    async def score(self, sample: RewardInput) -> RewardOutput:
+        raise ZeroDivisionError("by nobody")
 
 
 def test_labels_are_read_in_the_spellings_of_data_files():
@@ -117,7 +144,11 @@ def constant():
         @staticmethod
         @hookimpl
         def pv_rl_rewards():
-            return [RewardEntry(name="constant", build=Constant), RewardEntry(name="odd", build=dict)]
+            return [
+                RewardEntry(name="constant", build=Constant),
+                RewardEntry(name="odd", build=dict),
+                RewardEntry(name="failing", build=Failing),
+            ]
 
     plugins.plugin_manager().register(Plugin, name="theirs")
     plugins._registry.cache_clear()
@@ -134,6 +165,13 @@ def test_a_plugins_reward_is_used_like_ours(constant):
     assert (row["score"], row["reward_valid"], row["reward_drop_group"]) == (0, 0, 1)
     with pytest.raises(ConfigError, match="no method `score`"):
         build_reward("odd")
+
+
+def test_a_reward_that_fails_takes_no_row_away(constant, caplog):
+    named._say_once.cache_clear()
+    rows = [score("x", True, "failing") for _ in range(2)]
+    assert rows == [{"score": 0, "reward_valid": 0, "reward_drop_group": 0, "reward_error": 1}] * 2
+    assert caplog.text.count("ZeroDivisionError: by nobody") == 1
 
 
 def test_rewards_are_added_up_by_weights(constant):

@@ -12,9 +12,9 @@ import verl.trainer.ppo.ray_trainer as legacy
 from verl import DataProto
 from verl.trainer.ppo.core_algos import AdvantageEstimator
 
-from pv_rl.rewards.named import DROP_GROUP, VALID
+from pv_rl.rewards.named import DROP_GROUP, ERROR, VALID
 from pv_rl.verl_adapter.abstention import abstaining
-from pv_rl.verl_adapter.reward_metrics import reward_numbers
+from pv_rl.verl_adapter.reward_metrics import broken_reason, reward_numbers
 
 SCORES = [1.0, 0.0, 1.0, 0.0, 1.0, 0.0]
 GROUPS = ["a", "a", "a", "b", "b", "b"]
@@ -41,10 +41,20 @@ def advantages(data: DataProto, estimator=AdvantageEstimator.GRPO) -> DataProto:
 
 
 def test_a_row_abstains_by_itself_or_with_its_group():
-    infos = [{VALID: 1.0, DROP_GROUP: 0.0}] * 4 + [{VALID: 0.0, DROP_GROUP: 0.0}, {}]
-    assert abstaining(infos, GROUPS) == [False, False, False, False, True, False]
+    infos = [{VALID: 1.0, DROP_GROUP: 0.0}] * 4 + [
+        {VALID: 0.0, DROP_GROUP: 0.0},
+        {"timeout": True, "acc": 0.0},
+    ]
+    assert abstaining(infos, GROUPS) == [
+        False,
+        False,
+        False,
+        False,
+        True,
+        True,
+    ]  # the last is a manager's own
     infos[0] = {VALID: 1.0, DROP_GROUP: 1.0}
-    assert abstaining(infos, GROUPS) == [True, True, True, False, True, False]
+    assert abstaining(infos, GROUPS) == [True, True, True, False, True, True]
 
 
 def test_the_baseline_is_over_the_rows_that_have_a_reward():
@@ -102,6 +112,13 @@ def test_an_update_of_nothing_is_not_made_and_is_said():
         legacy.RayPPOTrainer._update_critic(Trainer("pkg://pv_rl.rewards.named"), data).meta_info["metrics"]
         == {}
     )
+
+
+def test_a_reward_that_fails_for_most_rows_is_a_reason_to_stop():
+    infos = [{ERROR: 1.0}, {ERROR: 1.0}, {ERROR: 0.0}, {ERROR: 0.0}]
+    assert broken_reason(infos) is None
+    assert broken_reason(infos[:3]) == "the reward failed for 2 of the 3 rows of a step; the log says how"
+    assert broken_reason([]) is None
 
 
 def test_numbers_are_over_the_rows_that_they_are_about():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from pv_rl.judge.answer import JudgeFailure, Usage
@@ -49,18 +49,21 @@ class Reservation:
 
 
 class BudgetKeeper:
-    """Holds a run to its budget. No clock, no waiting: a request that could pass a limit is refused."""
+    """Holds a run to its budget. No clock, no waiting: a request that could pass a limit is not let through."""
 
     def __init__(self, budget: Budget, prices: Mapping[str, Price]) -> None:
         self.budget = budget
         self.prices = dict(prices)
         self.spent = Spent()
+        self.waiting: list[Callable[[], None]] = []
+        """Called when there may be room for a request that was not let through."""
         self._open: set[Reservation] = set()
 
     def begin_step(self, step: int) -> None:
         """Limits of a step count from here. What is in flight goes on counting for the step that asked."""
         if step != self.spent.step:
             self.spent = replace(self.spent, step=step, in_step=Totals())
+            self._tell()
 
     def restore(self, spent: Spent) -> None:
         """Go on from what an earlier part of the run had spent."""
@@ -77,27 +80,35 @@ class BudgetKeeper:
         millionths += cached * cached_price + usage.completion_tokens * price.output
         return millionths / 1e6
 
-    def reserve(self, model: str, prompt_tokens: int, max_tokens: int) -> Reservation:
+    def reserve(self, model: str, prompt_tokens: int, max_tokens: int) -> Reservation | None:
         """Set aside the most that a request can cost; neither number may be too low.
 
+        Returns:
+            None where only the worst of what is in flight stands in the way: try again when told (`waiting`).
+
         Raises:
-            JudgeFailure: of kind `budget`: a limit could be passed, counting what is in flight at its worst.
+            JudgeFailure: of kind `budget`: a limit could be passed even if what is in flight cost nothing.
         """
         worst = self.usd(model, Usage(prompt_tokens=prompt_tokens, completion_tokens=max_tokens))
         budget, step, run = self.budget, self.spent.in_step, self.spent.in_run
-        of_step = [one.usd for one in self._open if one.step == self.spent.step]
-        for name, limit, now, more in (
-            ("calls_per_step", budget.calls_per_step, step.calls, 1),
-            ("calls_per_run", budget.calls_per_run, run.calls, 1),
-            ("usd_per_step", budget.usd_per_step, step.usd + sum(of_step), worst),
-            ("usd_per_run", budget.usd_per_run, run.usd + sum(one.usd for one in self._open), worst),
+        of_step = sum(one.usd for one in self._open if one.step == self.spent.step)
+        of_run = sum(one.usd for one in self._open)
+        wait = False
+        for name, limit, now, in_flight, more in (
+            ("calls_per_step", budget.calls_per_step, step.calls, 0, 1),
+            ("calls_per_run", budget.calls_per_run, run.calls, 0, 1),
+            ("usd_per_step", budget.usd_per_step, step.usd, of_step, worst),
+            ("usd_per_run", budget.usd_per_run, run.usd, of_run, worst),
         ):
             if limit is not None and now + more > limit + ROUNDING:
                 raise JudgeFailure(
-                    f"the budget's {name} is {limit}; {now:.6g} are spent or set aside and this request "
-                    f"could take {more:.6g} more, so it was not sent",
+                    f"the budget's {name} is {limit}; {now:.6g} are spent and this request could take {more:.6g} more, "
+                    "so it was not sent",
                     "budget",
                 )
+            wait = wait or (limit is not None and now + in_flight + more > limit + ROUNDING)
+        if wait:
+            return None
         reservation = Reservation(model=model, usd=worst, step=self.spent.step)
         self._open.add(reservation)
         self._add(reservation, calls=1)
@@ -109,12 +120,17 @@ class BudgetKeeper:
         Where nobody knows whether the server bills it, as after a timeout, give the estimated tokens of the prompt.
         """
         self._open.remove(reservation)
+        usd = 0.0 if usage is None else self.usd(reservation.model, usage)
         if usage is None:
             self._add(reservation, calls=-1)
-            return 0.0
-        usd = self.usd(reservation.model, usage)
-        self._add(reservation, usd=usd, tokens=usage.prompt_tokens + usage.completion_tokens)
+        else:
+            self._add(reservation, usd=usd, tokens=usage.prompt_tokens + usage.completion_tokens)
+        self._tell()
         return usd
+
+    def _tell(self) -> None:
+        for wake in self.waiting:
+            wake()
 
     def _add(self, reservation: Reservation, usd: float = 0.0, calls: int = 0, tokens: int = 0) -> None:
         spent = self.spent

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -22,6 +24,8 @@ __all__ = [
     "Timeouts",
     "read_config",
 ]
+
+FORBIDDEN = frozenset({"n", "best_of", "stream", "stream_options", "model", "messages"})
 
 STRICT = ConfigDict(extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
@@ -45,9 +49,23 @@ class Endpoint:
     def _is_http(cls, url: str) -> str:
         if url != "router" and not url.startswith(("http://", "https://")):
             raise ValueError("it begins with http:// or https://, or is `router`")
-        if "@" in url:
-            raise ValueError("a key or password does not belong in it; use api_key_env")
+        if re.search(r"[@?#\s]", url):
+            raise ValueError(
+                "it is a plain address: a key or password does not belong in it; use api_key_env"
+            )
         return url.rstrip("/")
+
+    @field_validator("api_key_env")
+    @classmethod
+    def _is_a_name(cls, name: str) -> str:
+        if not re.fullmatch(r"([A-Za-z_]\w*)?", name):
+            raise ValueError("it is the name of an environment variable, not the key itself")
+        return name
+
+    @field_validator("extra_body")
+    @classmethod
+    def _adds(cls, fields: dict[str, Any]) -> dict[str, Any]:
+        return _request_fields(fields)
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -150,6 +168,11 @@ class JudgeConfig:
     cache: str | None = None
     """SQLite file of answers, shared by every run that names it; none: kept in memory, for the run."""
 
+    @field_validator("sampling")
+    @classmethod
+    def _samples(cls, fields: dict[str, Any]) -> dict[str, Any]:
+        return _request_fields(fields)
+
     def __post_init__(self) -> None:
         if len({(endpoint.url, endpoint.model) for endpoint in self.endpoints}) < len(self.endpoints):
             raise ValueError("two endpoints have the same url and model")
@@ -160,6 +183,18 @@ class JudgeConfig:
                 raise ValueError(
                     f"a budget in dollars needs a price for every model: prices has none for {', '.join(unpriced)}"
                 )
+
+
+def _request_fields(fields: dict[str, Any]) -> dict[str, Any]:
+    """Fields that may be added to a request."""
+    if taken := FORBIDDEN & fields.keys():
+        names = ", ".join(sorted(taken))
+        raise ValueError(f"{names} cannot be set: one whole answer is asked for, of the endpoint's model")
+    try:
+        json.dumps(fields, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"it is no JSON ({error})") from None
+    return fields
 
 
 def read_config(settings: Mapping[str, Any], kind: Any = JudgeConfig, name: str = "judge") -> Any:

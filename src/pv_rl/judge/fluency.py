@@ -25,10 +25,8 @@ __all__ = ["KINDS", "Finding", "Fluency", "FluencyPrompt", "parse_fluency"]
 KINDS = ("repetition", "local_loop", "malformed_meta_comment", "irrelevant_insertion", "abrupt_conclusion")
 """The anomalies that the judge may report: the paper's list (Section 5.2, LLM-based Fluency Judge)."""
 
-# What some chat template takes for its own: <|im_end|>, <｜Assistant｜>, </s>, [INST], <start_of_turn>, <think>.
-CONTROL = re.compile(
-    r"<(?=[|｜])|(?<=[|｜])>|<(?=/?(?:s|think|eos|bos|pad|unk|start_of_turn|end_of_turn)>)|\[(?=/?(?:INST|EOS)\])"
-)
+# What some chat template takes for its own: <|im_end|>, <｜Assistant｜>, </s>, <<SYS>>, [INST], [gMASK], ]~b], <think>.
+CONTROL = re.compile(r"<(?=[|｜<])|(?<=[|｜])>|<(?=/?\w{1,40}>)|\[(?=/?[A-Za-z_]{3,20}\])|\](?=~)")
 THOUGHTS = re.compile(r"\A.*</think>", re.DOTALL)
 CODE_FENCE = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL)
 MAX_QUOTE = 2000
@@ -87,6 +85,11 @@ class FluencyPrompt:
         """16 hex digits of the text, of how the trace is fenced and of how an answer is read."""
         return hashlib.sha256(f"fence 1, answer 1\n{self.text}".encode()).hexdigest()[:16]
 
+    @property
+    def template(self) -> str:
+        """Name and hash, for caches and ledgers."""
+        return f"{self.name}@{self.hash}"
+
     def messages(self, trace: str) -> Messages:
         """The request's messages for one trace. They hold neither the problem, the proof nor the label."""
         trace = CONTROL.sub(lambda match: match[0] + " ", trace.encode("utf-8", "replace").decode())
@@ -104,7 +107,9 @@ def parse_fluency(text: str) -> Fluency:
         JudgeFailure: `invalid_json` where it is no JSON, `wrong_schema` where it is of another form or contradicts
             itself. Nothing is guessed: the trace's author would like us to.
     """
-    body = THOUGHTS.sub("", text).strip()
+    body = text.strip()
+    if not body.startswith(("{", "```")):  # else a quote of the trace's might hold the mark
+        body = THOUGHTS.sub("", body).strip()
     fenced = CODE_FENCE.fullmatch(body)
     try:
         answer = json.loads(fenced[1] if fenced else body, object_pairs_hook=_no_duplicates)

@@ -13,6 +13,7 @@ import logging
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass as settings
@@ -81,12 +82,15 @@ class JudgeService:
         self.config = config
         judge = config.judge
         self.ledger = Ledger(config.ledger) if config.ledger else None
+        beside = config.ledger or (Path(judge.cache).parent if judge and judge.cache else None)
         self.budget = BudgetKeeper(judge.budget, judge.prices) if judge else None
         self.client = JudgeClient(judge, self.budget) if judge else None
         self.recall = Recall(judge) if judge else None
-        self.spending = Spending(config.ledger, self.budget) if config.ledger and self.budget else None
+        self.spending = Spending(beside, self.budget) if beside and self.budget else None
         self._tally = Tally()
         self._asked: dict[str, asyncio.Task[Answer | JudgeFailure]] = {}
+        self._said: set[str] = set()
+        self._closed = False
         self._failed: deque[bool] = deque(maxlen=config.halt.window if config.halt else 1)
 
     async def ask(self, question: Question) -> Answer | JudgeFailure:
@@ -96,6 +100,8 @@ class JudgeService:
         """
         if self.recall is None:
             raise RuntimeError("this service has no judge to ask")
+        if self._closed:  # rows that an asynchronous trainer has ahead when its last step is done
+            return JudgeFailure("the run has ended", "deadline")
         key = self.recall.key(question)
         task = self._asked.get(key)
         if task is not None:
@@ -115,6 +121,11 @@ class JudgeService:
         try:
             answer = await self.client.ask(question.messages, question.parse)
         except JudgeFailure as failure:
+            if failure.kind not in self._said:
+                self._said.add(failure.kind)
+                logger.warning(
+                    "the judge gave no answer (%s), said once of its kind: %s", failure.kind, failure
+                )
             answer = failure
         else:
             await self.recall.put(question, answer)
@@ -131,6 +142,8 @@ class JudgeService:
             begin: when the reward was asked for, in seconds since the epoch.
             failed: for the policy `halt`: whether a judged row got no answer; None for one that was not judged.
         """
+        if self._closed:
+            return
         if failed is not None:
             self._failed.append(failed)
         end = row.time.timestamp()
@@ -174,7 +187,8 @@ class JudgeService:
         )
 
     async def close(self) -> None:
-        """Fold the ledger's journal into Parquet and close connections. Nothing may be asked afterwards."""
+        """Fold the ledger's journal into Parquet and close connections. What is asked afterwards gets no answer."""
+        self._closed = True
         if self.client is not None:
             await self.client.aclose()
         if self.spending is not None:

@@ -45,7 +45,11 @@ class SharedService(Protocol):
 
 
 def shared_service(config: ServiceConfig) -> SharedService:
-    """The run's service for these settings, from any of its processes. Call it within an event loop."""
+    """The run's service for these settings, from any of its processes. Call it within an event loop.
+
+    Raises:
+        SetupError: in a Ray run, nobody called `prepare_service` in the driver.
+    """
     ray = _ray()
     if ray is None:
         return _local_service(config)
@@ -53,12 +57,11 @@ def shared_service(config: ServiceConfig) -> SharedService:
     if name not in _remote:
         try:
             _remote[name] = _RayService(ray.get_actor(name), config)
-        except ValueError:
-            # Nobody prepared it, so there is no driver that it could live as long as.
-            logger.warning(
-                "no judge was prepared for this run: limits and budget hold for this process alone"
-            )
-            return _local_service(config)
+        except ValueError as error:
+            raise SetupError(
+                "no judge was prepared for this Ray run, so that limits and budget would hold for one process alone: "
+                "call the reward's `prepare` in the driver first, as pv-rl's verl adapter does"
+            ) from error
     return _remote[name]
 
 
@@ -86,7 +89,7 @@ def prepare_service(config: ServiceConfig) -> None:
         get_if_exists=True,
         num_cpus=0,
         max_restarts=-1,
-        max_task_retries=-1,
+        max_task_retries=3,
         max_concurrency=10_000,
         scheduling_strategy=NodeAffinitySchedulingStrategy(
             ray.get_runtime_context().get_node_id(), soft=False
@@ -142,7 +145,12 @@ class _RayService:
 
         try:
             return await asyncio.wait_for(self._actor.ask.remote(question), self._patience)
+        except (
+            ray.exceptions.RayTaskError
+        ):  # a mistake of ours: it is the reward that has failed, not the judge
+            raise
         except (ray.exceptions.RayError, TimeoutError, asyncio.TimeoutError) as error:
+            logger.error("the judge's actor did not answer: %r", error)
             return JudgeFailure(f"the judge's actor did not answer: {type(error).__name__}", "connect")
 
     async def record(self, row: LedgerRow, begin: float | None = None, failed: bool | None = None) -> None:

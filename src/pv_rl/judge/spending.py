@@ -1,10 +1,10 @@
-"""What a run has spent, kept beside its ledger, so that a run that goes on does not begin its budget anew."""
+"""What a run has spent, kept beside its ledger or else its cache: a run that goes on does not begin its budget anew."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
-import time
 from dataclasses import asdict
 from pathlib import Path
 
@@ -21,7 +21,7 @@ EVERY_S = 1.0
 
 
 class Spending:
-    """Restores a keeper from the folder's `spent.json`, and keeps that up to date within a second.
+    """Restores what the run has spent from the folder's `spent.json`, and keeps that up to date within a second.
 
     Raises:
         DataError: the file is not one that this class wrote.
@@ -30,11 +30,14 @@ class Spending:
     def __init__(self, folder: str | Path, keeper: BudgetKeeper) -> None:
         self._path = Path(folder).expanduser() / FILE
         self._keeper = keeper
-        self._written = 0.0
+        self._due: asyncio.TimerHandle | None = None
         try:
-            said = json.loads(self._path.read_text())
-            step, run = (Totals(**said[part]) for part in ("in_step", "in_run"))
-            keeper.restore(Spent(step=int(said["step"]), in_step=step, in_run=run))
+            said = json.loads(self._path.read_text())["in_run"]
+            if not all(
+                isinstance(said[name], int | float) and said[name] >= 0 for name in ("usd", "calls", "tokens")
+            ):
+                raise ValueError("a number that is none, or below 0")
+            keeper.restore(Spent(in_run=Totals(usd=said["usd"], calls=said["calls"], tokens=said["tokens"])))
         except FileNotFoundError:
             pass
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -44,12 +47,16 @@ class Spending:
             ) from error
 
     def save(self, *, at_once: bool = False) -> None:
-        """Write the file if the last time is a second ago, or `at_once`. A disk that is full is only said."""
-        now = time.monotonic()
-        if not at_once and now - self._written < EVERY_S:
+        """Write the file within a second, or `at_once`. A disk that is full is only said."""
+        if not at_once:
+            if self._due is None:
+                self._due = asyncio.get_running_loop().call_later(EVERY_S, self._save_due)
             return
-        self._written = now
         try:
             write_atomically(self._path, lambda file: file.write_text(json.dumps(asdict(self._keeper.spent))))
         except OSError as error:
             logger.warning("%s could not be written: %s", self._path, error)
+
+    def _save_due(self) -> None:
+        self._due = None
+        self.save(at_once=True)

@@ -84,6 +84,7 @@ class Turns:
         self._config = config
         self._clock = clock
         self._change = asyncio.Event()
+        budget.waiting.append(self._wake)
         self.routes = tuple(self._route(endpoint) for endpoint in config.endpoints)
 
     async def next(
@@ -109,13 +110,18 @@ class Turns:
             if permit is None:  # opened meanwhile
                 slot.unused()
                 continue
+            change = self._change
+            reservation = None
             try:
                 # No tokenizer makes more tokens than there are bytes.
                 reservation = self.budget.reserve(route.endpoint.model, len(raw), route.max_tokens)
-            except BaseException:
-                permit.dropped()
-                slot.unused()
-                raise
+            finally:
+                if reservation is None:
+                    permit.dropped()
+                    slot.unused()
+            if reservation is None:
+                await change.wait()
+                continue
             return Turn(
                 route=route,
                 body=raw,

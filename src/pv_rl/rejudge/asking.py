@@ -104,9 +104,7 @@ async def ask(
 
 
 def _question(prompt: FluencyPrompt, trace: str) -> Question:
-    return Question(
-        template=f"{prompt.name}@{prompt.hash}", messages=prompt.messages(trace), parse=parse_fluency
-    )
+    return Question(template=prompt.template, messages=prompt.messages(trace), parse=parse_fluency)
 
 
 def _judgment(answer: Answer | JudgeFailure) -> Judgment:

@@ -81,7 +81,7 @@ def rejudge(
         judge, instructions = without_steps(judge), FluencyPrompt.load(prompt or own_prompt)
         threshold = own_threshold if threshold is None else threshold
         model = judge.endpoints[0].model
-        about |= {"model": model, "template": f"{instructions.name}@{instructions.hash}"}
+        about |= {"model": model, "template": instructions.template}
         console.print(f"New: {model} with {about['template']}, a veto from confidence {threshold:g}.")
         traces = _traces(table, rows)
         foreseen = asyncio.run(plan(traces, judge, instructions, _answer_tokens(table, judge)))

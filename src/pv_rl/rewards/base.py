@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
@@ -9,6 +10,9 @@ from typing import Any, Protocol, runtime_checkable
 from pv_rl.errors import DataError
 
 __all__ = ["Prepared", "Reward", "RewardInput", "RewardOutput", "read_label"]
+
+RESERVED = frozenset({"score", "reward", "reward_valid", "reward_drop_group", "reward_error"})
+"""Names of verl's and ours among a row's extra info."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +52,16 @@ class RewardOutput:
     """The other responses of the prompt leave with it."""
     metrics: Mapping[str, float] = field(default_factory=dict)
     """Numbers to log. A reward returns the same keys for every input: verl takes them from the first row."""
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.score):
+            raise DataError(
+                f"a reward of {self.score!r}; it is a finite number, or there is none: valid=False"
+            )
+        if not self.valid and self.score != 0:
+            raise DataError(f"a reward of {self.score!r} that is not valid; where there is none it is 0")
+        if taken := RESERVED & self.metrics.keys():
+            raise DataError(f"a reward's metrics named {', '.join(sorted(taken))}; give them other names")
 
 
 @runtime_checkable

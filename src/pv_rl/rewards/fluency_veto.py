@@ -24,6 +24,7 @@ from pv_rl.judge.shared import SharedService, prepare_service, shared_service
 from pv_rl.rewards.base import Prepared, Reward, RewardInput, RewardOutput
 from pv_rl.rewards.build import build_reward
 from pv_rl.rewards.degeneration import Anomaly, find_anomalies, rules_from_config
+from pv_rl.rewards.weighted import Weighted
 from pv_rl.verdict import parse_verdict
 
 __all__ = ["FailurePolicy", "FluencyVeto", "VetoConfig"]
@@ -74,7 +75,7 @@ class VetoConfig:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Inspection:
     """What is known of a trace's fluency."""
 
     decision: Literal["fluent", "vetoed", "failed", "unjudged"]
@@ -108,9 +109,13 @@ class FluencyVeto:
             ConfigError: an option that is unknown, of a wrong type or out of bounds.
         """
         config = read_config(options, VetoConfig, "verdict_fluency")
-        if config.reward == "verdict_fluency":
-            raise ConfigError("verdict_fluency.reward: it cannot veto itself; name the reward to be vetoed")
-        return cls(build_reward(config.reward, config.reward_options), config)
+        inner = build_reward(config.reward, config.reward_options)
+        parts = [part for _, part in inner.parts.values()] if isinstance(inner, Weighted) else [inner]
+        if any(isinstance(part, FluencyVeto) for part in parts):
+            raise ConfigError(
+                "verdict_fluency.reward: a veto cannot be vetoed; name the reward that is meant"
+            )
+        return cls(inner, config)
 
     def prepare(self, router_address: str | None = None) -> None:
         prepare_service(self._service_config(router_address))
@@ -132,27 +137,25 @@ class FluencyVeto:
         await self._record(sample, output, handed_on, finding, begin)
         return handed_on
 
-    async def _inspect(self, sample: RewardInput, ask: bool = True) -> Finding:
+    async def _inspect(self, sample: RewardInput, ask: bool = True) -> Inspection:
         anomalies = tuple(find_anomalies(sample.response, self.rules))
         if anomalies:
-            return Finding("vetoed", "rules", anomalies)
+            return Inspection("vetoed", "rules", anomalies)
         if self.config.judge is None or not ask:
-            return Finding("fluent", "rules")
+            return Inspection("fluent", "rules")
         question = Question(
-            template=f"{self.prompt.name}@{self.prompt.hash}",
-            messages=self.prompt.messages(sample.response),
-            parse=parse_fluency,
+            template=self.prompt.template, messages=self.prompt.messages(sample.response), parse=parse_fluency
         )
         begin = time.monotonic()
         answer = await self._service(sample).ask(question)
         seconds = time.monotonic() - begin
         if isinstance(answer, JudgeFailure):
             decision = "unjudged" if answer.kind == "budget" else "failed"
-            return Finding(decision, "policy", answer=answer, latency_s=seconds)
+            return Inspection(decision, "policy", answer=answer, latency_s=seconds)
         decision = "vetoed" if answer.value.vetoes(self.config.threshold) else "fluent"
-        return Finding(decision, "judge", answer=answer, latency_s=seconds)
+        return Inspection(decision, "judge", answer=answer, latency_s=seconds)
 
-    def _apply(self, output: RewardOutput, finding: Finding) -> RewardOutput:
+    def _apply(self, output: RewardOutput, finding: Inspection) -> RewardOutput:
         hit = {anomaly.rule for anomaly in finding.anomalies}
         metrics = {
             **output.metrics,
@@ -166,20 +169,26 @@ class FluencyVeto:
         if finding.decision == "vetoed":
             fate = "fail_closed" if self.config.veto == "zero" else "abstain"
         elif finding.decision in ("failed", "unjudged"):
-            fate = self.config.on_failure if finding.decision == "failed" else self.config.on_budget
+            fate = _policy(self.config, finding)
         if fate == "fail_open":
             return RewardOutput(
                 score=output.score, valid=output.valid, drop_group=output.drop_group, metrics=metrics
             )
+        valid = output.valid and fate == "fail_closed"
         return RewardOutput(
-            score=0.0,
-            valid=output.valid and fate == "fail_closed",
+            score=min(0.0, output.score) if valid else 0.0,  # a penalty is not lifted by being degenerate
+            valid=valid,
             drop_group=output.drop_group or fate == "drop_group",
             metrics=metrics,
         )
 
     async def _record(
-        self, sample: RewardInput, inner: RewardOutput, output: RewardOutput, finding: Finding, begin: float
+        self,
+        sample: RewardInput,
+        inner: RewardOutput,
+        output: RewardOutput,
+        finding: Inspection,
+        begin: float,
     ) -> None:
         answer = finding.answer
         usage = answer.usage if answer else None
@@ -193,7 +202,7 @@ class FluencyVeto:
             rules=finding.anomalies,
             judge_text=answer.text if answer else None,
             judge_model=answer.model if judged else None,
-            template=f"{self.prompt.name}@{self.prompt.hash}" if answer else None,
+            template=self.prompt.template if answer else None,
             decision=finding.decision,
             decided_by=finding.by,
             failure=answer.kind if isinstance(answer, JudgeFailure) else None,
@@ -211,9 +220,10 @@ class FluencyVeto:
             usd=answer.usd if answer else 0.0,
             cached=judged and answer.cached,
         )
-        policy = self.config.on_budget if finding.decision == "unjudged" else self.config.on_failure
-        failed = answer and finding.by == "policy" and policy == "halt"
-        await self._service(sample).record(row, begin, bool(failed) if answer else None)
+        failed = None if answer is None else finding.by == "policy"
+        if failed and _policy(self.config, finding) != "halt":
+            failed = None
+        await self._service(sample).record(row, begin, failed)
 
     def _service(self, sample: RewardInput) -> SharedService:
         return shared_service(self._service_config(sample.router_address))
@@ -227,6 +237,11 @@ class FluencyVeto:
                 halt=self.config.halt if halting else None,
             )
         return self._services[router_address]
+
+
+def _policy(config: VetoConfig, finding: Inspection) -> FailurePolicy:
+    """What a row without an answer gets."""
+    return config.on_budget if finding.decision == "unjudged" else config.on_failure
 
 
 def _with_router(judge: JudgeConfig | None, address: str | None) -> JudgeConfig | None:

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
@@ -22,12 +23,16 @@ from pv_rl.errors import VerlError
 from pv_rl.rewards.base import Reward, RewardInput
 from pv_rl.rewards.build import build_reward
 
-__all__ = ["DROP_GROUP", "VALID", "abstention_is_served", "plain", "row", "scorer"]
+__all__ = ["DROP_GROUP", "ERROR", "VALID", "abstention_is_served", "plain", "row", "scorer"]
+
+logger = logging.getLogger("pv_rl")
 
 VALID = "reward_valid"
 """Key of the extra info: 1 where there is a reward, 0 where the row abstains."""
 DROP_GROUP = "reward_drop_group"
 """Key of the extra info: 1 where the whole group abstains with it."""
+ERROR = "reward_error"
+"""Key of the extra info: 1 where the reward failed, or its label is none. The row abstains."""
 
 row: ContextVar[Mapping[str, Any]] = ContextVar("pv_rl_reward_row", default={})  # noqa: B039 - never written to
 """What is known of the row being scored and verl does not hand to a reward function: `uid`, `session`, `step`."""
@@ -61,12 +66,14 @@ def scorer(name: str) -> Scorer:
 
     Raises:
         ConfigError: at once if there is no such reward; at the first row if its options do not fit (in a verl run
-            at start, see `pv_rl.verl_adapter.reward_loop`).
+            at start, see `pv_rl.verl_adapter.reward_workers`).
     """
     from pv_rl.plugins import reward_entry
 
     if reward_entry(name) is None:
         build_reward(name)  # raises, and says what there is
+
+    names: dict[str, None] = {}  # of the metrics of a row that was scored
 
     async def compute_score(
         data_source: str,
@@ -77,24 +84,36 @@ def scorer(name: str) -> Scorer:
         reward_model_tokenizer: Any = None,
         **options: Any,
     ) -> dict[str, float]:
-        """Score one row: `score`, the reward's metrics, `VALID` and `DROP_GROUP`, the same keys for every row."""
-        sample = RewardInput(
-            response=solution_str or "",
-            label=ground_truth,  # pyright: ignore[reportArgumentType] - RewardInput reads it
-            data_source=str(data_source),
-            extra=extra_info or {},
-            router_address=reward_router_address,
-            **row.get(),
-        )
-        output = await _built(name, json.dumps(plain(options))).score(sample)
+        """Score one row: `score`, the reward's metrics, `VALID`, `DROP_GROUP` and `ERROR`, the same for every row."""
+        reward = _built(name, json.dumps(plain(options)))
+        try:
+            sample = RewardInput(
+                response=solution_str or "",
+                label=ground_truth,  # pyright: ignore[reportArgumentType] - RewardInput reads it
+                data_source=str(data_source),
+                extra=extra_info or {},
+                router_address=reward_router_address,
+                **row.get(),
+            )
+            output = await reward.score(sample)
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with a row or its reward, it must not vanish
+            _say_once(name, type(error).__name__, str(error)[:500])
+            return {"score": 0.0, **dict.fromkeys(names, 0.0), VALID: 0.0, DROP_GROUP: 0.0, ERROR: 1.0}
+        names.update(dict.fromkeys(output.metrics))
         return {
             "score": float(output.score),
             **output.metrics,
             VALID: float(output.valid),
             DROP_GROUP: float(output.drop_group),
+            ERROR: 0.0,
         }
 
     return compute_score
+
+
+@cache
+def _say_once(name: str, error: str, text: str) -> None:
+    logger.error("the reward %s failed for a row, which abstains; said once: %s: %s", name, error, text)
 
 
 @cache

@@ -19,7 +19,7 @@ import torch
 from pv_rl.judge.tally import RowId
 from pv_rl.rewards.named import DROP_GROUP, VALID
 from pv_rl.verl_adapter.patching import replace_everywhere
-from pv_rl.verl_adapter.reward_metrics import judge_numbers, reward_numbers
+from pv_rl.verl_adapter.reward_metrics import broken_reason, judge_numbers, reward_numbers
 from pv_rl.verl_adapter.reward_workers import names_our_reward
 from pv_rl.verl_adapter.step_metrics import reward_info
 
@@ -30,14 +30,14 @@ ABSTAINED = "_abstained"
 
 
 def abstaining(infos: Sequence[Mapping[str, Any]], groups: Sequence[Hashable]) -> list[bool]:
-    """(B,) whether a row abstains: it has no reward, or its reward drops the group that it is in.
+    """(B,) whether a row abstains: its reward does not say that it is one, or drops the group that it is in.
 
     Args:
         infos: the reward's extra info of each row.
         groups: B prompt ids.
     """
     dropped = {group for info, group in zip(infos, groups, strict=True) if info.get(DROP_GROUP, 0)}
-    return [not info.get(VALID, 1) or group in dropped for info, group in zip(infos, groups, strict=True)]
+    return [not info.get(VALID, 0) or group in dropped for info, group in zip(infos, groups, strict=True)]
 
 
 def patch_v1_trainer(module: ModuleType) -> None:
@@ -60,6 +60,7 @@ def patch_v1_trainer(module: ModuleType) -> None:
         groups, masks = data.pop("uid").tolist(), data["response_mask"].unbind()
         infos = [reward_info(row) for row in data.pop("extra_fields").tolist()]
         absent = abstaining(infos, groups)
+        self._pv_rl_broken = broken_reason(infos)
         if any(absent):
             _take_out(module, batch, masks, absent)
         kept = zip(masks, absent, strict=True)
@@ -141,6 +142,7 @@ def _legacy_update(module: Any, original: Callable[..., Any], log: bool = False)
         skipped = any(absent) and not batch.batch["response_mask"].any()
         output = module.DataProto(meta_info={"metrics": {}}) if skipped else original(self, batch)
         if log and names_our_reward(self.config):
+            self._pv_rl_broken = broken_reason(_infos(batch))
             metrics = output.meta_info["metrics"]
             metrics.update(reward_numbers(_infos(batch), absent))
             metrics.update(judge_numbers(self.global_steps + 1, [], None))

@@ -52,6 +52,8 @@ def _patches() -> dict[str, Callable[[ModuleType], None]]:
         "verl.workers.config.critic": lazily(("configs", "patch_critic_config")),
         "verl.experimental.reward_loop.reward_loop": lazily(("reward_workers", "patch_reward_loop")),
         "verl.trainer.ppo.v1.replay_buffer": lazily(("judge_run", "patch_replay_buffer")),
+        "verl.experimental.separation.ray_trainer": lazily(("judge_run", "patch_other_fit")),
+        "verl.experimental.one_step_off_policy.ray_trainer": lazily(("judge_run", "patch_other_fit")),
         # Outermost last: rows abstain before weights are computed, and a step that was halted is a whole one.
         "verl.trainer.ppo.v1.trainer_base": lazily(
             ("row_weights", "patch_v1_trainer"),

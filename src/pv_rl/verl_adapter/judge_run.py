@@ -10,10 +10,10 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from pv_rl.errors import JudgeHalt
+from pv_rl.errors import RunHalted
 from pv_rl.judge.shared import driver_services
 
-__all__ = ["patch_legacy_trainer", "patch_replay_buffer", "patch_v1_trainer"]
+__all__ = ["patch_legacy_trainer", "patch_other_fit", "patch_replay_buffer", "patch_v1_trainer"]
 
 logger = logging.getLogger("pv_rl")
 
@@ -60,7 +60,7 @@ def patch_v1_trainer(module: ModuleType) -> None:
     @functools.wraps(original)
     def step(self, metrics, timing_raw):
         batch = original(self, metrics, timing_raw)
-        reason = _halt_reason()
+        reason = getattr(self, "_pv_rl_broken", None) or _halt_reason()
         if reason:
             self._pv_rl_halt = (
                 f"{reason}. A checkpoint of step {self.global_steps} was written; resume from there"
@@ -84,16 +84,25 @@ def patch_legacy_trainer(module: ModuleType) -> None:
     @functools.wraps(original)
     def _update_actor(self, batch):
         output = original(self, batch)
-        reason = _halt_reason()
+        reason = getattr(self, "_pv_rl_broken", None) or _halt_reason()
         if reason:
             self._save_checkpoint()
-            raise JudgeHalt(
+            raise RunHalted(
                 f"{reason}. A checkpoint of step {self.global_steps} was written; resume from there"
             )
         return output
 
     trainer._update_actor = _update_actor
     trainer.fit = _closing(trainer.fit)
+
+
+def patch_other_fit(module: ModuleType) -> None:
+    """Wrap `fit` of the trainers that have one of their own beneath the legacy trainer: one-step-off and its base
+    (verl/experimental/one_step_off_policy/ray_trainer.py:265, verl/experimental/separation/ray_trainer.py:278).
+    """
+    for trainer in vars(module).values():
+        if isinstance(trainer, type) and trainer.__module__ == module.__name__ and "fit" in vars(trainer):
+            trainer.fit = _closing(trainer.fit)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _closing(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -106,7 +115,7 @@ def _closing(original: Callable[..., Any]) -> Callable[..., Any]:
         finally:
             _close()
         if getattr(self, "_pv_rl_halt", None):
-            raise JudgeHalt(self._pv_rl_halt)
+            raise RunHalted(self._pv_rl_halt)
 
     @functools.wraps(original)
     async def fit_async(self, *arguments, **options):

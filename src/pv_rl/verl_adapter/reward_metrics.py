@@ -9,9 +9,9 @@ from typing import Any
 
 from pv_rl.judge.shared import driver_services
 from pv_rl.judge.tally import RowId, Span
-from pv_rl.rewards.named import DROP_GROUP, VALID
+from pv_rl.rewards.named import DROP_GROUP, ERROR, VALID
 
-__all__ = ["judge_numbers", "reward_numbers"]
+__all__ = ["broken_reason", "judge_numbers", "reward_numbers"]
 
 logger = logging.getLogger("pv_rl")
 
@@ -35,7 +35,15 @@ def reward_numbers(infos: Sequence[Mapping[str, Any]], absent: Sequence[bool]) -
         values = [info.get(name) for info in infos]
         if name not in ("score", VALID, DROP_GROUP) and all(isinstance(v, int | float) for v in values):
             numbers[name] = sum(values) / len(values)  # pyright: ignore[reportArgumentType]
-    return {f"pv_rl/reward/{name}": value for name, value in numbers.items()}
+    return {f"pv_rl/reward/{name.removeprefix('reward_')}": value for name, value in numbers.items()}
+
+
+def broken_reason(infos: Sequence[Mapping[str, Any]]) -> str | None:
+    """Why the run should stop: the reward failed for most rows of a step, which no run gets better by. Or None."""
+    failed = sum(bool(info.get(ERROR, 0)) for info in infos)
+    if 2 * failed <= len(infos):
+        return None
+    return f"the reward failed for {failed} of the {len(infos)} rows of a step; the log says how"
 
 
 def judge_numbers(step: int, rows: Sequence[RowId], window: Span | None) -> dict[str, float]:
@@ -51,7 +59,13 @@ def judge_numbers(step: int, rows: Sequence[RowId], window: Span | None) -> dict
             _say_once()
             report = {"unreachable": 1.0}
         for name, value in report.items():
-            numbers[f"pv_rl/judge/{name}"] = numbers.get(f"pv_rl/judge/{name}", 0.0) + value
+            key = f"pv_rl/judge/{name}"
+            # Of several judges: what was counted is added up, and of the rest the largest is told.
+            numbers[key] = (
+                numbers.get(key, 0.0) + value
+                if name.endswith("/sum")
+                else max(value, numbers.get(key, value))
+            )
     return numbers
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
+from pv_rl.errors import ConfigError
 from pv_rl.rewards import named
 from pv_rl.rewards.base import Prepared
 from pv_rl.rewards.build import build_reward
@@ -17,6 +18,8 @@ from pv_rl.verl_adapter import contract
 __all__ = ["names_our_reward", "patch_reward_loop"]
 
 OURS = "pkg://pv_rl.rewards."
+MANAGERS = ("naive", "dapo")
+"""verl's reward managers that hand on what a reward function returns."""
 
 
 def names_our_reward(config: Any) -> bool:
@@ -41,7 +44,8 @@ def patch_reward_loop(module: ModuleType) -> None:
         if names_our_reward(self.config):
             contract.require_rewards()
             _prepare(self.config, self.reward_router_address)
-            restarted = module.ray.remote(max_restarts=-1, max_task_retries=-1)
+            # A few times only: a row that kills its worker would kill the next one too.
+            restarted = module.ray.remote(max_restarts=-1, max_task_retries=3)
             self.reward_loop_workers_class = restarted(worker)
         start(self)
 
@@ -59,11 +63,27 @@ def patch_reward_loop(module: ModuleType) -> None:
 
 
 def _prepare(config: Any, router_address: str | None) -> None:
-    function = config.reward.custom_reward_function
+    reward = config.reward
+    function, manager = reward.custom_reward_function, reward.reward_manager
+    if manager.source != "register" or manager.name not in MANAGERS:
+        raise ConfigError(
+            f"reward.reward_manager.name={manager.name}: with a reward of pv-rl it is one of {', '.join(MANAGERS)}. "
+            "Others of verl's make up a reward where there is none (rate_limited gives 0); limits are the judge's own"
+        )
+    if reward.reward_model.enable and not reward.reward_model.enable_resource_pool:
+        raise ConfigError(
+            "reward.reward_model.enable_resource_pool=false: verl 0.9 calls a reward function without its row where "
+            "the reward model is colocated; set it to true, or serve the model outside the run"
+        )
+    if "async_training" in config:
+        raise ConfigError(
+            "verl's fully_async_policy trains in another process than it rewards in, where no row could abstain: use "
+            "trainer.v1.trainer_mode=separate_async, or a reward function of your own"
+        )
     if function.path == OURS + named.__name__.rpartition(".")[2]:
-        reward = build_reward(function.name, named.plain(function.get("reward_kwargs") or {}))
-        if isinstance(reward, Prepared):
-            reward.prepare(router_address)
+        built = build_reward(function.name, named.plain(function.get("reward_kwargs") or {}))
+        if isinstance(built, Prepared):
+            built.prepare(router_address)
 
 
 def _row(columns: Mapping[str, Any]) -> dict[str, Any]:
