@@ -25,7 +25,7 @@ quickstart: $(VENV)/.installed
 test: $(VENV)/.installed $(BESIDE)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/python -m pytest $(ARGS)
+	$(VENV)/bin/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 # Left out of test: runs of verl's other trainers, of each policy for a judge that fails, and of a judge that is a model.
 test-paths: $(VENV)/.installed $(JUDGE)/.installed
