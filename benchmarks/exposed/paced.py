@@ -19,6 +19,8 @@ import time
 from wrapt import register_post_import_hook
 
 SHORTEST = 4
+CATCH_UP_S = 1.0
+"""An engine that is behind its pace by less than this makes up for it."""
 
 
 def setting(name: str) -> float:
@@ -34,9 +36,10 @@ def pace_decoding(module) -> None:
 
     @functools.wraps(original)
     def _step(self):
-        begin = time.monotonic()
+        begin, due = time.monotonic(), getattr(self, "_paced_due", 0.0)
+        self._paced_due = (due if begin - due < CATCH_UP_S else begin) + token_s
         original(self)
-        sleep_until(begin + token_s)
+        sleep_until(self._paced_due)
 
     module.EngineLoop._step = _step
 

@@ -12,7 +12,9 @@ import verl.trainer.ppo.ray_trainer as legacy
 from verl import DataProto
 from verl.trainer.ppo.core_algos import AdvantageEstimator
 
+from pv_rl.errors import ConfigError
 from pv_rl.rewards.named import DROP_GROUP, ERROR, VALID
+from pv_rl.verl_adapter import reward_metrics, reward_workers
 from pv_rl.verl_adapter.abstention import abstaining
 from pv_rl.verl_adapter.reward_metrics import broken_reason, reward_numbers
 
@@ -119,6 +121,56 @@ def test_a_reward_that_fails_for_most_rows_is_a_reason_to_stop():
     assert broken_reason(infos) is None
     assert broken_reason(infos[:3]) == "the reward failed for 2 of the 3 rows of a step; the log says how"
     assert broken_reason([]) is None
+
+
+def config(**changes):
+    from omegaconf import OmegaConf
+
+    base = {
+        "reward": {
+            "custom_reward_function": {"path": "pkg://pv_rl.rewards.named", "name": "verdict"},
+            "reward_manager": {"source": "register", "name": "naive"},
+            "reward_model": {"enable": False, "enable_resource_pool": False},
+        }
+    }
+    return OmegaConf.merge(base, changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"reward": {"reward_manager": {"name": "rate_limited"}}}, "one of naive, dapo"),
+        ({"reward": {"reward_manager": {"source": "importlib"}}}, "one of naive, dapo"),
+        ({"reward": {"reward_model": {"enable": True}}}, "enable_resource_pool=false"),
+        ({"async_training": {}}, "fully_async_policy"),
+        ({"reward": {"custom_reward_function": {"name": "verdit"}}}, "Did you mean verdict"),
+        ({"reward": {"custom_reward_function": {"reward_kwargs": {"veto": 1}}}}, "do not fit it"),
+    ],
+)
+def test_what_could_train_on_a_made_up_reward_is_refused_at_start(changes, text):
+    with pytest.raises(ConfigError, match=text):
+        reward_workers._prepare(config(**changes), None)
+    reward_workers._prepare(config(), None)
+
+
+def test_of_several_judges_counts_are_added_and_the_largest_of_the_rest_is_told(monkeypatch):
+    class Service:
+        def __init__(self, numbers):
+            self.numbers = numbers
+
+        def report(self, step, rows, window):
+            return self.numbers
+
+    reports = [
+        {"usd/sum": 1.0, "latency_p50_s": 2.0},
+        {"usd/sum": 0.5, "latency_p50_s": 3.0, "failed/sum": 1},
+    ]
+    monkeypatch.setattr(reward_metrics, "driver_services", lambda: [Service(one) for one in reports])
+    assert reward_metrics.judge_numbers(1, [], None) == {
+        "pv_rl/judge/usd/sum": 1.5,
+        "pv_rl/judge/latency_p50_s": 3.0,
+        "pv_rl/judge/failed/sum": 1.0,
+    }
 
 
 def test_numbers_are_over_the_rows_that_they_are_about():

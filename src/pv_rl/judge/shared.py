@@ -141,24 +141,22 @@ class _RayService:
         self._patience = (config.judge.deadline_s if config.judge else 0.0) + RESTART_S
 
     async def ask(self, question: Question) -> Answer | JudgeFailure:
-        import ray
+        from ray.exceptions import RayError, RayTaskError
 
         try:
             return await asyncio.wait_for(self._actor.ask.remote(question), self._patience)
-        except (
-            ray.exceptions.RayTaskError
-        ):  # a mistake of ours: it is the reward that has failed, not the judge
+        except RayTaskError:  # a mistake of ours: it is the reward that has failed, not the judge
             raise
-        except (ray.exceptions.RayError, TimeoutError, asyncio.TimeoutError) as error:
+        except (RayError, TimeoutError, asyncio.TimeoutError) as error:
             logger.error("the judge's actor did not answer: %r", error)
             return JudgeFailure(f"the judge's actor did not answer: {type(error).__name__}", "connect")
 
     async def record(self, row: LedgerRow, begin: float | None = None, failed: bool | None = None) -> None:
-        import ray
+        from ray.exceptions import RayError
 
         try:
             await asyncio.wait_for(self._actor.record.remote(row, begin, failed), RESTART_S)
-        except (ray.exceptions.RayError, TimeoutError, asyncio.TimeoutError) as error:
+        except (RayError, TimeoutError, asyncio.TimeoutError) as error:
             # The reward is known: it is not lost because nobody could write it down.
             logger.error("a row was not written to the judge's ledger: %s", type(error).__name__)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextvars import ContextVar
 from functools import cache
 from typing import Any
@@ -37,7 +37,7 @@ ERROR = "reward_error"
 row: ContextVar[Mapping[str, Any]] = ContextVar("pv_rl_reward_row", default={})  # noqa: B039 - never written to
 """What is known of the row being scored and verl does not hand to a reward function: `uid`, `session`, `step`."""
 
-Scorer = Callable[..., Awaitable[dict[str, float]]]
+Scorer = Callable[..., Coroutine[Any, Any, dict[str, float]]]
 
 _served = False
 

@@ -66,7 +66,7 @@ def patch_v1_trainer(module: ModuleType) -> None:
         kept = zip(masks, absent, strict=True)
         self._pv_rl_nothing_counts = not any(bool(mask.any()) and not gone for mask, gone in kept)
         real = [not tag.get("is_padding", False) for tag in batch.tags]
-        metrics.update(reward_numbers(*(list(compress(rows, real)) for rows in (infos, absent))))
+        metrics.update(reward_numbers(list(compress(infos, real)), list(compress(absent, real))))
         window = getattr(self.replay_buffer, "_pv_rl_window", None)
         metrics.update(judge_numbers(self.global_steps + 1, list(map(_row_id, batch.keys)), window))
         return original(self, batch, metrics)

@@ -32,9 +32,9 @@ def reward_numbers(infos: Sequence[Mapping[str, Any]], absent: Sequence[bool]) -
     if scores:
         numbers["score"] = sum(scores) / len(scores)
     for name in infos[0] if infos else ():
-        values = [info.get(name) for info in infos]
-        if name not in ("score", VALID, DROP_GROUP) and all(isinstance(v, int | float) for v in values):
-            numbers[name] = sum(values) / len(values)  # pyright: ignore[reportArgumentType]
+        values = [value for info in infos if isinstance(value := info.get(name), int | float)]
+        if name not in ("score", VALID, DROP_GROUP) and len(values) == len(infos):
+            numbers[name] = sum(values) / len(values)
     return {f"pv_rl/reward/{name.removeprefix('reward_')}": value for name, value in numbers.items()}
 
 
