@@ -185,9 +185,8 @@ def explain(shares: Shares, base: Assumed) -> None:
 
 
 def validate(measured: dict, steps: int, seeds: int) -> None:
-    """The model of the runs on the CPU: their lengths, pace, and time without a judge; the judge is predicted."""
-    load, groups = measured["load"], measured["lengths"]
-    cases = measured["cases"]
+    """The model of the runs on the CPU: lengths, pace and training are theirs, the judge is predicted."""
+    load, cases = measured["load"], measured["cases"]
     print(measured["machine"], load)
     for mode in dict.fromkeys(case["mode"] for case in cases):
         rules = next(case for case in cases if (case["mode"], case["side"]) == (mode, "rules"))
@@ -195,27 +194,39 @@ def validate(measured: dict, steps: int, seeds: int) -> None:
         for case in cases:
             if case["mode"] != mode:
                 continue
-            policy = None
-            if case["side"] != "rules":
-                first, _, workers = case["side"].partition(":")[2].partition("x")
-                latency = log_normal(case["latency"], load["sigma"])
-                policy = JudgePolicy(latency=latency, concurrency=int(first), workers=int(workers or 1))
-            means = []
-            for seed in range(seeds):
-
-                def group(number: int, seed: int = seed) -> list[float]:
-                    lengths = random.Random(f"{seed} {number}").choice(groups)
-                    return [load["token_s"] * one for one in lengths]
-
-                of_run = Cluster(
-                    mode=mode, prompts=load["prompts"], group=group, train_s=train_s, poll_s=load["poll_s"]
-                )
-                means.append(mean(simulate(of_run, policy, steps, seed=seed).step_s))
+            clusters = [of_run(mode, train_s, load, measured["lengths"], seed) for seed in range(seeds)]
+            policy = policy_of(case, load["sigma"])
+            means = [
+                mean(simulate(one, policy, steps, seed=seed).step_s) for seed, one in enumerate(clusters)
+            ]
             step, seen = mean(means), mean(case["step_s"])
             print(
                 f"{mode:15} {case['side']:12} {case['latency']:5.1f} s: model {step:6.2f} s "
                 f"({min(means):.2f} to {max(means):.2f}), run {seen:6.2f} s, {step / seen - 1:+6.1%}"
             )
+
+
+def of_run(mode: Mode, train_s: float, load: dict, lengths: list[list[int]], seed: int) -> Cluster:
+    """A run of exposed_wait.py, with groups drawn from those that it had."""
+
+    def group(number: int) -> list[float]:
+        return [load["token_s"] * one for one in random.Random(f"{seed} {number}").choice(lengths)]
+
+    return Cluster(
+        mode=mode,
+        prompts=load["prompts"],
+        group=group,
+        train_s=train_s,
+        poll_s=load["poll_s"],
+        warmup_batches=load["warmup_batches"],
+    )
+
+
+def policy_of(case: dict, sigma: float) -> JudgePolicy | None:
+    """The judge of a case of exposed_wait.py: `ours:C`, `limited:C` or `limited:CxW`."""
+    first, _, workers = case["side"].partition(":")[2].partition("x")
+    latency = log_normal(case["latency"], sigma)
+    return JudgePolicy(latency=latency, concurrency=int(first), workers=int(workers or 1)) if first else None
 
 
 if __name__ == "__main__":

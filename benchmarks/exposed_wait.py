@@ -53,6 +53,7 @@ def main() -> None:
     parser.add_argument(
         "--poll-s", type=float, default=0.2, help="how often verl looks for rows; its own is 2"
     )
+    parser.add_argument("--warmup-batches", type=float, default=1, help="num_warmup_batches; verl's is 1")
     parser.add_argument("--longest-s", type=float, default=60.0, help="leave out what keeps a step longer")
     parser.add_argument("--at-once", type=int, default=3, help="runs at the same time, of different modes")
     parser.add_argument("--json", type=Path, help="write everything down, for cluster_model.py --validate")
@@ -66,6 +67,7 @@ def main() -> None:
         token_s=asked.token_s,
         train_s=asked.train_s,
         poll_s=asked.poll_s,
+        warmup_batches=asked.warmup_batches,
     )
     print(machine(), "\n", load, flush=True)
     cases: list[Case] = []

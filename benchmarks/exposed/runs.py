@@ -46,6 +46,8 @@ class Load:
     token_s: float
     train_s: float
     poll_s: float
+    warmup_batches: float
+    """`num_warmup_batches` of the asynchronous modes: how many more are on their way than are trained on."""
 
 
 @dataclass
@@ -161,6 +163,7 @@ def start(
         f"trainer.default_local_dir={folder}/checkpoints",
         f"trainer.rollout_data_dir={folder}/rollouts",
         f"hydra.run.dir={folder}/hydra",
+        *(f"trainer.v1.{one}.num_warmup_batches={load.warmup_batches}" for one in MODES if one != "sync"),
         *mode,
         *rewards,
     ]

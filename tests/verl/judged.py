@@ -24,8 +24,8 @@ from pv_rl.losses import response_weights
 KEY_ENV, KEY = "PV_RL_TEST_JUDGE_KEY", "sk-planted-4711"
 JUDGE = "reward.custom_reward_function.reward_kwargs"
 QUICK = {  # of a judge that is given up on within seconds
-    "timeouts": {"connect_s": 1, "first_byte_s": 1, "total_s": 2},
-    "deadline_s": 10,
+    "timeouts": {"connect_s": 2, "first_byte_s": 2, "total_s": 3},
+    "deadline_s": 15,
     "retries": {"attempts": 4, "backoff_s": 0.1, "max_backoff_s": 0.5},
     "breaker": {"failures": 20, "probe_after_s": 0.5},
     "max_answer_bytes": 100_000,

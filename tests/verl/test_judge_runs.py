@@ -71,7 +71,7 @@ def test_no_reward_is_invented_and_no_row_lost_where_the_judge_fails_in_every_wa
     tmp_path,
 ):
     killed: list[int] = []
-    script = Script(faults=EVERY + SOME, latency=Latency(median_s=0.3, sigma=0.5), key=KEY, marker=ANOMALOUS)
+    script = Script(faults=EVERY + SOME, latency=Latency(median_s=0.2, sigma=0.3), key=KEY, marker=ANOMALOUS)
     log = tmp_path / "log"
     with JudgeServer(script) as server:
         killer = threading.Thread(target=kill_a_reward_worker, args=(tmp_path, server, killed), daemon=True)

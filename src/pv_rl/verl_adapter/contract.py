@@ -133,6 +133,18 @@ SEAMS = (
         trainer=True,
     ),
     Seam(module="verl.trainer.ppo.ray_trainer", attribute="DataProto", trainer=True),
+    Seam(
+        module="verl.experimental.separation.ray_trainer",
+        attribute="SeparateRayPPOTrainer.fit",
+        parameters=("self",),
+        trainer=True,
+    ),
+    Seam(
+        module="verl.experimental.one_step_off_policy.ray_trainer",
+        attribute="OneStepOffRayTrainer.fit",
+        parameters=("self",),
+        trainer=True,
+    ),
     *(
         Seam(module="verl.trainer.ppo.v1.replay_buffer", attribute=name, parameters=("self",), trainer=True)
         for name in (
