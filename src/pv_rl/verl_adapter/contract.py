@@ -150,7 +150,6 @@ SEAMS = (
         for name in (
             "ReplayBuffer.sample",
             "ReplayBufferAsync.sample",
-            "ReplayBufferAsync.wait_for_sampleable",
         )
     ),
     Seam(

@@ -24,14 +24,15 @@ def patch_replay_buffer(module: ModuleType) -> None:
 
     Symptom without it: nobody knows whether it waits for rollouts or for rewards. Can go when verl says so.
     """
-    waiting = module.ReplayBufferAsync.wait_for_sampleable
+    waiting = getattr(module.ReplayBufferAsync, "wait_for_sampleable", None)
+    if waiting is not None:  # verl 0.9.0 waits in `sample` alone
 
-    @functools.wraps(waiting)
-    def wait_for_sampleable(self, *arguments, **options):
-        self.__dict__.setdefault("_pv_rl_wait_begin", time.time())  # before `sample`, or in it
-        return waiting(self, *arguments, **options)
+        @functools.wraps(waiting)
+        def wait_for_sampleable(self, *arguments, **options):
+            self.__dict__.setdefault("_pv_rl_wait_begin", time.time())  # before `sample`, or in it
+            return waiting(self, *arguments, **options)
 
-    module.ReplayBufferAsync.wait_for_sampleable = wait_for_sampleable
+        module.ReplayBufferAsync.wait_for_sampleable = wait_for_sampleable
     for name in ("ReplayBuffer", "ReplayBufferAsync"):
         buffer = getattr(module, name)
         buffer.sample = _timed(buffer.sample)
