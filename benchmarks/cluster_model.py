@@ -5,7 +5,7 @@ paper does not say is assumed, stated below, and varied. `share` is (step - step
 same responses; of several seeds, the mean and the extremes.
 
     python -m venv /tmp/model && /tmp/model/bin/pip install simpy
-    /tmp/model/bin/python benchmarks/cluster_model.py                             # 3 minutes
+    /tmp/model/bin/python benchmarks/cluster_model.py                             # 10 minutes
     /tmp/model/bin/python benchmarks/cluster_model.py --validate exposed.json     # of exposed_wait.py --json
 """
 

@@ -7,7 +7,7 @@ half of a step's rows, and 8, which is verl's default of 1 in each of 8 workers 
 Decoding and training are given lower bounds (exposed/paced.py), so that a step takes some multiple of a judge's answer
 as it does on a cluster, and the same on every side.
 
-    python benchmarks/exposed_wait.py --json exposed.json      # half an hour on two cores
+    python benchmarks/exposed_wait.py --json exposed.json      # half an hour or more on two idle cores
     python benchmarks/exposed_wait.py --modes sync --latencies 0.5 --steps 2 --token-s 0.02 --train-s 2
 
 `own` is pv_rl/judge/exposed_wait_s as a share of the step. `longer` is independent of it and the same for all sides:
