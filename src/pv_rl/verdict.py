@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["parse_verdict"]
+__all__ = ["end_of_trace", "parse_verdict"]
 
 BLANK = r"[^\S\r\n]"
 # One run of blanks and bold marks, not several optional ones: a run that can be cut in two ways is quadratic.
@@ -68,16 +68,21 @@ def _after_thinking(text: str) -> str:
     return "" if "<think>" in rest else rest
 
 
-def _last_line(text: str) -> str:
-    """The last line that is not blank, without what may follow a verdict."""
+def end_of_trace(text: str) -> int:
+    """The offset behind the last character that is neither white space nor part of an end-of-text mark."""
     end = len(text)
     while True:
         while end > 0 and (text[end - 1].isspace() or text[end - 1] in INVISIBLE):
             end -= 1
         mark = END_OF_TEXT.search(text, max(0, end - 60), end)
         if mark is None:
-            break
+            return end
         end = mark.start()
+
+
+def _last_line(text: str) -> str:
+    """The last line that is not blank, without what may follow a verdict."""
+    end = end_of_trace(text)
     start = max(text.rfind("\n", 0, end), text.rfind("\r", 0, end)) + 1
     return text[start:end]
 
