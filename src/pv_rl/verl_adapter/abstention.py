@@ -114,7 +114,7 @@ def patch_legacy_trainer(module: ModuleType) -> None:
 
     @functools.wraps(original)
     def compute_advantage(data, *arguments, **options):
-        absent = _absent(data)
+        absent = _absent(data, _infos(data))
         if not any(absent):
             return original(data, *arguments, **options)
         uids = data.non_tensor_batch["uid"]
@@ -138,13 +138,14 @@ def patch_legacy_trainer(module: ModuleType) -> None:
 def _legacy_update(module: Any, original: Callable[..., Any], log: bool = False) -> Callable[..., Any]:
     @functools.wraps(original)
     def update(self, batch):
-        absent = _absent(batch)
+        infos = _infos(batch)
+        absent = _absent(batch, infos)
         skipped = any(absent) and not batch.batch["response_mask"].any()
         output = module.DataProto(meta_info={"metrics": {}}) if skipped else original(self, batch)
         if log and names_our_reward(self.config):
-            self._pv_rl_broken = broken_reason(_infos(batch))
+            self._pv_rl_broken = broken_reason(infos)
             metrics = output.meta_info["metrics"]
-            metrics.update(reward_numbers(_infos(batch), absent))
+            metrics.update(reward_numbers(infos, absent))
             metrics.update(judge_numbers(self.global_steps + 1, [], None))
             metrics.update({"pv_rl/update_skipped": 1.0} if skipped else {})
         return output
@@ -164,6 +165,5 @@ def _infos(data: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _absent(data: Any) -> list[bool]:
-    infos = _infos(data)
+def _absent(data: Any, infos: Sequence[Mapping[str, Any]]) -> list[bool]:
     return abstaining(infos, data.non_tensor_batch["uid"].tolist()) if infos else []

@@ -147,10 +147,7 @@ SEAMS = (
     ),
     *(
         Seam(module="verl.trainer.ppo.v1.replay_buffer", attribute=name, parameters=("self",), trainer=True)
-        for name in (
-            "ReplayBuffer.sample",
-            "ReplayBufferAsync.sample",
-        )
+        for name in ("ReplayBuffer.sample", "ReplayBufferAsync.sample")
     ),
     Seam(
         module="verl.experimental.reward_loop.reward_loop",
