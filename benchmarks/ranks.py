@@ -32,7 +32,7 @@ def command(folder: Path, ranks: int, spec: str, cpu: bool, dtype: str) -> list[
     return [
         *(sys.executable, "-m", "verl.trainer.main_ppo"),
         *("--config-path", "pkg://pv_rl.hydra_configs.runs", "--config-name", "lab"),
-        *(["+cluster=cpu"] if cpu else []),
+        *(["cluster=cpu"] if cpu else []),
         *(f"data.{kind}_files={folder}/rows.parquet" for kind in ("train", "val")),
         "data.shuffle=False",
         "data.train_batch_size=8",

@@ -148,7 +148,7 @@ def start(
         write_dataset(rows, folder / f"{split}.parquet")
     command = [
         *(sys.executable, "-m", "verl.trainer.main_ppo"),
-        *("--config-path", "pkg://pv_rl.hydra_configs.runs", "--config-name", "lab", "+cluster=cpu"),
+        *("--config-path", "pkg://pv_rl.hydra_configs.runs", "--config-name", "lab", "cluster=cpu"),
         f"data.train_files={folder}/train.parquet",
         f"data.val_files={folder}/test.parquet",
         f"data.train_batch_size={load.prompts}",

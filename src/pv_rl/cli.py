@@ -46,6 +46,15 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
+def _hush() -> None:
+    """Keep verl and Ray from talking while they are imported."""
+    import logging
+    import warnings
+
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+
+
 @app.callback()
 def main(
     version: Annotated[
@@ -87,17 +96,94 @@ def _free_folder(folder: Path) -> Path:
     return next(name for name in names if not name.exists())
 
 
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, add_help_option=False
+)
+def train(
+    context: typer.Context,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of a run or a sweep: go on from its last checkpoint, with the same config.",
+            show_default=False,
+        ),
+    ] = None,
+    help_: Annotated[
+        bool, typer.Option("--help", help="Show this message, the runs and the groups, and exit.")
+    ] = False,
+) -> None:
+    """Start a run by name: pv-rl train run=8b cluster=node8 recipe=balanced ... (or a sweep, with --multirun).
+
+    Takes Hydra's overrides and options. The first Ctrl-C ends the run after its step, with a checkpoint.
+    """
+    from pv_rl.recipes.groups import GROUPS, options, runs
+
+    if help_ or (resume is None and not context.args):
+        typer.echo(context.get_help())
+        typer.echo(f"\n run: {', '.join(runs())}")
+        for group in GROUPS:
+            typer.echo(f" {group}: {', '.join(options(group))}")
+        raise typer.Exit
+    from pv_rl.train import command
+
+    with _said():
+        if resume is not None:
+            command.resume(resume, context.args, Console(soft_wrap=True))
+        else:
+            command.train(context.args)
+
+
+@app.command()
+def plan(
+    arguments: Annotated[
+        list[str],
+        typer.Argument(help="run=NAME and Hydra's overrides, as for pv-rl train.", metavar="run=NAME ..."),
+    ],
+    json_file: Annotated[
+        str | None,
+        typer.Option(
+            "--json", help="Write all numbers to this file; - is standard output.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Say before any GPU is paid for what a run needs, takes and costs. Exit code 1 if it does not fit."""
+    from pv_rl.plan.run import plan_run
+
+    _hush()
+    with _said():
+        raise typer.Exit(0 if plan_run(arguments, json_file=json_file) else 1)
+
+
+@app.command()
+def report(
+    folder: Annotated[
+        Path, typer.Argument(help="Folder of a sweep or of a run, or one that holds such folders.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder to write to.", show_default="FOLDER/report")
+    ] = None,
+    last: Annotated[int, typer.Option(min=1, help="Steps over which a final training value is a mean.")] = 5,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Key that tells settings apart, recipe.eta. Repeat it.",
+            show_default="the overrides in which runs differ",
+        ),
+    ] = None,
+) -> None:
+    """Put the runs of a sweep side by side: a table, a figure, a page."""
+    from pv_rl.report.command import report as write
+
+    with _said():
+        write(folder, out=out, last=last, by=by or ())
+
+
 @app.command()
 def doctor() -> None:
     """Say in ten lines whether this environment will work. Exit code 1 if not."""
-    import logging
-    import warnings
-
     from pv_rl.doctor import examine
 
-    # verl and Ray talk while they are imported; what matters of it is in the findings.
-    warnings.simplefilter("ignore")
-    logging.disable(logging.WARNING)
+    _hush()  # what matters of it is in the findings
     console = Console(soft_wrap=True)
     with console.status("looking around, up to a minute"):
         findings = examine()

@@ -15,14 +15,16 @@ import psutil
 import pytest
 from rich.console import Console
 
-from pv_rl.quickstart import process
-from pv_rl.quickstart.command import override, script
+from pv_rl.quickstart.command import script
 from pv_rl.quickstart.curves import HELD_OUT, follow
 from pv_rl.quickstart.display import Display, before_and_after
-from pv_rl.quickstart.failure import describe
 from pv_rl.quickstart.figure import draw
-from pv_rl.quickstart.process import process_tree
-from pv_rl.quickstart.settings import CONFIG_MODULE, CONFIG_NAME
+from pv_rl.quickstart.settings import CONFIG_NAME
+from pv_rl.recipes.compose import CONFIG_MODULE
+from pv_rl.train import process
+from pv_rl.train.failure import describe
+from pv_rl.train.override import override
+from pv_rl.train.process import process_tree
 
 
 def line(step: int, right: float | None = None, wrong: float | None = None, **data: float) -> bytes:
@@ -95,7 +97,7 @@ def test_the_figure_is_a_png_and_nothing_half_written_stays(points, tmp_path):
 
 def test_a_child_heeds_an_interrupt_even_if_we_were_started_in_the_background(tmp_path):
     code = (
-        "import os, signal, sys\nfrom pathlib import Path\nfrom pv_rl.quickstart.process import process_tree\n"
+        "import os, signal, sys\nfrom pathlib import Path\nfrom pv_rl.train.process import process_tree\n"
         "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
         "ask = 'import signal; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)'\n"
         "with process_tree([sys.executable, '-c', ask], env=os.environ, cwd='.', log=Path('log')) as child:\n"
@@ -155,7 +157,7 @@ def test_a_further_ctrl_c_kills_at_once_and_leaves_nothing(tmp_path):
     """With a child that ignores the first."""
     code = (
         "import os, signal, subprocess, sys, time\nfrom pathlib import Path\n"
-        "from pv_rl.quickstart.process import process_tree\n"
+        "from pv_rl.train.process import process_tree\n"
         "stubborn = 'import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); print(1, flush=True);"
         " time.sleep(600)'\n"
         "log = Path('log')\n"
@@ -179,7 +181,7 @@ def test_a_further_ctrl_c_kills_at_once_and_leaves_nothing(tmp_path):
 
 def test_sigterm_ends_the_block_like_ctrl_c(tmp_path):
     code = (
-        "import os, signal\nfrom pv_rl.quickstart.process import interruptible\n"
+        "import os, signal\nfrom pv_rl.train.process import interruptible\n"
         "try:\n    with interruptible():\n        os.kill(os.getpid(), signal.SIGTERM)\n"
         "except KeyboardInterrupt:\n    print('interrupted')"
     )

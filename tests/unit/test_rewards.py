@@ -25,11 +25,27 @@ RIGHT = {"reward_valid": 1, "reward_drop_group": 0, "reward_error": 0}
 @pytest.mark.parametrize(
     ("text", "label", "expected"),
     [
-        ("fine\n### True", "True", {"score": 1, "acc": 1, "verdict_true": 1, "verdict_missing": 0}),
-        ("fine\n### True", "False", {"score": 0, "acc": 0, "verdict_true": 1, "verdict_missing": 0}),
-        ("bad\n### False", False, {"score": 1, "acc": 1, "verdict_true": 0, "verdict_missing": 0}),
-        ("no idea", "False", {"score": 0, "acc": 0, "verdict_true": 0, "verdict_missing": 1}),
-        ("", "True", {"score": 0, "acc": 0, "verdict_true": 0, "verdict_missing": 1}),
+        (
+            "fine\n### True",
+            "True",
+            {"score": 1, "acc": 1, "verdict_true": 1, "verdict_missing": 0, "label_true": 1},
+        ),
+        (
+            "fine\n### True",
+            "False",
+            {"score": 0, "acc": 0, "verdict_true": 1, "verdict_missing": 0, "label_true": 0},
+        ),
+        (
+            "bad\n### False",
+            False,
+            {"score": 1, "acc": 1, "verdict_true": 0, "verdict_missing": 0, "label_true": 0},
+        ),
+        (
+            "no idea",
+            "False",
+            {"score": 0, "acc": 0, "verdict_true": 0, "verdict_missing": 1, "label_true": 0},
+        ),
+        ("", "True", {"score": 0, "acc": 0, "verdict_true": 0, "verdict_missing": 1, "label_true": 1}),
     ],
 )
 def test_the_reward_is_one_where_the_verdict_is_the_label(text, label, expected):

@@ -35,7 +35,7 @@ def main_ppo(
         write_dataset(rows, folder / f"{split}.parquet")
     command = [
         *(sys.executable, "-m", module),
-        *("--config-path", "pkg://pv_rl.hydra_configs.runs", "--config-name", "lab", "+cluster=cpu"),
+        *("--config-path", "pkg://pv_rl.hydra_configs.runs", "--config-name", "lab", "cluster=cpu"),
         f"data.train_files={folder}/train.parquet",
         f"data.val_files={folder}/test.parquet",
         f"actor_rollout_ref.model.path={MODEL_DIR}",

@@ -6,9 +6,11 @@ import shlex
 import sys
 from pathlib import Path
 
-from pv_rl.quickstart.settings import CONFIG_MODULE, CONFIG_NAME, Settings
+from pv_rl.quickstart.settings import CONFIG_NAME, Settings
+from pv_rl.recipes.compose import CONFIG_MODULE
+from pv_rl.train.override import override
 
-__all__ = ["environment", "override", "script", "verl_command"]
+__all__ = ["environment", "script", "verl_command"]
 
 
 def verl_command(settings: Settings, out: Path) -> list[str]:
@@ -17,29 +19,18 @@ def verl_command(settings: Settings, out: Path) -> list[str]:
 
     values = {
         "actor_rollout_ref.actor.loss_agg_mode": settings.mode,
-        "actor_rollout_ref.model.path": MODEL_DIR,
-        "actor_rollout_ref.rollout.seed": settings.seed,
-        "actor_rollout_ref.actor.data_loader_seed": settings.seed,
-        "data.train_files": out / "data" / "train.parquet",
-        "data.val_files": out / "data" / "test.parquet",
-        "data.seed": settings.seed,
+        "model_path": MODEL_DIR,
+        "seed": settings.seed,
+        "data_dir": out / "data",
+        "run_dir": out,
         "trainer.total_training_steps": settings.steps,
-        "trainer.default_local_dir": out / "checkpoints",
         "hydra.run.dir": out / "hydra",
     }
     return [
         *(sys.executable, "-m", "verl.trainer.main_ppo"),
-        *("--config-path", f"pkg://{CONFIG_MODULE}", "--config-name", CONFIG_NAME, "+cluster=cpu"),
+        *("--config-path", f"pkg://{CONFIG_MODULE}", "--config-name", CONFIG_NAME, "cluster=cpu"),
         *(override(key, value) for key, value in values.items()),
     ]
-
-
-def override(key: str, value: object) -> str:
-    """A Hydra override; text is quoted, since a path may hold `=`, `,`, brackets, quotes or `${`."""
-    if isinstance(value, int):
-        return f"{key}={value}"
-    text = str(value).replace("'", "\\'").replace("${", "\\${")
-    return f"{key}='{text}'"
 
 
 def environment(metrics: Path) -> dict[str, str]:

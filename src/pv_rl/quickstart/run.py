@@ -17,20 +17,18 @@ import psutil
 from rich.console import Console
 
 from pv_rl.errors import SetupError
-from pv_rl.quickstart.command import environment, override, script, verl_command
+from pv_rl.quickstart.command import environment, script, verl_command
 from pv_rl.quickstart.curves import Point, follow
 from pv_rl.quickstart.display import Display, before_and_after
-from pv_rl.quickstart.failure import describe
 from pv_rl.quickstart.figure import draw
-from pv_rl.quickstart.process import interruptible, process_tree
 from pv_rl.quickstart.settings import Settings
+from pv_rl.train.failure import describe
+from pv_rl.train.override import override
+from pv_rl.train.process import interruptible, process_tree
 
 __all__ = ["run_quickstart"]
 
 RAY_FOLDER = "pvrl"
-TRAIN_ROWS, TEST_ROWS = 2048, 256
-TEST_SEED = 1_000_003
-"""The held-out rows are the same whatever the seed of the run, so that runs can be compared."""
 
 
 def run_quickstart(settings: Settings, console: Console) -> list[Point]:
@@ -48,8 +46,9 @@ def run_quickstart(settings: Settings, console: Console) -> list[Point]:
     out = settings.out.resolve()
     _make_folder(out)
     started = time.monotonic()
+    from pv_rl.lab.prepare import write_data
 
-    _write_data(out / "data", settings.seed)
+    write_data(out / "data", settings.seed)
     log, metrics = out / "verl.log", out / "metrics.jsonl"
     console.print(f"verl's own log: {log}")
     command = verl_command(settings, out)
@@ -114,15 +113,6 @@ def _make_folder(out: Path) -> None:
             f"--out {out} is not empty; name another folder, or remove it: rm -r {shlex.quote(str(out))}"
         )
     out.mkdir(parents=True, exist_ok=True)
-
-
-def _write_data(folder: Path, seed: int) -> None:
-    from pv_rl.lab.dataset import make_rows, write_dataset
-
-    train = make_rows(split="train", count=TRAIN_ROWS, seed=seed, difficulty=2, p_true=0.6)
-    test = make_rows(split="test", count=TEST_ROWS, seed=TEST_SEED, difficulty=2, p_true=0.5)
-    write_dataset(train, folder / "train.parquet")
-    write_dataset(test, folder / "test.parquet")
 
 
 def _report(points: list[Point], settings: Settings, out: Path, console: Console, seconds: float) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from pv_rl.errors import DataError, SetupError
 
-__all__ = ["CONFIG_MODULE", "CONFIG_NAME", "Settings", "check_environment"]
+__all__ = ["CONFIG_NAME", "Settings", "check_environment"]
 
-CONFIG_MODULE, CONFIG_NAME = "pv_rl.hydra_configs.runs", "lab"
+CONFIG_NAME = "lab"
 NEEDS = ("verl", "pv_cpu", "matplotlib", "pyarrow", "transfer_queue", "psutil")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pv_rl.errors import ConfigError
 from pv_rl.hookspecs import RewardEntry, hookimpl
 from pv_rl.rewards.fluency_veto import FluencyVeto
 from pv_rl.rewards.proof_verdict import ProofVerdict
@@ -10,12 +11,18 @@ from pv_rl.rewards.weighted import Weighted
 __all__ = ["pv_rl_rewards"]
 
 
+def _verdict(judge: object = None) -> ProofVerdict:
+    if judge is not None:
+        raise ConfigError(
+            "the reward 'verdict' asks no judge: take verdict_fluency, or leave the judge out (judge=rules)"
+        )
+    return ProofVerdict()
+
+
 @hookimpl
 def pv_rl_rewards() -> list[RewardEntry]:
     return [
-        RewardEntry(
-            name="verdict", build=ProofVerdict, meaning="1 if the final verdict is the label, else 0"
-        ),
+        RewardEntry(name="verdict", build=_verdict, meaning="1 if the final verdict is the label, else 0"),
         RewardEntry(
             name="verdict_fluency",
             build=FluencyVeto.build,

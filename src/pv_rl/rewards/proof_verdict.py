@@ -12,7 +12,8 @@ class ProofVerdict:
     """1 if the final verdict equals the label, else 0; a trace without a verdict is wrong and counted."""
 
     async def score(self, sample: RewardInput) -> RewardOutput:
-        """Metrics, each 0 or 1: `acc` right, `verdict_true` accepted, `verdict_missing` no verdict at all."""
+        """Metrics, each 0 or 1: `acc` right, `verdict_true` accepted, `verdict_missing` no verdict at all, and
+        `label_true` of a right proof."""
         verdict = parse_verdict(sample.response)
         right = float(verdict is sample.label)
         return RewardOutput(
@@ -21,5 +22,6 @@ class ProofVerdict:
                 "acc": right,
                 "verdict_true": float(verdict is True),
                 "verdict_missing": float(verdict is None),
+                "label_true": float(sample.label),
             },
         )

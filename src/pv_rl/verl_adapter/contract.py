@@ -64,6 +64,7 @@ SEAMS = (
             "loss_scale_factor",
         ),
     ),
+    Seam(module="verl.utils.config", attribute="validate_config", parameters=("config",)),
     Seam(
         module="verl.workers.utils.losses",
         attribute="ppo_loss",

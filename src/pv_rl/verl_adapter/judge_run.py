@@ -7,11 +7,13 @@ import inspect
 import logging
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from pv_rl.errors import RunHalted
 from pv_rl.judge.shared import driver_services
+from pv_rl.train.stopping import asked_to_stop
 
 __all__ = ["patch_legacy_trainer", "patch_other_fit", "patch_replay_buffer", "patch_v1_trainer"]
 
@@ -52,8 +54,8 @@ def _timed(original: Callable[..., Any]) -> Callable[..., Any]:
 def patch_v1_trainer(module: ModuleType) -> None:
     """Wrap `PPOTrainer.step` and `fit` (verl/trainer/ppo/v1/trainer_base.py:533, :412).
 
-    Symptom without it: the policy `halt` cannot stop a run, and the ledger stays a journal. Can go when verl lets a
-    reward end a run.
+    Symptom without it: neither the policy `halt` nor somebody who asks (`pv_rl.train.stopping`) can end a run after a
+    checkpoint, and the ledger stays a journal. Can go when verl lets a reward end a run.
     """
     trainer = module.PPOTrainer
     original = trainer.step
@@ -66,6 +68,7 @@ def patch_v1_trainer(module: ModuleType) -> None:
             self._pv_rl_halt = (
                 f"{reason}. A checkpoint of step {self.global_steps} was written; resume from there"
             )
+        if reason or asked_to_stop(Path(self.config.trainer.default_local_dir)):
             self._save_checkpoint()
             self.total_training_steps = self.global_steps  # the loop logs this step and ends
         return batch

@@ -1,0 +1,84 @@
+"""What verl would not notice, or only after minutes: asked of a composed config before anything starts."""
+
+from __future__ import annotations
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from pv_rl.errors import ConfigError
+from pv_rl.rewards.named import plain
+
+__all__ = ["check"]
+
+NAMED = "pkg://pv_rl.rewards.named"
+
+
+def check(config: DictConfig, *, to_run: bool = True) -> None:
+    """Check GPUs, weighting, and what only a run needs: data, model and reward, with its environment.
+
+    Raises:
+        ConfigError: `separate_async` on GPUs that cannot be divided, a value that is missing, or a reward whose
+            options do not fit it.
+        LossModeError: a weighting that nobody knows.
+    """
+    _check_gpus(config)
+    _check_weighting(value(config, "actor_rollout_ref.actor.loss_agg_mode"))
+    if not to_run:
+        return
+    for key in ("data_dir", "model_path"):
+        if OmegaConf.is_missing(config, key):
+            raise ConfigError(f"{key} is missing: name it, {key}=..." + _data_hint(key))
+    _check_reward(config)
+
+
+def value(config: DictConfig, key: str) -> object:
+    """One value, its interpolations resolved; None where there is none.
+
+    Raises:
+        ConfigError: it needs a variable or a key that is not there.
+    """
+    try:
+        return OmegaConf.select(config, key, throw_on_missing=True)
+    except OmegaConfBaseException as error:
+        raise ConfigError(f"{key} cannot be read: {str(error).splitlines()[0]}") from error
+
+
+def _check_gpus(config: DictConfig) -> None:
+    mode = value(config, "trainer.v1.trainer_mode")
+    cluster = config.get("cluster")
+    if mode == "separate_async" and cluster is not None and OmegaConf.is_missing(cluster.train, "nodes"):
+        raise ConfigError(
+            f"trainer_mode=separate_async trains and rolls out on GPUs of their own, and this cluster has "
+            f"{cluster.nodes * cluster.gpus_per_node}. Take trainer_mode=sync or colocate_async, a larger cluster, or "
+            "say how to divide it: cluster.train.nodes=1 cluster.train.gpus_per_node=1 cluster.rollout.nodes=1 "
+            "cluster.rollout.gpus_per_node=1"
+        )
+    for key in ("trainer.nnodes", "trainer.n_gpus_per_node"):
+        count = value(config, key)
+        if not isinstance(count, int) or count < 1:
+            raise ConfigError(f"{key} is {count!r}; it has to be 1 or more")
+
+
+def _check_weighting(mode: object) -> None:
+    from pv_rl.plugins import VERL_MODES
+
+    if mode not in VERL_MODES:
+        from pv_rl.losses import resolve_mode
+
+        resolve_mode(str(mode))
+
+
+def _check_reward(config: DictConfig) -> None:
+    function = config.reward.custom_reward_function
+    if function.get("path") == NAMED:
+        from pv_rl.rewards.build import build_reward
+
+        try:
+            options = plain(function.get("reward_kwargs") or {})
+        except OmegaConfBaseException as error:
+            raise ConfigError(f"the reward's options cannot be read: {str(error).splitlines()[0]}") from error
+        build_reward(function.name, options)
+
+
+def _data_hint(key: str) -> str:
+    return ", a folder with train.parquet and test.parquet" if key == "data_dir" else ""

@@ -1,0 +1,81 @@
+"""A run and its overrides, as one config."""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from collections.abc import Sequence
+
+from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
+
+from pv_rl.errors import ConfigError, SetupError
+from pv_rl.plugins import nearest
+from pv_rl.recipes.groups import check_arguments, runs
+
+__all__ = ["CONFIG_MODULE", "check_run_arguments", "compose", "split_run", "without_pv_cpu"]
+
+CONFIG_MODULE = "pv_rl.hydra_configs.runs"
+TOP_KEYS = ("run", "seed", "data_dir", "model_path", "run_dir")
+"""Keys without a dot that every run has."""
+
+
+def split_run(arguments: Sequence[str]) -> tuple[str, list[str]]:
+    """`run=NAME` and the other arguments.
+
+    Raises:
+        ConfigError: there is none, more than one, or no run of this name.
+    """
+    named = [argument.partition("=")[2] for argument in arguments if argument.startswith("run=")]
+    if len(named) != 1:
+        given = f"{len(named)} were given" if named else "none was given"
+        raise ConfigError(f"name one run, run=NAME ({given}); there are {', '.join(runs())}")
+    if named[0] not in runs():
+        raise ConfigError(
+            f"there is no run named {named[0]!r}; there are {', '.join(runs())}.{nearest(named[0], runs())}"
+        )
+    return named[0], [argument for argument in arguments if not argument.startswith("run=")]
+
+
+def check_run_arguments(arguments: Sequence[str]) -> None:
+    """Refuse misspelt groups, and say early what composing needs.
+
+    Raises:
+        ConfigError: see `check_arguments`.
+        SetupError: verl, whose configs ours stand on, is not installed.
+    """
+    if importlib.util.find_spec("verl") is None:
+        raise SetupError(
+            "the runs stand on verl's own config, and verl is not installed: pip install 'pv-rl[verl]'"
+        )
+    check_arguments([one for one in arguments if not one.startswith("-")], TOP_KEYS)
+
+
+def without_pv_cpu() -> None:
+    """Keep Hydra from warning, in every run on a GPU, that the package with cluster=cpu is not installed."""
+    warnings.filterwarnings("ignore", message=".*pv_cpu.hydra_configs is not available", category=UserWarning)
+
+
+def compose(run: str, overrides: Sequence[str] = ()) -> DictConfig:
+    """What Hydra makes of a run; interpolations are left in it.
+
+    Args:
+        run: a name of `runs()`.
+        overrides: as on Hydra's command line, without sweeps.
+
+    Raises:
+        ConfigError: a name that does not exist, with those that do; or what Hydra says of an override.
+        SetupError: verl is not installed.
+    """
+    from hydra import compose as hydra_compose
+    from hydra import initialize_config_module
+    from hydra.errors import HydraException
+
+    split_run([f"run={run}"])
+    check_run_arguments(overrides)
+    without_pv_cpu()
+    try:
+        with initialize_config_module(CONFIG_MODULE, version_base="1.3"):
+            return hydra_compose(run, overrides=list(overrides))
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
+        raise ConfigError(f"run={run} {' '.join(overrides)}: {' '.join(str(error).split())}") from error

@@ -1,0 +1,71 @@
+"""A line for each step of a run, from verl's metrics file."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+__all__ = ["Progress"]
+
+SHOWN = (
+    ("reward", ("pv_rl/reward/score", "critic/score/mean"), "{:.3f}"),
+    ("length", ("response_length/mean",), "{:.0f}"),
+    ("vetoed", ("pv_rl/reward/vetoed",), "{:.1%}"),
+    ("abstained", ("pv_rl/reward/abstained",), "{:.1%}"),
+    ("seconds", ("timing_s/step",), "{:.1f}"),
+)
+"""What a line says: its name, verl's names of the number (the first that is there), and its form."""
+
+
+class Progress:
+    """Reads a metrics file as it grows, and prints each step once."""
+
+    def __init__(self, path: Path, steps: int | None, console: Console) -> None:
+        self._path, self._steps, self._console = path, steps, console
+        self._read, self._rest = 0, b""
+        self.last_step = 0
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.look()
+
+    @property
+    def began(self) -> bool:
+        """Whether verl has written anything, a validation before the first step included."""
+        return self._read > 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether the last step is there, as far as anybody knows which that is."""
+        return self._steps is None or self.last_step >= self._steps
+
+    def look(self) -> None:
+        """Print what has come since the last look."""
+        if not self._path.exists():
+            return
+        with self._path.open("rb") as file:
+            file.seek(self._read)
+            new = file.read()
+        self._read += len(new)
+        *lines, self._rest = (self._rest + new).split(b"\n")  # the last one may not be written to its end yet
+        for line in lines:
+            record = json.loads(line)
+            self.last_step = max(self.last_step, record["step"])
+            self._console.print(self._line(record["step"], record["data"]), highlight=False)
+
+    def _line(self, step: int, data: Mapping[str, Any]) -> str:
+        said = [f"step {step}" + (f" of {self._steps}" if self._steps else "")]
+        for name, keys, form in SHOWN:
+            value = next((data[key] for key in keys if key in data), None)
+            if isinstance(value, int | float) and math.isfinite(value):
+                said.append(f"{name} {form.format(value)}")
+        held_out = {key: value for key, value in data.items() if key.startswith("val-core/")}
+        said += [f"{'/'.join(key.split('/')[1:-2])} {value:.3f}" for key, value in held_out.items()]
+        return "  ".join(said)

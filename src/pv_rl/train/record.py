@@ -1,0 +1,81 @@
+"""What a run's folder says about it: `run.json`, and the metrics of each attempt."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timezone
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Literal
+
+from pv_rl.errors import DataError
+from pv_rl.files import write_atomically
+
+__all__ = ["RECORD", "Record", "metrics_path", "now", "read_record", "versions", "write_record"]
+
+RECORD = "run.json"
+State = Literal["running", "finished", "stopped", "failed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """The state of a run after its last attempt."""
+
+    state: State
+    """`stopped` was asked for, and has a checkpoint; a run that was killed still says `running`."""
+    attempts: int
+    """1 or more; each resume is another one."""
+    exit_code: int | None = None
+    """verl's, of the last attempt; None while it runs."""
+    started: str = ""
+    """Of the last attempt, ISO 8601 in UTC."""
+    ended: str | None = None
+    error: str | None = None
+    """The end of verl's log, where it failed."""
+    versions: dict[str, str] | None = None
+    """Of the packages that decide what a run does."""
+
+    def ending(self, state: State, exit_code: int | None, error: str | None = None) -> Record:
+        """This attempt, over."""
+        return replace(self, state=state, exit_code=exit_code, ended=now(), error=error)
+
+
+def now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+def versions() -> dict[str, str]:
+    """Of the packages that are installed."""
+    found = {}
+    for package in ("pv-rl", "verl", "torch", "transformers", "vllm", "ray"):
+        try:
+            found[package.replace("-", "_")] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def metrics_path(folder: Path, attempt: int) -> Path:
+    """verl's file logger starts its file anew, so that each attempt has one of its own."""
+    return folder / ("metrics.jsonl" if attempt == 1 else f"metrics-{attempt}.jsonl")
+
+
+def write_record(folder: Path, record: Record) -> None:
+    text = json.dumps(asdict(record), indent=1) + "\n"
+    write_atomically(folder / RECORD, lambda temporary: temporary.write_text(text))
+
+
+def read_record(folder: Path) -> Record:
+    """The record of a run.
+
+    Raises:
+        DataError: there is none, or it is not one.
+    """
+    path = folder / RECORD
+    try:
+        return Record(**json.loads(path.read_text()))
+    except FileNotFoundError as error:
+        raise DataError(f"{folder} holds no run of pv-rl train: there is no {RECORD} in it") from error
+    except (ValueError, TypeError) as error:
+        raise DataError(f"{path} is not what pv-rl train writes: {error}") from error

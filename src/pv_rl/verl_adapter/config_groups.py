@@ -1,0 +1,44 @@
+"""A config group of ours that Hydra took for a key, because it was not told where the groups are."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from types import ModuleType
+
+from pv_rl.errors import ConfigError
+from pv_rl.recipes.groups import GROUPS, options
+
+__all__ = ["check_groups", "patch_validate_config"]
+
+
+def check_groups(config: Mapping[str, object]) -> None:
+    """Refuse `recipe: dapo` at the top of a config, where it would be a word that nobody reads.
+
+    Raises:
+        ConfigError: a key named as one of our groups holds the name of one of its options.
+    """
+    for group in GROUPS:
+        value = config.get(group)
+        if isinstance(value, str) and value in options(group):
+            raise ConfigError(
+                f"{group}={value} was added to the config as a plain key, so that it does nothing: Hydra does not know "
+                f"the group. Add hydra.searchpath=[pkg://pv_rl.hydra_configs]"
+                f"{' (and pkg://pv_cpu.hydra_configs)' if value == 'cpu' else ''} to the command line"
+            )
+
+
+def patch_validate_config(module: ModuleType) -> None:
+    """Wrap `validate_config` (verl/utils/config.py:119), which every trainer of verl calls first.
+
+    Symptom without it: `+recipe=dapo` without a search path trains with verl's own weighting and says nothing. Can go
+    when Hydra tells a group from a key.
+    """
+    original = module.validate_config
+
+    @functools.wraps(original)
+    def validate_config(config, *arguments, **options):
+        check_groups(config)
+        return original(config, *arguments, **options)
+
+    module.validate_config = validate_config

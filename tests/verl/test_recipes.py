@@ -1,0 +1,169 @@
+"""Every run on every cluster that it makes sense on, composed and held to verl's own classes and checks."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
+pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install 'pv-rl[quickstart]'")
+
+from omegaconf import OmegaConf
+
+from pv_rl.errors import ConfigError, LossModeError
+from pv_rl.losses import resolve_mode
+from pv_rl.recipes import GROUPS, check, check_arguments, compose, options, runs
+from pv_rl.verl_adapter.validation import validate
+
+CLUSTERS = {
+    **dict.fromkeys(("8b", "14b", "32b"), ("node8", "node8x2", "paper80")),
+    "small": ("gpu1", "node8"),
+    "lab": ("cpu", "gpu1"),
+}
+MODES = ("sync", "colocate_async", "separate_async")
+SENSIBLE = [
+    (run, cluster, mode)
+    for run, clusters in CLUSTERS.items()
+    for cluster, mode in itertools.product(clusters, MODES)
+    if (cluster, mode) != ("gpu1", "separate_async")
+]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _read_each_file_once():
+    """verl's configs are long, and Hydra parses all of them for each composition."""
+    original, read = OmegaConf.load, {}
+
+    def load(file):
+        name = getattr(file, "name", None)
+        if name is None:
+            return original(file)
+        if name not in read:
+            read[name] = original(file)
+        return read[name].copy()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(OmegaConf, "load", load)
+        yield
+
+
+def test_every_run_is_tried():
+    assert set(CLUSTERS) == set(runs())
+
+
+@pytest.mark.parametrize(("run", "cluster", "mode"), SENSIBLE)
+def test_a_run_composes_with_each_recipe_and_verl_accepts_it(run, cluster, mode):
+    for recipe in options("recipe"):
+        config = compose(
+            run,
+            ["data_dir=DIR", f"cluster={cluster}", f"recipe={recipe}", f"trainer_mode={mode}", "judge=rules"],
+        )
+        check(config)
+        validate(config)
+        assert resolve_mode(config.actor_rollout_ref.actor.loss_agg_mode).name == recipe
+        gpus = config.trainer.nnodes * config.trainer.n_gpus_per_node
+        if mode == "separate_async":
+            rollout = config.actor_rollout_ref.rollout
+            gpus += rollout.nnodes * rollout.n_gpus_per_node
+            sampler = config.trainer.v1.sampler
+            assert (sampler.max_off_policy_threshold, sampler.max_off_policy_strategy) == (2, "wait")
+        expected = {"gpu1": 1, "node8": 8, "node8x2": 16, "paper80": 80}.get(cluster)
+        assert expected is None or gpus == expected
+
+
+@pytest.mark.parametrize("run", ["8b", "14b", "32b"])
+def test_a_run_has_every_value_of_the_papers_table(run):
+    config = compose(run, ["data_dir=DIR"])
+    actor, rollout = config.actor_rollout_ref.actor, config.actor_rollout_ref.rollout
+    assert config.data.train_batch_size * rollout.n == 480
+    assert config.data.train_batch_size * config.trainer.total_training_steps == 18_000
+    assert (config.data.max_prompt_length, config.data.max_response_length) == (8192, 16000)
+    assert (actor.optim.lr, actor.optim.weight_decay) == (5e-7, 0.1)
+    assert (actor.optim.lr_scheduler_type, actor.optim.lr_warmup_steps_ratio) == ("cosine", 0.05)
+    assert (rollout.n, rollout.temperature, rollout.top_p) == (8, 0.6, 0.9)
+    assert (actor.clip_ratio_low, actor.clip_ratio_high) == (3e-4, 4e-4)
+    assert (actor.use_kl_loss, actor.kl_loss_coef, actor.kl_loss_type) == (True, 0.05, "low_var_kl")
+    assert actor.policy_loss.loss_mode == "gspo"
+    assert actor.loss_agg_mode == "balanced:0.6@prompt"
+    assert config.reward.custom_reward_function.name == "verdict_fluency"
+    trainer = config.trainer
+    assert (trainer.v1.trainer_mode, trainer.v1.separate_async.parameter_sync_step) == ("separate_async", 1)
+    assert trainer.nnodes * trainer.n_gpus_per_node == 32
+    assert rollout.nnodes * rollout.n_gpus_per_node == 48
+    longest = config.data.max_prompt_length + config.data.max_response_length
+    assert actor.ppo_max_token_len_per_gpu * actor.ulysses_sequence_parallel_size >= longest
+    assert rollout.max_model_len == longest
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_misspelt_option_of_each_group_is_an_error_that_lists_what_there_is(group):
+    wrong = options(group)[0] + "x"
+    with pytest.raises(ConfigError) as error:
+        compose("8b", ["data_dir=DIR", f"{group}={wrong}"])
+    assert f"there is no {group} named '{wrong}'" in str(error.value)
+    assert all(name in str(error.value) for name in options(group))
+
+
+@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("sign", ["", "+", "++"])
+def test_a_misspelt_group_is_an_error_that_lists_the_groups(group, sign):
+    wrong = f"{sign}{group}s={options(group)[0]}"
+    with pytest.raises(ConfigError) as error:
+        compose("8b", ["data_dir=DIR", wrong])
+    assert f"there is no group or key named '{group}s'. Did you mean {group}?" in str(error.value)
+    assert all(name in str(error.value) for name in GROUPS)
+
+
+def test_a_misspelt_run_is_an_error_that_lists_the_runs():
+    with pytest.raises(ConfigError, match="there is no run named '9b'; there are 14b, 32b, 8b, lab, small"):
+        compose("9b")
+
+
+def test_what_hydra_says_of_a_misspelt_value_is_kept():
+    with pytest.raises(ConfigError, match=r"Could not override .*optim.learning_rate"):
+        compose("8b", ["data_dir=DIR", "actor_rollout_ref.actor.optim.learning_rate=1"])
+
+
+def test_eta_is_no_setting_of_a_recipe_that_has_none():
+    with pytest.raises(ConfigError, match=r"Could not override 'recipe.eta'"):
+        compose("8b", ["data_dir=DIR", "recipe=dapo", "recipe.eta=0.3"])
+
+
+def test_a_sweep_over_options_and_hydras_own_options_pass():
+    check_arguments(["recipe=grpo,dapo", "--multirun", "--cfg", "job", "~judge", "trainer.nnodes=1"])
+
+
+@pytest.mark.parametrize(
+    ("overrides", "error", "says"),
+    [
+        (["cluster=gpu1"], ConfigError, "separate_async trains and rolls out on GPUs of their own.* has 1"),
+        (["reward=verdict", "judge=deepseek"], ConfigError, "'verdict' asks no judge"),
+        (["recipe.eta=1.5"], LossModeError, "eta"),
+        (["judge=openai_compatible"], ConfigError, "PV_RL_JUDGE_URL"),
+        (["trainer.nnodes=0"], ConfigError, "trainer.nnodes is 0"),
+    ],
+)
+def test_what_cannot_be_run_is_said_before_anything_starts(overrides, error, says, monkeypatch):
+    monkeypatch.delenv("PV_RL_JUDGE_URL", raising=False)
+    with pytest.raises(error, match=says):
+        check(compose("8b", ["data_dir=DIR", *overrides]))
+
+
+def test_data_that_is_not_named_is_said():
+    with pytest.raises(ConfigError, match="data_dir is missing"):
+        check(compose("8b", ["judge=rules"]))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "says"),
+    [
+        (["actor_rollout_ref.model.use_remove_padding=false"], "use_remove_padding"),
+        (["actor_rollout_ref.actor.ppo_mini_batch_size=30"], "has to be parameter_sync_step"),
+        (["actor_rollout_ref.rollout.checkpoint_engine.backend=naive"], "backend is naive"),
+        (["trainer.v1.trainer_mode=separate"], "separate"),
+    ],
+)
+def test_what_verl_would_refuse_is_refused(overrides, says):
+    with pytest.raises(ConfigError, match=says):
+        validate(compose("8b", ["data_dir=DIR", "judge=rules", *overrides]))
