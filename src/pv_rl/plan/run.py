@@ -1,0 +1,37 @@
+"""A run by name, composed, checked, estimated and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pv_rl.plan.command import show
+from pv_rl.plan.planning import make_plan
+from pv_rl.recipes import check, compose
+from pv_rl.recipes.compose import split_run
+
+__all__ = ["plan_run"]
+
+
+def plan_run(arguments: Sequence[str], *, json_file: str | None) -> bool:
+    """Compose a run, hold it to verl's own checks, and show what it needs, takes and costs.
+
+    Args:
+        arguments: `run=NAME` and overrides. Data and keys of the environment need not be there.
+        json_file: a file for all numbers; `-` is standard output.
+
+    Returns:
+        Whether it fits.
+
+    Raises:
+        ConfigError: a name that does not exist, or a config that verl or pv-rl refuses.
+        SetupError: verl is not installed.
+    """
+    from pv_rl.verl_adapter.validation import validate
+
+    run, overrides = split_run(arguments)
+    config = compose(run, overrides)
+    check(config, to_run=False)
+    validate(config)
+    plan = make_plan(config)
+    show(plan, json_file=json_file)
+    return plan.memory.fits
