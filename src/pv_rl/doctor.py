@@ -183,7 +183,8 @@ def _config() -> Finding:
     import verl  # noqa: F401  (its config is what ours stands on)
     from hydra import compose, initialize_config_module
 
-    from pv_rl.quickstart.settings import CONFIG_MODULE, CONFIG_NAME
+    from pv_rl.quickstart.settings import CONFIG_NAME
+    from pv_rl.recipes.compose import CONFIG_MODULE
 
     with initialize_config_module(version_base=None, config_module=CONFIG_MODULE):
         config = compose(CONFIG_NAME, overrides=["actor_rollout_ref.actor.loss_agg_mode=balanced:0.6"])

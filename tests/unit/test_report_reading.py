@@ -11,7 +11,7 @@ import pytest
 from pv_rl.errors import DataError
 from pv_rl.report.finding import find_runs
 from pv_rl.report.hydra_record import look_up, read_config, read_overrides
-from pv_rl.report.interval import mean_of_seeds, t_quantile
+from pv_rl.report.interval import mean_of_seeds
 from pv_rl.report.logs import LONGEST_LINE, read_log
 from pv_rl.report.text import markdown, natural, number, plain
 
@@ -190,11 +190,6 @@ def test_overrides_are_read_by_key(tmp_path):
     write_hydra(tmp_path, "overrides.yaml", "a: 1")
     with pytest.raises(DataError, match="no list of overrides"):
         read_overrides(tmp_path)
-
-
-def test_quantiles_of_t_are_those_of_the_printed_tables():
-    table = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 9: 2.262, 10: 2.228, 30: 2.042, 120: 1.980}
-    assert {freedom: round(t_quantile(freedom), 3) for freedom in table} == table
 
 
 def test_the_interval_of_two_and_of_three_seeds():

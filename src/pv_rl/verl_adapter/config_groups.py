@@ -8,6 +8,7 @@ from types import ModuleType
 
 from pv_rl.errors import ConfigError
 from pv_rl.recipes.groups import GROUPS, options
+from pv_rl.verl_adapter.patching import replace_everywhere
 
 __all__ = ["check_groups", "patch_validate_config"]
 
@@ -41,4 +42,4 @@ def patch_validate_config(module: ModuleType) -> None:
         check_groups(config)
         return original(config, *arguments, **options)
 
-    module.validate_config = validate_config
+    replace_everywhere(module, "validate_config", validate_config)

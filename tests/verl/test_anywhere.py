@@ -1,0 +1,64 @@
+"""The runs and groups are found from another directory and from an installed wheel, by all three ways to use them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
+
+ROOT = Path(__file__).parents[2]
+PARTS = ("pyproject.toml", "README.md", "LICENSE", "src", "hydra_configs", "examples/lab")
+WAYS = {
+    "pv-rl train": ("pv_rl.cli", "train", "run=8b", "cluster=node8", "recipe=dapo", "data_dir=DIR"),
+    "a run under verl's command": (
+        *("verl.trainer.main_ppo", "--config-path", "pkg://pv_rl.hydra_configs.runs", "--config-name", "8b"),
+        *("cluster=node8", "recipe=dapo", "data_dir=DIR"),
+    ),
+    "groups in a verl command": (
+        *("verl.trainer.main_ppo", "hydra.searchpath=[pkg://pv_rl.hydra_configs]"),
+        *("+recipe=dapo", "reward=verdict_fluency", "+judge=deepseek"),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    """A folder with pv-rl as its wheel installs it."""
+    source, folder = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("site")
+    for part in PARTS:
+        (source / part).parent.mkdir(parents=True, exist_ok=True)
+        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
+        copy(ROOT / part, source / part)
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    subprocess.run(
+        [*pip, "install", "--no-deps", "--target", str(folder), str(source)], check=True, timeout=300
+    )
+    return folder
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_configs_of_the_wheel_are_found_from_another_directory(way, site, tmp_path):
+    module, *arguments = WAYS[way]
+    code = (
+        f"import pv_rl, runpy; assert pv_rl.__file__.startswith({str(site)!r}); "
+        f"runpy.run_module({module!r}, run_name='__main__', alter_sys=True)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments, "--cfg", "job"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(site)},
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "loss_agg_mode: dapo@${recipe.scope}" in done.stdout
+    assert "name: verdict_fluency" in done.stdout
+    assert "model: deepseek-chat" in done.stdout
+    assert ("nnodes: ${cluster.train.nodes}" in done.stdout) == ("8b" in " ".join(arguments))
