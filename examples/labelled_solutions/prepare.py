@@ -21,7 +21,8 @@ from pv_rl.lab.dataset import write_dataset
 
 from pv_rl.errors import DataError
 
-PROMPT = Path(__file__).with_name("prompt.txt").read_text()
+TURNS = [turn.strip() for turn in Path(__file__).with_name("prompt.txt").read_text().split("===\n")]
+"""Two worked checks, each a question and its answer, and the question that is asked."""
 CALCULATOR = re.compile(r"<<[^<>]*>>")
 """How grade-school-math marks what its generators computed with a tool."""
 GENERATORS = ("6b_finetuning", "6b_verification", "175b_finetuning", "175b_verification")
@@ -29,10 +30,16 @@ GENERATORS = ("6b_finetuning", "6b_verification", "175b_finetuning", "175b_verif
 
 def row(source: str, problem: str, solution: str, label: bool, index: int) -> dict[str, Any]:
     """One question with one solution in verl's schema; the label is whether the solution is right."""
-    text = PROMPT.replace("{problem}", problem.strip()).replace("{solution}", " ".join(solution.split()))
+    question = (
+        TURNS[-1].replace("{problem}", problem.strip()).replace("{solution}", " ".join(solution.split()))
+    )
+    roles = ("user", "assistant") * len(TURNS)
     return {
         "data_source": source,
-        "prompt": [{"role": "user", "content": text}],
+        "prompt": [
+            {"role": role, "content": text}
+            for role, text in zip(roles, [*TURNS[:-1], question], strict=False)
+        ],
         "ability": "proof_verification",
         "reward_model": {"style": "rule", "ground_truth": str(label)},
         "extra_info": {"index": index, "problem": problem},
