@@ -7,7 +7,7 @@ half of a step's rows, and 8, which is verl's default of 1 in each of 8 workers 
 Decoding and training are given lower bounds (exposed/paced.py), so that a step takes some multiple of a judge's answer
 as it does on a cluster, and the same on every side.
 
-    python benchmarks/exposed_wait.py --json exposed.json      # half an hour or more on two idle cores
+    python benchmarks/exposed_wait.py --json exposed.json      # an hour and a half on two idle cores
     python benchmarks/exposed_wait.py --modes sync --latencies 0.5 --steps 2 --token-s 0.02 --train-s 2
 
 `own` is pv_rl/judge/exposed_wait_s as a share of the step. `longer` is independent of it and the same for all sides:
@@ -45,16 +45,16 @@ def main() -> None:
     parser.add_argument("--responses", type=int, default=8, help="a prompt")
     parser.add_argument("--end", type=float, default=0.05, help="that a token is a response's last")
     parser.add_argument(
-        "--token-s", type=float, default=0.15, help="a decoding step takes at least this long"
+        "--token-s", type=float, default=0.6, help="a decoding step takes at least this long"
     )
     parser.add_argument(
-        "--train-s", type=float, default=10.0, help="training takes at least this long a step"
+        "--train-s", type=float, default=40.0, help="training takes at least this long a step"
     )
     parser.add_argument(
         "--poll-s", type=float, default=0.2, help="how often verl looks for rows; its own is 2"
     )
     parser.add_argument("--warmup-batches", type=float, default=1, help="num_warmup_batches; verl's is 1")
-    parser.add_argument("--longest-s", type=float, default=60.0, help="leave out what keeps a step longer")
+    parser.add_argument("--longest-s", type=float, default=30.0, help="leave out what keeps a step longer")
     parser.add_argument("--at-once", type=int, default=3, help="runs at the same time, of different modes")
     parser.add_argument("--json", type=Path, help="write everything down, for cluster_model.py --validate")
     asked = parser.parse_args()
