@@ -44,9 +44,7 @@ def main() -> None:
     parser.add_argument("--prompts", type=int, default=4, help="a step")
     parser.add_argument("--responses", type=int, default=8, help="a prompt")
     parser.add_argument("--end", type=float, default=0.05, help="that a token is a response's last")
-    parser.add_argument(
-        "--token-s", type=float, default=0.6, help="a decoding step takes at least this long"
-    )
+    parser.add_argument("--token-s", type=float, default=0.6, help="a decoding step takes at least this long")
     parser.add_argument(
         "--train-s", type=float, default=40.0, help="training takes at least this long a step"
     )

@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,11 +21,12 @@ pytest.importorskip("verl", reason="the runs stand on verl's configs: pip instal
 pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install 'pv-rl[quickstart]'")
 
 from omegaconf import OmegaConf
+from rich.console import Console
 
 from pv_rl.errors import ConfigError, DataError
 from pv_rl.recipes.compose import split_run
 from pv_rl.train.attempt import script, verl_command
-from pv_rl.train.command import run_folders
+from pv_rl.train.command import resume, run_folders
 from pv_rl.train.override import override
 from pv_rl.train.record import Record, metrics_path, read_record, write_record
 from pv_rl.train.stopping import ask_to_stop, asked_to_stop, forget
@@ -176,6 +179,16 @@ def test_a_key_that_the_sweep_sets_already_is_said(tmp_path):
     process = pv_rl_train(tmp_path, "run=lab", "--multirun", "sweep=eta_seeds", "seed=7")
     said, _ = process.communicate(timeout=60)
     assert (process.returncode, "sweep=eta_seeds already sweeps over seed" in said) == (1, True), said
+
+
+def test_a_run_that_runs_is_not_resumed_and_one_that_was_killed_is(tmp_path):
+    record = Record(state="running", attempts=1, host=socket.gethostname(), pid=os.getpid())
+    write_record(tmp_path, record)
+    with pytest.raises(DataError, match=f"is running, as process {os.getpid()}"):
+        resume(tmp_path, (), Console())
+    assert not replace(record, pid=2**22 + 1).is_alive()
+    assert not replace(record, host="another").is_alive()
+    assert not replace(record, state="stopped").is_alive()
 
 
 def test_each_attempt_has_a_metrics_file_of_its_own():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import socket
 import sys
 import time
 from collections.abc import Mapping
@@ -55,7 +56,14 @@ def attempt(
     command = verl_command(folder, config, environment, extra)
     (folder / "command.sh").write_text(script(command, environment))
 
-    record = Record(state="running", attempts=number, started=now(), versions=versions())
+    record = Record(
+        state="running",
+        attempts=number,
+        started=now(),
+        versions=versions(),
+        host=socket.gethostname(),
+        pid=os.getpid(),
+    )
     write_record(folder, record)
     forget(checkpoints)
     console.print(f"[bold]{escape(str(folder))}[/]: verl's log is verl.log", highlight=False)

@@ -77,6 +77,10 @@ def resume(folder: Path, extra: Sequence[str], console: Console) -> None:
         if record.state == "finished" and not extra:
             console.print(f"{escape(str(one))}: finished already")
             continue
+        if record.is_alive():
+            raise DataError(
+                f"{one} is running, as process {record.pid}; stop it first (Ctrl-C, or kill {record.pid})"
+            )
         config = OmegaConf.load(one / ".hydra" / "config.yaml")
         assert isinstance(config, DictConfig)
         if any(argument.startswith("-") or "." not in argument for argument in extra):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
@@ -35,6 +36,15 @@ class Record:
     """The end of verl's log, where it failed."""
     versions: dict[str, str] | None = None
     """Of the packages that decide what a run does."""
+    host: str = ""
+    pid: int = 0
+    """Where the last attempt runs or ran, and as which process."""
+
+    def is_alive(self) -> bool:
+        """Whether the attempt is known to run now; on another host nobody knows."""
+        import psutil
+
+        return self.state == "running" and self.host == socket.gethostname() and psutil.pid_exists(self.pid)
 
     def ending(self, state: State, exit_code: int | None, error: str | None = None) -> Record:
         """This attempt, over."""
