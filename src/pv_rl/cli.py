@@ -146,7 +146,7 @@ def plan(
         ),
     ] = None,
 ) -> None:
-    """Say before any GPU is paid for what a run needs, takes and costs. Exit code 1 if it does not fit."""
+    """Say before any GPU is paid for what a run needs, takes and costs. Exit code 1 if it cannot run."""
     from pv_rl.plan.run import plan_run
 
     _hush()

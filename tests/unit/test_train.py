@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -20,14 +19,17 @@ import pytest
 pytest.importorskip("verl", reason="the runs stand on verl's configs: pip install 'pv-rl[verl]'")
 pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install 'pv-rl[quickstart]'")
 
+from hydra import compose, initialize
 from omegaconf import OmegaConf
 from rich.console import Console
 
-from pv_rl.errors import ConfigError, DataError
+from pv_rl.errors import ConfigError, DataError, SetupError
 from pv_rl.recipes.compose import split_run
-from pv_rl.train.attempt import script, verl_command
+from pv_rl.train.attempt import attempt, begin, script, verl_command
 from pv_rl.train.command import resume, run_folders
+from pv_rl.train.lock import locked
 from pv_rl.train.override import override
+from pv_rl.train.progress import Progress
 from pv_rl.train.record import Record, metrics_path, read_record, write_record
 from pv_rl.train.stopping import ask_to_stop, asked_to_stop, forget
 
@@ -77,7 +79,6 @@ LAB = (
     "run=lab",
     "cluster=cpu",
     "launch.module=fake_verl",
-    "launch.prepare=null",
     "trainer.total_training_steps=3",
 )
 
@@ -181,14 +182,97 @@ def test_a_key_that_the_sweep_sets_already_is_said(tmp_path):
     assert (process.returncode, "sweep=eta_seeds already sweeps over seed" in said) == (1, True), said
 
 
-def test_a_run_that_runs_is_not_resumed_and_one_that_was_killed_is(tmp_path):
-    record = Record(state="running", attempts=1, host=socket.gethostname(), pid=os.getpid())
-    write_record(tmp_path, record)
-    with pytest.raises(DataError, match=f"is running, as process {os.getpid()}"):
-        resume(tmp_path, (), Console())
-    assert not replace(record, pid=2**22 + 1).is_alive()
-    assert not replace(record, host="another").is_alive()
-    assert not replace(record, state="stopped").is_alive()
+def test_a_run_that_runs_is_not_resumed_and_verl_alone_keeps_it(tmp_path):
+    write_record(tmp_path, Record(state="running", attempts=1))
+    config = OmegaConf.create(
+        {"trainer": {"default_local_dir": "c", "total_training_steps": 1}, "launch": {"env": {}}}
+    )
+    (tmp_path / ".hydra").mkdir()
+    (tmp_path / ".hydra/config.yaml").write_text("a: 1\n")
+    config.launch.module = "nobody"
+    with locked(tmp_path) as lock:
+        verl = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], pass_fds=[lock])
+    try:
+        with pytest.raises(SetupError, match="is running: another pv-rl train, or the verl"):
+            attempt(tmp_path, config, begin(read_record(tmp_path)), Console())
+        assert read_record(tmp_path).attempts == 1
+    finally:
+        verl.kill()
+        verl.wait()
+    with locked(tmp_path):
+        pass
+
+
+def test_a_folder_that_holds_a_run_is_not_used_again(tmp_path):
+    (tmp_path / "r").mkdir()
+    write_record(tmp_path / "r", Record(state="finished", attempts=1))
+    process = pv_rl_train(tmp_path, *LAB, "hydra.run.dir=r")
+    said, _ = process.communicate(timeout=60)
+    assert (process.returncode, "--resume r" in said) == (1, True), said
+    assert not (tmp_path / "r/.hydra").exists()
+
+
+def test_a_run_whose_preparation_fails_is_written_down(tmp_path):
+    process = pv_rl_train(tmp_path, *LAB, "launch.prepare._target_=nobody.knows", "hydra.run.dir=r")
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 1, said
+    assert "Traceback" not in said
+    assert "nobody" in (read_record(tmp_path / "r").error or "")
+
+
+def test_data_that_is_not_there_is_said_before_verl_starts(tmp_path):
+    process = pv_rl_train(tmp_path, "run=8b", "judge=rules", "data_dir=nowhere", "hydra.run.dir=r")
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "data.train_files: there is no file nowhere/train.parquet" in said
+    assert not (tmp_path / "r/verl.log").exists()
+
+
+def test_a_secret_is_not_written_to_the_files_of_a_run(tmp_path):
+    process = pv_rl_train(tmp_path, *LAB, "+launch.env.MY_API_KEY=sk-planted-9", "hydra.run.dir=r")
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "launch.env.MY_API_KEY looks like a secret" in said
+    assert not (tmp_path / "r/command.sh").exists()
+
+
+def test_what_a_resume_changes_is_kept_by_the_next(tmp_path):
+    first = replace(begin(None), state="stopped")
+    second = begin(first, ("trainer.x=1",))
+    third = begin(second, ("trainer.y=2",))
+    assert (third.attempts, third.overrides, third.cwd) == (3, ("trainer.x=1", "trainer.y=2"), os.getcwd())
+    write_record(tmp_path, third)
+    assert read_record(tmp_path) == third
+
+
+@pytest.mark.parametrize("wrong", ["seed=1", "recipe=./x", "~trainer.x", "--multirun"])
+def test_a_resume_takes_single_values_alone(tmp_path, wrong):
+    with pytest.raises(ConfigError, match="only overrides of single values"):
+        resume(tmp_path, [wrong], Console())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"{",
+        b"[1]",
+        b'{"step": "x"}',
+        b'{"step": 1}',
+        b'{"step": 1, "data": {"val-core/[/math]/acc/mean@1": 1.0}}',
+    ],
+)
+def test_a_line_that_cannot_be_shown_ends_no_run(tmp_path, line):
+    (tmp_path / "m.jsonl").write_bytes(line + b'\n{"step": 2, "data": {}}\n')
+    progress = Progress(tmp_path / "m.jsonl", 2, Console())
+    progress.look()
+    assert progress.complete
+
+
+@pytest.mark.parametrize("text", ["a\\", "a\\'b", "\\${x}", "${x}", "it's", "a,b = [c]", "\\\\"])
+def test_any_text_survives_as_an_override(text):
+    with initialize(version_base=None):
+        config = compose(overrides=[override("+key", text)])
+    assert config.key == text
 
 
 def test_each_attempt_has_a_metrics_file_of_its_own():
@@ -249,6 +333,6 @@ def test_the_script_beside_a_run_starts_the_same_command(tmp_path):
     assert command[1:3] == ["-m", "pv_rl.cli"]
     assert command[-1] == "x.y=1"
     assert override("run_dir", folder) in command
-    printed = script(["printf", "%s\\n", *command[3:]], {"NAME": "a b"})
+    printed = script(["printf", "%s\\n", *command[3:]], {"NAME": "a b"}, str(tmp_path))
     done = subprocess.run(["sh", "-c", printed], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == command[3:]

@@ -126,13 +126,28 @@ def test_halt_ends_the_run_with_a_checkpoint_after_a_step_that_trained_on_nothin
 @pytest.mark.paths
 @pytest.mark.parametrize("policy", ["drop_group", "fail_open", "fail_closed"])
 def test_a_policy_decides_what_a_row_without_an_answer_gets(tmp_path, policy):
-    faults = [Fault(kind="refusal", probability=0.25)]
+    probability = 0.1 if policy == "drop_group" else 0.25  # of 16 rows, so that some groups are left
+    faults = [Fault(kind="refusal", probability=probability)]
     with JudgeServer(Script(faults=faults, marker=ANOMALOUS)) as server:
         on_failure = f"reward.custom_reward_function.reward_kwargs.on_failure={policy}"
         done = judged_run(tmp_path, server, on_failure, "trainer.total_training_steps=2")
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
     rows = check_trained_on(tmp_path, policy, steps=2)
     assert {"failed", "fluent"} <= {row["decision"] for row in rows}
+
+
+@pytest.mark.paths
+@pytest.mark.parametrize("mode", ["sync", "colocate_async"])
+def test_a_step_in_which_no_row_counts_updates_nothing_and_the_run_goes_on(tmp_path, mode):
+    """A refusal in each group drops it; verl's rollout correction would stop at a step without a token."""
+    with JudgeServer(Script(faults=[Fault(kind="refusal")])) as server:
+        on_failure = "reward.custom_reward_function.reward_kwargs.on_failure=drop_group"
+        options = ("trainer.total_training_steps=2", f"trainer.v1.trainer_mode={mode}")
+        done = judged_run(tmp_path, server, on_failure, *options)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+    metrics = read_metrics(tmp_path)
+    assert [metrics[step]["pv_rl/update_skipped"] for step in (1, 2)] == [1.0, 1.0]
+    assert [metrics[step]["pv_rl/reward/abstained"] for step in (1, 2)] == [1.0, 1.0]
 
 
 APART = (  # rollout in a process of its own, which gets the weights through a file

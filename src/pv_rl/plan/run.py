@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pv_rl.errors import ConfigError
 from pv_rl.plan.command import show
 from pv_rl.plan.planning import make_plan
 from pv_rl.recipes import check, compose
@@ -20,7 +21,7 @@ def plan_run(arguments: Sequence[str], *, json_file: str | None) -> bool:
         json_file: a file for all numbers; `-` is standard output.
 
     Returns:
-        Whether it fits.
+        Whether nothing was found that stops it.
 
     Raises:
         ConfigError: a name that does not exist, or a config that verl or pv-rl refuses.
@@ -29,9 +30,13 @@ def plan_run(arguments: Sequence[str], *, json_file: str | None) -> bool:
     from pv_rl.verl_adapter.validation import validate
 
     run, overrides = split_run(arguments)
+    if "cluster=cpu" in overrides:
+        raise ConfigError(
+            "a plan is about GPUs, and cluster=cpu has none: name the cluster that is to be paid for"
+        )
     config = compose(run, overrides)
     check(config, to_run=False)
     validate(config)
     plan = make_plan(config)
     show(plan, json_file=json_file)
-    return plan.memory.fits
+    return plan.runs

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from pv_rl.errors import ConfigError
 from pv_rl.rewards.named import plain
 
-__all__ = ["check"]
+__all__ = ["check", "check_data"]
 
 NAMED = "pkg://pv_rl.rewards.named"
 
@@ -29,6 +31,23 @@ def check(config: DictConfig, *, to_run: bool = True) -> None:
         if OmegaConf.is_missing(config, key):
             raise ConfigError(f"{key} is missing: name it, {key}=..." + _data_hint(key))
     _check_reward(config)
+
+
+def check_data(config: DictConfig, cwd: Path) -> None:
+    """Check that the files of the data are there.
+
+    Args:
+        config: composed.
+        cwd: relative paths are from there. An address (`hdfs://...`) is left to verl.
+
+    Raises:
+        ConfigError: a file that is not there.
+    """
+    for key in ("data.train_files", "data.val_files"):
+        said = value(config, key)
+        for name in [said] if isinstance(said, str) else said or ():  # pyright: ignore[reportGeneralTypeIssues]
+            if "://" not in str(name) and not (cwd / Path(str(name)).expanduser()).is_file():
+                raise ConfigError(f"{key}: there is no file {name}; data_dir=... names the folder")
 
 
 def value(config: DictConfig, key: str) -> object:

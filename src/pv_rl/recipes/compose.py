@@ -48,7 +48,9 @@ def check_run_arguments(arguments: Sequence[str]) -> None:
         raise SetupError(
             "the runs stand on verl's own config, and verl is not installed: pip install 'pv-rl[verl]'"
         )
-    check_arguments([one for one in arguments if not one.startswith("-")], TOP_KEYS)
+    own_groups = any(one.startswith("--config-dir") or "hydra.searchpath=" in one for one in arguments)
+    if not own_groups:  # whose options only Hydra knows
+        check_arguments([one for one in arguments if not one.startswith("-")], TOP_KEYS)
 
 
 def without_pv_cpu() -> None:

@@ -3,100 +3,115 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
-import socket
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from subprocess import Popen
 
 from omegaconf import DictConfig
 from rich.console import Console
-from rich.markup import escape
 
-from pv_rl.errors import SetupError
+from pv_rl.errors import ConfigError, SetupError
 from pv_rl.train.failure import describe
+from pv_rl.train.lock import locked
 from pv_rl.train.override import override
 from pv_rl.train.process import interruptible, process_tree
-from pv_rl.train.progress import Progress
-from pv_rl.train.record import Record, metrics_path, now, versions, write_record
+from pv_rl.train.progress import Progress, say
+from pv_rl.train.record import Record, metrics_path, write_record
 from pv_rl.train.stopping import ask_to_stop, forget
 
 __all__ = ["attempt"]
 
 POLL_S = 0.5
+SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
 
 
-def attempt(
-    folder: Path, config: DictConfig, *, number: int, extra: tuple[str, ...], console: Console
-) -> Record:
+def attempt(folder: Path, config: DictConfig, record: Record, console: Console) -> Record:
     """Start verl on the config that lies in `folder/.hydra`, show its steps, and write down how it ended.
 
     The first Ctrl-C (or SIGTERM, SIGHUP) asks for a checkpoint at the end of the step and waits for it; the second
-    ends the run at once, and what came after the last checkpoint is repeated by a resume.
+    ends the run at once, and what came after the last checkpoint is repeated by a resume. verl's older trainers
+    cannot be asked: there the first one ends the run.
 
     Args:
         folder: of the run.
         config: the same config, composed.
-        number: 1 for the first attempt.
-        extra: overrides of this attempt.
+        record: of this attempt, which begins.
+        console: for a line a step.
 
     Raises:
-        KeyboardInterrupt: after either Ctrl-C; the record is written.
+        ConfigError: a secret in `launch.env`, which would be written to files.
+        SetupError: another process has the run, or Hydra saved no config.
+        KeyboardInterrupt: after either Ctrl-C, unless the run failed; the record is written.
     """
-    checkpoints = Path(config.trainer.default_local_dir)
-    metrics, log = metrics_path(folder, number), folder / "verl.log"
+    checkpoints = Path(record.cwd, config.trainer.default_local_dir)
+    metrics, log = metrics_path(folder, record.attempts), folder / "verl.log"
     environment = {name: str(value) for name, value in (config.launch.env or {}).items()}
+    _refuse_secrets(environment)
     environment |= {
         "VERL_FILE_LOGGER_PATH": str(metrics),
         "PV_RL_RUN_DIR": str(folder),
         "HYDRA_FULL_ERROR": "1",
     }
-    command = verl_command(folder, config, environment, extra)
-    (folder / "command.sh").write_text(script(command, environment))
+    command = verl_command(folder, config, environment, record.overrides)
 
-    record = Record(
-        state="running",
-        attempts=number,
-        started=now(),
-        versions=versions(),
-        host=socket.gethostname(),
-        pid=os.getpid(),
-    )
-    write_record(folder, record)
-    forget(checkpoints)
-    console.print(f"[bold]{escape(str(folder))}[/]: verl's log is verl.log", highlight=False)
-    exit_code, asked = None, False
-    try:
-        with (
-            interruptible(),
-            process_tree(command, env={**os.environ, **environment}, cwd=Path.cwd(), log=log) as child,
-            Progress(metrics, config.trainer.total_training_steps, console) as progress,
-        ):
-            try:
-                exit_code = _wait(child, progress)
-            except KeyboardInterrupt:
-                if child.poll() is None and progress.began:
-                    console.print("stopping after this step, with a checkpoint; again to end it at once")
+    with locked(folder) as lock:
+        forget(checkpoints)
+        (folder / "command.sh").write_text(script(command, environment, record.cwd))
+        write_record(folder, record)
+        say(console, f"{folder}: verl's log is verl.log")
+        progress = Progress(metrics, config.trainer.total_training_steps, console)
+        may_ask = config.trainer.use_v1 and "one_step_off" not in config.launch.module
+        exit_code, asked = None, False
+        try:
+            with (
+                interruptible(),
+                process_tree(
+                    command,
+                    env={**os.environ, **environment},
+                    cwd=Path(record.cwd),
+                    log=log,
+                    pass_fds=(lock,),  # verl keeps the run as long as it lives, whatever becomes of us
+                ) as child,
+            ):
+                try:
+                    exit_code = _wait(child, progress)
+                except KeyboardInterrupt:
+                    if child.poll() is not None or not progress.began or not may_ask:
+                        raise
                     asked = True
                     ask_to_stop(checkpoints)
+                    say(console, "stopping after this step, with a checkpoint; again to end it at once")
                     exit_code = _wait(child, progress)
-                else:
-                    raise
-    except KeyboardInterrupt:
-        write_record(folder, record.ending("stopped", exit_code, "ended at once, by a signal"))
-        raise
-    finally:
-        forget(checkpoints)
-    if exit_code == 0:
-        record = record.ending("finished" if progress.complete else "stopped", 0)
-    else:
-        record = record.ending("failed", exit_code, describe(exit_code, log))
-    write_record(folder, record)
-    if asked:
+        except BaseException as error:
+            by_signal = isinstance(error, KeyboardInterrupt)
+            why = "ended at once, by a signal" if by_signal else f"{type(error).__name__}: {error}"
+            write_record(folder, record.ending("stopped" if by_signal else "failed", exit_code, why))
+            raise
+        finally:
+            forget(checkpoints)
+        if exit_code == 0:
+            state = "stopped" if asked or not progress.complete else "finished"
+            record = record.ending("finished" if asked and progress.complete else state, 0)
+        else:
+            record = record.ending("failed", exit_code, describe(exit_code, log))
+        write_record(folder, record)
+    if asked and exit_code == 0:
         raise KeyboardInterrupt
     return record
+
+
+def _refuse_secrets(environment: Mapping[str, str]) -> None:
+    for name in environment:
+        if SECRET.search(name):
+            raise ConfigError(
+                f"launch.env.{name} looks like a secret, and launch.env is written to files of the run: export {name} "
+                "in the environment of pv-rl train instead, which the run inherits"
+            )
 
 
 def _wait(child: Popen[bytes], progress: Progress) -> int:
@@ -130,8 +145,20 @@ def verl_command(
     ]
 
 
-def script(command: list[str], environment: Mapping[str, str]) -> str:
+def script(command: list[str], environment: Mapping[str, str], cwd: str) -> str:
     """A shell script that starts verl without us, and goes on from the last checkpoint."""
     variables = (f"{name}={shlex.quote(value)}" for name, value in environment.items())
     lines = [*variables, shlex.join(command[:3]), *map(shlex.quote, command[3:])]
-    return "#!/bin/sh\n# What pv-rl train ran.\n" + " \\\n  ".join(lines) + "\n"
+    return (
+        f"#!/bin/sh\n# What pv-rl train ran.\ncd {shlex.quote(cwd)} || exit\n" + " \\\n  ".join(lines) + "\n"
+    )
+
+
+def begin(record: Record | None, extra: tuple[str, ...] = ()) -> Record:
+    """The record of the next attempt, which keeps where the run was started and what was overridden since."""
+    from pv_rl.train.record import now, versions
+
+    if record is None:
+        return Record(state="running", attempts=1, started=now(), versions=versions(), cwd=os.getcwd())
+    fresh = Record(state="running", attempts=record.attempts + 1, started=now(), versions=versions())
+    return replace(fresh, cwd=record.cwd or os.getcwd(), overrides=(*record.overrides, *extra))

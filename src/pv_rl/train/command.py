@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import sys
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,16 +11,21 @@ from importlib.resources import files
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
-from rich.markup import escape
+from yaml import YAMLError
 
-from pv_rl.errors import ConfigError, DataError, SetupError
+from pv_rl.errors import ConfigError, DataError, PvRlError, SetupError
 from pv_rl.recipes.compose import CONFIG_MODULE, check_run_arguments, split_run, without_pv_cpu
+from pv_rl.train.override import override
+from pv_rl.train.progress import say
 from pv_rl.train.record import RECORD, Record, read_record
 
-__all__ = ["resume", "train"]
+__all__ = ["resume", "run_folders", "train"]
 
 MULTIRUN = ("--multirun", "-m")
+VALUE = re.compile(r"\+{0,2}[\w-]+(?:\.[\w-]+)+=.*", re.DOTALL)
+"""An override of one value: a key with a dot, and no sweep or group."""
 
 
 def train(arguments: Sequence[str]) -> None:
@@ -28,7 +35,7 @@ def train(arguments: Sequence[str]) -> None:
         arguments: `run=NAME`, Hydra's overrides, and Hydra's own options (--multirun, --cfg job, ...).
 
     Raises:
-        ConfigError: a name that does not exist, or a config that cannot be run.
+        ConfigError: a name that does not exist, or a folder that is in use.
         SetupError: verl is not there, or a run failed (after the others of its sweep have ended).
     """
     run, rest = split_run(arguments)
@@ -36,22 +43,32 @@ def train(arguments: Sequence[str]) -> None:
     sweep = any(option in rest for option in MULTIRUN)
     if not sweep and any(one.startswith("sweep=") for one in rest):
         raise ConfigError("sweep=... needs --multirun: pv-rl train --multirun " + " ".join(arguments))
+    if any(one.startswith("run_dir=") for one in rest):
+        raise ConfigError("run_dir is set by pv-rl train: name the folder of the run with hydra.run.dir=...")
     _check_sweep(rest)
-    folder = _folder(run, rest, sweep)
+    key = "hydra.sweep.dir" if sweep else "hydra.run.dir"
+    said = [one.partition("=")[2].strip("'\"") for one in rest if re.match(rf"\+*{re.escape(key)}=", one)]
+    for folder in map(Path, said[-1:]):
+        if run_folders(folder):
+            raise ConfigError(
+                f"{folder} holds a run: go on with it (pv-rl train --resume {folder}), or name another folder"
+            )
+    folder = None if said or "--cfg" in rest or "-c" in rest else _new_folder(run, sweep)
 
     import hydra
 
-    from pv_rl.train.job import job
+    from pv_rl.train.job import ENDED, job
 
     without_pv_cpu()
-    key = "hydra.sweep.dir" if sweep else "hydra.run.dir"
-    # Hydra reads the command line itself.
     overrides = [one for one in rest if not one.startswith("-") and (one.startswith("~") or "=" in one)]
     options = [one for one in rest if one not in overrides]  # argparse wants overrides in one piece
-    sys.argv = ["pv-rl train", *options, *overrides, f"{key}={folder}"]
+    if folder is not None:
+        overrides.append(override(key, folder))
+    # Hydra reads the command line itself.
+    sys.argv = ["pv-rl train", *options, *overrides]
     hydra.main(version_base="1.3", config_path=f"pkg://{CONFIG_MODULE}", config_name=run)(job)()
-    if folder.is_dir():
-        _raise_failed(folder)
+    elsewhere = run_folders(folder or Path(said[-1])) if folder or said else []
+    _raise_failed(ENDED | {one: read_record(one) for one in elsewhere})
 
 
 def resume(folder: Path, extra: Sequence[str], console: Console) -> None:
@@ -59,38 +76,50 @@ def resume(folder: Path, extra: Sequence[str], console: Console) -> None:
 
     Args:
         folder: of the run or the sweep.
-        extra: overrides, for example `trainer.total_training_steps=400`.
+        extra: overrides, for example `trainer.total_training_steps=400`; later resumes keep them.
+        console: for what happens.
 
     Raises:
         DataError: there is no run in the folder.
+        ConfigError: an override that is not one of a single value.
         SetupError: a run failed again.
     """
+    from pv_rl.train.attempt import begin
     from pv_rl.train.job import start
 
+    if wrong := [one for one in extra if not VALUE.fullmatch(one)]:
+        raise ConfigError(
+            f"beside --resume only overrides of single values can be given, not {' '.join(wrong)}"
+        )
     found = run_folders(folder)
     if not found:
         raise DataError(
             f"{folder} holds no run of pv-rl train: there is no {RECORD} in it or in a folder of it"
         )
+    ended: dict[Path, Record] = {}
     for one in found:
-        record = read_record(one)
-        if record.state == "finished" and not extra:
-            console.print(f"{escape(str(one))}: finished already")
-            continue
-        if record.is_alive():
-            raise DataError(
-                f"{one} is running, as process {record.pid}; stop it first (Ctrl-C, or kill {record.pid})"
-            )
-        config = OmegaConf.load(one / ".hydra" / "config.yaml")
-        assert isinstance(config, DictConfig)
-        if any(argument.startswith("-") or "." not in argument for argument in extra):
-            raise ConfigError(
-                f"beside --resume only overrides of single values can be given, not {' '.join(extra)}"
-            )
-        config = OmegaConf.merge(config, OmegaConf.from_dotlist([e.lstrip("+") for e in extra]))
-        assert isinstance(config, DictConfig)
-        start(one, config, console=console, number=record.attempts + 1, extra=tuple(extra))
-    _raise_failed(folder)
+        try:
+            before = read_record(one)
+            if before.state == "finished" and not extra:
+                say(console, f"{one}: finished already")
+                continue
+            record = begin(before, tuple(extra))
+            ended[one] = start(one, _saved_config(one, record.overrides), record, console)
+        except PvRlError as error:
+            ended[one] = Record(state="failed", attempts=0, error=str(error))
+    _raise_failed(ended)
+
+
+def _saved_config(folder: Path, overrides: Sequence[str]) -> DictConfig:
+    """What Hydra saved of a run, with what resumes have changed."""
+    try:
+        config = OmegaConf.load(folder / ".hydra" / "config.yaml")
+        changed = OmegaConf.merge(config, OmegaConf.from_dotlist([one.lstrip("+") for one in overrides]))
+    except (OSError, ValueError, YAMLError, OmegaConfBaseException) as error:
+        raise DataError(f"{folder}/.hydra/config.yaml with {' '.join(overrides)}: {error}") from error
+    if not isinstance(changed, DictConfig):
+        raise DataError(f"{folder}/.hydra/config.yaml is no config")
+    return changed
 
 
 def run_folders(folder: Path) -> list[Path]:
@@ -106,9 +135,8 @@ def _check_sweep(arguments: Sequence[str]) -> None:
     named = [argument.partition("=")[2] for argument in arguments if argument.startswith("sweep=")]
     given = {argument.lstrip("+").partition("=")[0] for argument in arguments}
     for name in named:
-        params = OmegaConf.load(
-            str(files("pv_rl.hydra_configs") / "sweep" / f"{name}.yaml")
-        ).hydra.sweeper.params
+        path = files("pv_rl.hydra_configs") / "sweep" / f"{name}.yaml"
+        params = OmegaConf.load(str(path)).hydra.sweeper.params
         if twice := sorted(given & set(params)):
             raise ConfigError(
                 f"sweep={name} already sweeps over {', '.join(twice)}: leave out sweep={name} and name all values "
@@ -116,16 +144,22 @@ def _check_sweep(arguments: Sequence[str]) -> None:
             )
 
 
-def _folder(run: str, arguments: Sequence[str], sweep: bool) -> Path:
-    """Where Hydra shall put the run or the sweep; what the user says wins."""
-    key = "hydra.sweep.dir=" if sweep else "hydra.run.dir="
-    said = [argument.partition("=")[2].strip("'\"") for argument in arguments if argument.startswith(key)]
+def _new_folder(run: str, sweep: bool) -> Path:
+    """A folder that nobody else has, named after the run and the moment."""
     moment = f"{datetime.now():%Y-%m-%d_%H-%M-%S}"
-    return Path(said[-1] if said else f"runs/{run}{'-sweep' if sweep else ''}/{moment}")
+    base = Path(f"runs/{run}{'-sweep' if sweep else ''}")
+    base.mkdir(parents=True, exist_ok=True)
+    for number in itertools.count(1):
+        folder = base / (moment if number == 1 else f"{moment}-{number}")
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            continue
+        return folder
+    raise AssertionError("itertools.count ends")
 
 
-def _raise_failed(folder: Path) -> None:
-    records: dict[Path, Record] = {one: read_record(one) for one in run_folders(folder)}
+def _raise_failed(records: dict[Path, Record]) -> None:
     failed = [f"{one}: {record.error}" for one, record in records.items() if record.state == "failed"]
     if failed:
         raise SetupError(f"{len(failed)} of {len(records)} runs failed. " + "\n".join(failed))

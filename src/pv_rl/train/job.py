@@ -8,14 +8,18 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
-from rich.markup import escape
 
-from pv_rl.errors import PvRlError
+from pv_rl.errors import ConfigError
 from pv_rl.recipes import check
-from pv_rl.train.attempt import attempt
-from pv_rl.train.record import Record, now, versions, write_record
+from pv_rl.recipes.checks import check_data
+from pv_rl.train.attempt import attempt, begin
+from pv_rl.train.progress import say
+from pv_rl.train.record import RECORD, Record, write_record
 
-__all__ = ["job", "start"]
+__all__ = ["ENDED", "job", "start"]
+
+ENDED: dict[Path, Record] = {}
+"""The runs of this process and how they ended; those that a launcher took elsewhere are not here."""
 
 
 def job(config: DictConfig) -> str:
@@ -25,27 +29,27 @@ def job(config: DictConfig) -> str:
         The state, see `Record`.
 
     Raises:
+        ConfigError: there is a run in the folder.
         KeyboardInterrupt: somebody stopped the run here, and with it the runs after it.
     """
     folder = Path(HydraConfig.get().runtime.output_dir).resolve()
-    console = Console(soft_wrap=True)
+    if (folder / RECORD).exists():
+        raise ConfigError(
+            f"{folder} holds a run: go on with it (pv-rl train --resume {folder}), or name another folder"
+        )
+    console, record = Console(soft_wrap=True), begin(None)
     try:
-        record = start(folder, config, console=console)
-    except (PvRlError, OSError) as error:
-        record = Record(
-            state="failed", attempts=1, started=now(), ended=now(), error=str(error), versions=versions()
-        )
+        record = start(folder, config, record, console)
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with one run, the others of a sweep go on
+        record = record.ending("failed", None, f"{type(error).__name__}: {error}")
         write_record(folder, record)
+    ENDED[folder] = record
     if record.state == "failed":
-        console.print(
-            f"[bold red]failed[/] {escape(str(folder))}: {escape(record.error or '')}", highlight=False
-        )
+        say(console, f"failed: {folder}")
     return record.state
 
 
-def start(
-    folder: Path, config: DictConfig, *, console: Console, number: int = 1, extra: tuple[str, ...] = ()
-) -> Record:
+def start(folder: Path, config: DictConfig, record: Record, console: Console) -> Record:
     """Check the config, prepare what it asks for, and make one attempt.
 
     Raises:
@@ -56,4 +60,5 @@ def start(
     check(config)
     if config.launch.prepare is not None:
         instantiate(config.launch.prepare)
-    return attempt(folder, config, number=number, extra=extra, console=console)
+    check_data(config, Path(record.cwd))
+    return attempt(folder, config, record, console)

@@ -24,7 +24,12 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextlib.contextmanager
 def process_tree(
-    command: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Path
+    command: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    cwd: Path,
+    log: Path,
+    pass_fds: Sequence[int] = (),
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run `command` with its output in `log`; when the block ends, however it ends, the whole tree is gone.
 
@@ -42,6 +47,7 @@ def process_tree(
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
+            pass_fds=pass_fds,
             start_new_session=True,  # Ctrl-C in the terminal reaches us alone, and we end the tree in order
             preexec_fn=_in_child,
         )

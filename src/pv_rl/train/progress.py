@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from collections.abc import Mapping
@@ -10,7 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
-__all__ = ["Progress"]
+__all__ = ["Progress", "say"]
 
 SHOWN = (
     ("reward", ("pv_rl/reward/score", "critic/score/mean"), "{:.3f}"),
@@ -22,19 +23,19 @@ SHOWN = (
 """What a line says: its name, verl's names of the number (the first that is there), and its form."""
 
 
+def say(console: Console, text: str) -> None:
+    """Print plain text; a terminal that is gone ends no run."""
+    with contextlib.suppress(OSError):
+        console.print(text, markup=False, highlight=False)
+
+
 class Progress:
-    """Reads a metrics file as it grows, and prints each step once."""
+    """Reads a metrics file as it grows, and prints each step once. What cannot be read is left out."""
 
     def __init__(self, path: Path, steps: int | None, console: Console) -> None:
         self._path, self._steps, self._console = path, steps, console
         self._read, self._rest = 0, b""
         self.last_step = 0
-
-    def __enter__(self) -> Progress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.look()
 
     @property
     def began(self) -> bool:
@@ -56,9 +57,10 @@ class Progress:
         self._read += len(new)
         *lines, self._rest = (self._rest + new).split(b"\n")  # the last one may not be written to its end yet
         for line in lines:
-            record = json.loads(line)
-            self.last_step = max(self.last_step, record["step"])
-            self._console.print(self._line(record["step"], record["data"]), highlight=False)
+            with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
+                record = json.loads(line)
+                self.last_step = max(self.last_step, int(record["step"]))
+                say(self._console, self._line(record["step"], record["data"]))
 
     def _line(self, step: int, data: Mapping[str, Any]) -> str:
         said = [f"step {step}" + (f" of {self._steps}" if self._steps else "")]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import socket
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from pv_rl.errors import DataError
 from pv_rl.files import write_atomically
@@ -36,15 +35,10 @@ class Record:
     """The end of verl's log, where it failed."""
     versions: dict[str, str] | None = None
     """Of the packages that decide what a run does."""
-    host: str = ""
-    pid: int = 0
-    """Where the last attempt runs or ran, and as which process."""
-
-    def is_alive(self) -> bool:
-        """Whether the attempt is known to run now; on another host nobody knows."""
-        import psutil
-
-        return self.state == "running" and self.host == socket.gethostname() and psutil.pid_exists(self.pid)
+    cwd: str = ""
+    """Where the run was started: relative paths of its config are from there."""
+    overrides: tuple[str, ...] = ()
+    """What resumes have changed of the config, in order."""
 
     def ending(self, state: State, exit_code: int | None, error: str | None = None) -> Record:
         """This attempt, over."""
@@ -84,7 +78,11 @@ def read_record(folder: Path) -> Record:
     """
     path = folder / RECORD
     try:
-        return Record(**json.loads(path.read_text()))
+        said = json.loads(path.read_text())
+        record = Record(**{**said, "overrides": tuple(said.get("overrides", ()))})
+        if not isinstance(record.attempts, int) or record.state not in get_args(State):
+            raise ValueError(f"attempts {record.attempts!r}, state {record.state!r}")
+        return record
     except FileNotFoundError as error:
         raise DataError(f"{folder} holds no run of pv-rl train: there is no {RECORD} in it") from error
     except (ValueError, TypeError) as error:

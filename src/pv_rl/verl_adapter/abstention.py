@@ -8,13 +8,15 @@ others. Where no row of a step counts there is no update: one would move the wei
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from itertools import compress
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import torch
+from omegaconf import open_dict
 
 from pv_rl.judge.tally import RowId
 from pv_rl.rewards.named import DROP_GROUP, VALID
@@ -69,11 +71,24 @@ def patch_v1_trainer(module: ModuleType) -> None:
         metrics.update(reward_numbers(list(compress(infos, real)), list(compress(absent, real))))
         window = getattr(self.replay_buffer, "_pv_rl_window", None)
         metrics.update(judge_numbers(self.global_steps + 1, list(map(_row_id, batch.keys)), window))
-        return original(self, batch, metrics)
+        with _without_correction(self.config) if self._pv_rl_nothing_counts else nullcontext():
+            return original(self, batch, metrics)
 
     trainer._compute_advantage = _compute_advantage
     for name in ("_update_actor", "_update_critic"):
         setattr(trainer, name, _v1_update(getattr(trainer, name)))
+
+
+@contextmanager
+def _without_correction(config: Any) -> Iterator[None]:
+    """verl's rollout correction refuses a step where no token counts (verl/trainer/ppo/rollout_corr_helper.py:837)."""
+    before = config.algorithm.get("rollout_correction")
+    with open_dict(config):
+        config.algorithm.rollout_correction = None
+    try:
+        yield
+    finally:
+        config.algorithm.rollout_correction = before
 
 
 def _take_out(module: Any, batch: Any, masks: Sequence[torch.Tensor], absent: Sequence[bool]) -> None:

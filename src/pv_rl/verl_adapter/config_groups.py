@@ -21,12 +21,22 @@ def check_groups(config: Mapping[str, object]) -> None:
     """
     for group in GROUPS:
         value = config.get(group)
-        if isinstance(value, str) and value in options(group):
+        if isinstance(value, str) and value in options(group) and _was_added(f"+{group}={value}"):
             raise ConfigError(
                 f"{group}={value} was added to the config as a plain key, so that it does nothing: Hydra does not know "
                 f"the group. Add hydra.searchpath=[pkg://pv_rl.hydra_configs]"
                 f"{' (and pkg://pv_cpu.hydra_configs)' if value == 'cpu' else ''} to the command line"
             )
+
+
+def _was_added(override: str) -> bool:
+    """Whether the command line says so: a config of somebody else may have such a key for its own use."""
+    from hydra.core.hydra_config import HydraConfig
+
+    if not HydraConfig.initialized():
+        return False
+    said = HydraConfig.get().overrides.task
+    return any(one.lstrip("+") == override.lstrip("+") and one.startswith("+") for one in said)
 
 
 def patch_validate_config(module: ModuleType) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from pv_rl.errors import RunHalted
 from pv_rl.judge.shared import driver_services
-from pv_rl.train.stopping import asked_to_stop
+from pv_rl.train.stopping import asked_to_stop, forget
 
 __all__ = ["patch_legacy_trainer", "patch_other_fit", "patch_replay_buffer", "patch_v1_trainer"]
 
@@ -68,8 +68,10 @@ def patch_v1_trainer(module: ModuleType) -> None:
             self._pv_rl_halt = (
                 f"{reason}. A checkpoint of step {self.global_steps} was written; resume from there"
             )
-        if reason or asked_to_stop(Path(self.config.trainer.default_local_dir)):
+        checkpoints = Path(self.config.trainer.default_local_dir)
+        if reason or asked_to_stop(checkpoints):
             self._save_checkpoint()
+            forget(checkpoints)  # the next run here was not asked
             self.total_training_steps = self.global_steps  # the loop logs this step and ends
         return batch
 
