@@ -17,7 +17,8 @@ from pv_rl.recipes import GROUPS, check, check_arguments, compose, options, runs
 from pv_rl.verl_adapter.validation import validate
 
 CLUSTERS = {
-    **dict.fromkeys(("8b", "14b", "32b"), ("node8", "node8x2", "paper80")),
+    **dict.fromkeys(("8b", "14b"), ("node8", "node8x2", "paper80")),
+    "32b": ("node8x2", "paper80"),
     "small": ("gpu1", "node8"),
     "lab": ("cpu", "gpu1"),
 }
@@ -128,6 +129,24 @@ def test_what_hydra_says_of_a_misspelt_value_is_kept():
 def test_eta_is_no_setting_of_a_recipe_that_has_none():
     with pytest.raises(ConfigError, match=r"Could not override 'recipe.eta'"):
         compose("8b", ["data_dir=DIR", "recipe=dapo", "recipe.eta=0.3"])
+
+
+@pytest.mark.parametrize("added", ["+recipe.etaa=0.3", "++cluster.gpu_count=8"])
+def test_a_key_that_is_added_to_a_group_is_refused(added):
+    with pytest.raises(ConfigError, match=r"adds a key to (recipe|cluster) that nothing reads"):
+        compose("8b", ["data_dir=DIR", added])
+
+
+def test_groups_of_ones_own_are_left_to_hydra():
+    with pytest.raises(ConfigError, match="Could not find 'recipe/mine'"):
+        compose(
+            "8b",
+            [
+                "data_dir=DIR",
+                "recipe=mine",
+                "hydra.searchpath=[pkg://verl.trainer.config,pkg://pv_rl.hydra_configs]",
+            ],
+        )
 
 
 def test_a_sweep_over_options_and_hydras_own_options_pass():
