@@ -60,7 +60,7 @@ main()
 """
 
 
-def pv_rl_train(folder: Path, *arguments: str, **options) -> subprocess.Popen[str]:
+def pv_rl_train(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     """Start `pv-rl train` with a module in verl's place."""
     (folder / "fake_verl.py").write_text(FAKE)
     path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -71,8 +71,13 @@ def pv_rl_train(folder: Path, *arguments: str, **options) -> subprocess.Popen[st
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        **options,
+        preexec_fn=heed,
     )
+
+
+def heed() -> None:
+    """A shell that puts the tests into the background has them ignore Ctrl-C, and what they start with them."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 LAB = (
