@@ -46,7 +46,8 @@ def patch_reward_loop(module: ModuleType) -> None:
             _prepare(self.config, self.reward_router_address)
             # A few times only: a row that kills its worker would kill the next one too.
             restarted = module.ray.remote(max_restarts=-1, max_task_retries=3)
-            self.reward_loop_workers_class = restarted(worker)
+            self._pv_rl_config = module.ray.put(self.config)
+            self.reward_loop_workers_class = _Kept(restarted(worker), self._pv_rl_config)
         start(self)
 
     @functools.wraps(score)
@@ -60,6 +61,23 @@ def patch_reward_loop(module: ModuleType) -> None:
     manager._init_reward_loop_workers = _init_reward_loop_workers
     worker.compute_score = compute_score
     named.abstention_is_served()
+
+
+class _Kept:
+    """An actor class that is given its config as an object which somebody keeps.
+
+    Ray holds an argument of more than 100 kB, as verl's config is, only until an actor has started: started again, the
+    actor does not find it and dies for good.
+    """
+
+    def __init__(self, actor: Any, config: Any) -> None:
+        self._actor, self._config = actor, config
+
+    def options(self, **options: Any) -> _Kept:
+        return _Kept(self._actor.options(**options), self._config)
+
+    def remote(self, _config: Any, *arguments: Any) -> Any:
+        return self._actor.remote(self._config, *arguments)
 
 
 def _prepare(config: Any, router_address: str | None) -> None:
