@@ -15,16 +15,18 @@ import psutil
 import pytest
 from rich.console import Console
 
-from pv_rl.quickstart.command import script
+from pv_rl.quickstart.command import environment
 from pv_rl.quickstart.curves import HELD_OUT, follow
 from pv_rl.quickstart.display import Display, before_and_after
 from pv_rl.quickstart.figure import draw
+from pv_rl.quickstart.run import HEADING
 from pv_rl.quickstart.settings import CONFIG_NAME
 from pv_rl.recipes.compose import CONFIG_MODULE
 from pv_rl.train import process
 from pv_rl.train.failure import describe
 from pv_rl.train.override import override
 from pv_rl.train.process import process_tree
+from pv_rl.train.script import script
 
 
 def line(step: int, right: float | None = None, wrong: float | None = None, **data: float) -> bytes:
@@ -205,7 +207,11 @@ def test_a_path_reaches_the_config_as_it_is(path):
 def test_the_script_of_a_run_carries_its_environment(tmp_path):
     out = tmp_path / "it's here"
     out.mkdir()
-    text = script([sys.executable, "-c", "import os; print(os.environ['VERL_PLATFORM'])"], out)
+    text = script(
+        [sys.executable, "-c", "import os; print(os.environ['VERL_PLATFORM'])"],
+        environment(out / "again.jsonl"),
+        HEADING,
+    )
     (out / "command.sh").write_text(text)
     done = subprocess.run(["sh", str(out / "command.sh")], capture_output=True, text=True)
     assert done.stdout == "cpu\n", done.stderr

@@ -25,12 +25,13 @@ from rich.console import Console
 
 from pv_rl.errors import ConfigError, DataError, SetupError
 from pv_rl.recipes.compose import split_run
-from pv_rl.train.attempt import attempt, begin, script, verl_command
-from pv_rl.train.command import resume, run_folders
+from pv_rl.train.attempt import attempt, verl_command
+from pv_rl.train.command import resume
 from pv_rl.train.lock import locked
 from pv_rl.train.override import override
 from pv_rl.train.progress import Progress
-from pv_rl.train.record import Record, metrics_path, read_record, write_record
+from pv_rl.train.record import Record, metrics_path, next_record, read_record, run_folders, write_record
+from pv_rl.train.script import script
 from pv_rl.train.stopping import ask_to_stop, asked_to_stop, forget
 
 FAKE = """
@@ -199,7 +200,7 @@ def test_a_run_that_runs_is_not_resumed_and_verl_alone_keeps_it(tmp_path):
         verl = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], pass_fds=[lock])
     try:
         with pytest.raises(SetupError, match="is running: another pv-rl train, or the verl"):
-            attempt(tmp_path, config, begin(read_record(tmp_path)), Console())
+            attempt(tmp_path, config, next_record(read_record(tmp_path)), Console())
         assert read_record(tmp_path).attempts == 1
     finally:
         verl.kill()
@@ -242,9 +243,9 @@ def test_a_secret_is_not_written_to_the_files_of_a_run(tmp_path):
 
 
 def test_what_a_resume_changes_is_kept_by_the_next(tmp_path):
-    first = replace(begin(None), state="stopped")
-    second = begin(first, ("trainer.x=1",))
-    third = begin(second, ("trainer.y=2",))
+    first = replace(next_record(None), state="stopped")
+    second = next_record(first, ("trainer.x=1",))
+    third = next_record(second, ("trainer.y=2",))
     assert (third.attempts, third.overrides, third.cwd) == (3, ("trainer.x=1", "trainer.y=2"), os.getcwd())
     write_record(tmp_path, third)
     assert read_record(tmp_path) == third
@@ -270,7 +271,12 @@ def test_a_line_that_cannot_be_shown_ends_no_run(tmp_path, line):
     (tmp_path / "m.jsonl").write_bytes(line + b'\n{"step": 2, "data": {}}\n')
     progress = Progress(tmp_path / "m.jsonl", 2, Console())
     progress.look()
-    assert progress.complete
+    assert progress.complete()
+
+
+def test_a_run_without_a_known_last_step_is_complete_unless_it_was_asked_to_stop(tmp_path):
+    progress = Progress(tmp_path / "m.jsonl", None, Console())
+    assert (progress.complete(), progress.complete(asked=True)) == (True, False)
 
 
 @pytest.mark.parametrize("text", ["a\\", "a\\'b", "\\${x}", "${x}", "it's", "a,b = [c]", "\\\\"])
@@ -338,6 +344,6 @@ def test_the_script_beside_a_run_starts_the_same_command(tmp_path):
     assert command[1:3] == ["-m", "pv_rl.cli"]
     assert command[-1] == "x.y=1"
     assert override("run_dir", folder) in command
-    printed = script(["printf", "%s\\n", *command[3:]], {"NAME": "a b"}, str(tmp_path))
+    printed = script(["printf", "%s\\n", *command[3:]], {"NAME": "a b"}, f"cd {tmp_path}")
     done = subprocess.run(["sh", "-c", printed], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == command[3:]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from pv_rl.quickstart.settings import CONFIG_NAME, Settings
 from pv_rl.recipes.compose import CONFIG_MODULE
 from pv_rl.train.override import override
 
-__all__ = ["environment", "script", "verl_command"]
+__all__ = ["environment", "verl_command"]
 
 
 def verl_command(settings: Settings, out: Path) -> list[str]:
@@ -43,10 +42,3 @@ def environment(metrics: Path) -> dict[str, str]:
         "HYDRA_FULL_ERROR": "1",
         "PYTHONWARNINGS": "ignore",
     }
-
-
-def script(command: list[str], out: Path) -> str:
-    """A shell script that runs verl again without us, its metrics in another file."""
-    variables = (f"{name}={shlex.quote(value)}" for name, value in environment(out / "again.jsonl").items())
-    lines = [*variables, shlex.join(command[:3]), *map(shlex.quote, command[3:])]
-    return "#!/bin/sh\n# What pv-rl quickstart ran.\nunset RAY_ADDRESS\n" + " \\\n  ".join(lines) + "\n"

@@ -17,7 +17,7 @@ import psutil
 from rich.console import Console
 
 from pv_rl.errors import SetupError
-from pv_rl.quickstart.command import environment, script, verl_command
+from pv_rl.quickstart.command import environment, verl_command
 from pv_rl.quickstart.curves import Point, follow
 from pv_rl.quickstart.display import Display, before_and_after
 from pv_rl.quickstart.figure import draw
@@ -25,10 +25,12 @@ from pv_rl.quickstart.settings import Settings
 from pv_rl.train.failure import describe
 from pv_rl.train.override import override
 from pv_rl.train.process import interruptible, process_tree
+from pv_rl.train.script import script
 
 __all__ = ["run_quickstart"]
 
 RAY_FOLDER = "pvrl"
+HEADING = "# What pv-rl quickstart ran.\nunset RAY_ADDRESS"
 
 
 def run_quickstart(settings: Settings, console: Console) -> list[Point]:
@@ -52,7 +54,7 @@ def run_quickstart(settings: Settings, console: Console) -> list[Point]:
     log, metrics = out / "verl.log", out / "metrics.jsonl"
     console.print(f"verl's own log: {log}")
     command = verl_command(settings, out)
-    (out / "command.sh").write_text(script(command, out))
+    (out / "command.sh").write_text(script(command, environment(out / "again.jsonl"), HEADING))
     env = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"} | environment(metrics)
     with interruptible(), _ray_folder() as ray_folder:
         command = [*command, override("+ray_kwargs.ray_init._temp_dir", ray_folder)]

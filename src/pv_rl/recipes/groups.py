@@ -61,7 +61,7 @@ def check_arguments(arguments: Iterable[str], keys: Iterable[str] = ()) -> None:
         if choice is None or (choice["sign"] is None and choice["value"] is None):
             continue
         group, value = choice["group"], choice["value"]
-        if group not in GROUPS:  # a key
+        if group not in GROUPS:
             if group not in keys:
                 raise ConfigError(_no_group(argument, group, sorted(keys)))
             continue

@@ -8,7 +8,6 @@ import shlex
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from subprocess import Popen
 
@@ -22,6 +21,7 @@ from pv_rl.train.override import override
 from pv_rl.train.process import interruptible, process_tree
 from pv_rl.train.progress import Progress, say
 from pv_rl.train.record import Record, metrics_path, write_record
+from pv_rl.train.script import script
 from pv_rl.train.stopping import ask_to_stop, forget
 
 __all__ = ["attempt"]
@@ -61,7 +61,8 @@ def attempt(folder: Path, config: DictConfig, record: Record, console: Console) 
 
     with locked(folder) as lock:
         forget(checkpoints)
-        (folder / "command.sh").write_text(script(command, environment, record.cwd))
+        heading = f"# What pv-rl train ran; it goes on from the last checkpoint.\ncd {shlex.quote(record.cwd)} || exit"
+        (folder / "command.sh").write_text(script(command, environment, heading))
         write_record(folder, record)
         say(console, f"{folder}: verl's log is verl.log")
         progress = Progress(metrics, config.trainer.total_training_steps, console)
@@ -95,8 +96,7 @@ def attempt(folder: Path, config: DictConfig, record: Record, console: Console) 
         finally:
             forget(checkpoints)
         if exit_code == 0:
-            state = "stopped" if asked or not progress.complete else "finished"
-            record = record.ending("finished" if asked and progress.complete else state, 0)
+            record = record.ending("finished" if progress.complete(asked=asked) else "stopped", 0)
         else:
             record = record.ending("failed", exit_code, describe(exit_code, log))
         write_record(folder, record)
@@ -143,22 +143,3 @@ def verl_command(
         *variables,
         *extra,
     ]
-
-
-def script(command: list[str], environment: Mapping[str, str], cwd: str) -> str:
-    """A shell script that starts verl without us, and goes on from the last checkpoint."""
-    variables = (f"{name}={shlex.quote(value)}" for name, value in environment.items())
-    lines = [*variables, shlex.join(command[:3]), *map(shlex.quote, command[3:])]
-    return (
-        f"#!/bin/sh\n# What pv-rl train ran.\ncd {shlex.quote(cwd)} || exit\n" + " \\\n  ".join(lines) + "\n"
-    )
-
-
-def begin(record: Record | None, extra: tuple[str, ...] = ()) -> Record:
-    """The record of the next attempt, which keeps where the run was started and what was overridden since."""
-    from pv_rl.train.record import now, versions
-
-    if record is None:
-        return Record(state="running", attempts=1, started=now(), versions=versions(), cwd=os.getcwd())
-    fresh = Record(state="running", attempts=record.attempts + 1, started=now(), versions=versions())
-    return replace(fresh, cwd=record.cwd or os.getcwd(), overrides=(*record.overrides, *extra))

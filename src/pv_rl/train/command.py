@@ -19,9 +19,9 @@ from pv_rl.errors import ConfigError, DataError, PvRlError, SetupError
 from pv_rl.recipes.compose import CONFIG_MODULE, check_run_arguments, split_run, without_pv_cpu
 from pv_rl.train.override import override
 from pv_rl.train.progress import say
-from pv_rl.train.record import RECORD, Record, read_record
+from pv_rl.train.record import RECORD, Record, check_unused, next_record, read_record, run_folders
 
-__all__ = ["resume", "run_folders", "train"]
+__all__ = ["resume", "train"]
 
 MULTIRUN = ("--multirun", "-m")
 VALUE = re.compile(r"\+{0,2}[\w-]+(?:\.[\w-]+)+=.*", re.DOTALL)
@@ -49,10 +49,7 @@ def train(arguments: Sequence[str]) -> None:
     key = "hydra.sweep.dir" if sweep else "hydra.run.dir"
     said = [one.partition("=")[2].strip("'\"") for one in rest if re.match(rf"\+*{re.escape(key)}=", one)]
     for folder in map(Path, said[-1:]):
-        if run_folders(folder):
-            raise ConfigError(
-                f"{folder} holds a run: go on with it (pv-rl train --resume {folder}), or name another folder"
-            )
+        check_unused(folder)
     folder = None if said or "--cfg" in rest or "-c" in rest else _new_folder(run, sweep)
 
     import hydra
@@ -84,7 +81,6 @@ def resume(folder: Path, extra: Sequence[str], console: Console) -> None:
         ConfigError: an override that is not one of a single value.
         SetupError: a run failed again.
     """
-    from pv_rl.train.attempt import begin
     from pv_rl.train.job import start
 
     if wrong := [one for one in extra if not VALUE.fullmatch(one)]:
@@ -103,7 +99,7 @@ def resume(folder: Path, extra: Sequence[str], console: Console) -> None:
             if before.state == "finished" and not extra:
                 say(console, f"{one}: finished already")
                 continue
-            record = begin(before, tuple(extra))
+            record = next_record(before, tuple(extra))
             ended[one] = start(one, _saved_config(one, record.overrides), record, console)
         except PvRlError as error:
             ended[one] = Record(state="failed", attempts=0, error=str(error))
@@ -120,14 +116,6 @@ def _saved_config(folder: Path, overrides: Sequence[str]) -> DictConfig:
     if not isinstance(changed, DictConfig):
         raise DataError(f"{folder}/.hydra/config.yaml is no config")
     return changed
-
-
-def run_folders(folder: Path) -> list[Path]:
-    """The folder itself, or the folders in it, that hold a run; in the order of a sweep's jobs."""
-    if (folder / RECORD).is_file():
-        return [folder.resolve()]
-    found = (path.parent.resolve() for path in folder.glob(f"*/{RECORD}"))
-    return sorted(found, key=lambda path: (len(path.name), path.name))
 
 
 def _check_sweep(arguments: Sequence[str]) -> None:

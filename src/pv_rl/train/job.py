@@ -9,12 +9,11 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
-from pv_rl.errors import ConfigError
 from pv_rl.recipes import check
 from pv_rl.recipes.checks import check_data
-from pv_rl.train.attempt import attempt, begin
+from pv_rl.train.attempt import attempt
 from pv_rl.train.progress import say
-from pv_rl.train.record import RECORD, Record, write_record
+from pv_rl.train.record import Record, check_unused, next_record, write_record
 
 __all__ = ["ENDED", "job", "start"]
 
@@ -33,11 +32,8 @@ def job(config: DictConfig) -> str:
         KeyboardInterrupt: somebody stopped the run here, and with it the runs after it.
     """
     folder = Path(HydraConfig.get().runtime.output_dir).resolve()
-    if (folder / RECORD).exists():
-        raise ConfigError(
-            f"{folder} holds a run: go on with it (pv-rl train --resume {folder}), or name another folder"
-        )
-    console, record = Console(soft_wrap=True), begin(None)
+    check_unused(folder)
+    console, record = Console(soft_wrap=True), next_record(None)
     try:
         record = start(folder, config, record, console)
     except Exception as error:  # noqa: BLE001 - whatever is wrong with one run, the others of a sweep go on

@@ -42,10 +42,9 @@ class Progress:
         """Whether verl has written anything, a validation before the first step included."""
         return self._read > 0
 
-    @property
-    def complete(self) -> bool:
-        """Whether the last step is there, as far as anybody knows which that is."""
-        return self._steps is None or self.last_step >= self._steps
+    def complete(self, *, asked: bool = False) -> bool:
+        """Whether the last step is there; where nobody knows which that is, whether the run was not asked to stop."""
+        return not asked if self._steps is None else self.last_step >= self._steps
 
     def look(self) -> None:
         """Print what has come since the last look."""

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal, get_args
 
-from pv_rl.errors import DataError
+from pv_rl.errors import ConfigError, DataError
 from pv_rl.files import write_atomically
 
-__all__ = ["RECORD", "Record", "metrics_path", "now", "read_record", "versions", "write_record"]
+__all__ = [
+    "RECORD",
+    "Record",
+    "check_unused",
+    "metrics_path",
+    "next_record",
+    "read_record",
+    "run_folders",
+    "write_record",
+]
 
 RECORD = "run.json"
 State = Literal["running", "finished", "stopped", "failed"]
@@ -87,3 +97,36 @@ def read_record(folder: Path) -> Record:
         raise DataError(f"{folder} holds no run of pv-rl train: there is no {RECORD} in it") from error
     except (ValueError, TypeError) as error:
         raise DataError(f"{path} is not what pv-rl train writes: {error}") from error
+
+
+def next_record(record: Record | None, extra: tuple[str, ...] = ()) -> Record:
+    """That of the attempt after `record`'s, which keeps where the run was started and what was overridden since."""
+    before = record or Record(state="running", attempts=0)
+    return Record(
+        state="running",
+        attempts=before.attempts + 1,
+        started=now(),
+        versions=versions(),
+        cwd=before.cwd or os.getcwd(),
+        overrides=(*before.overrides, *extra),
+    )
+
+
+def check_unused(folder: Path) -> None:
+    """Refuse a folder that holds a run or a sweep.
+
+    Raises:
+        ConfigError: it does.
+    """
+    if run_folders(folder):
+        raise ConfigError(
+            f"{folder} holds a run: go on with it (pv-rl train --resume {folder}), or name another folder"
+        )
+
+
+def run_folders(folder: Path) -> list[Path]:
+    """The folder itself, or the folders in it, that hold a run; in the order of a sweep's jobs."""
+    if (folder / RECORD).is_file():
+        return [folder.resolve()]
+    found = (path.parent.resolve() for path in folder.glob(f"*/{RECORD}"))
+    return sorted(found, key=lambda path: (len(path.name), path.name))
