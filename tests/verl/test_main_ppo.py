@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+from reference import check_reference_loop
 from trainer import check_rewards, check_step_metrics, check_weights, main_ppo, read_metrics, train
 
 pytestmark = pytest.mark.slow
@@ -22,6 +23,7 @@ def test_two_steps_train_with_the_papers_weights(tmp_path):
     check_weights(tmp_path, SPEC)
     check_rewards(tmp_path)
     check_step_metrics(tmp_path, SPEC)
+    check_reference_loop(tmp_path, SPEC)
     metrics = read_metrics(tmp_path)
     assert {"actor/kl_loss", "actor/pg_loss", "actor/entropy"} <= set(metrics[1])
     assert {"val-core/lab/right/acc/mean@1", "val-core/lab/wrong/acc/mean@1"} <= set(metrics[0])

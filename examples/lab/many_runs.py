@@ -1,0 +1,89 @@
+"""Train many runs of the reference loop, a stack at a time, into a folder of Parquet files that can be gone on with."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pv_rl.lab.reference_loop import ReferenceLoop, Run, Settings
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from pv_rl.errors import DataError
+from pv_rl.files import write_atomically
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["read_runs", "train_runs"]
+
+
+def train_runs(
+    runs: Sequence[Run], settings: Settings, folder: Path, *, device: str = "cpu", at_once: int = 60
+) -> None:
+    """Train `runs`, `at_once` of them together, and write each stack to a file of `folder` when it is done.
+
+    A stack that is there already is not trained again; its name is a hash of its runs and settings.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    folder.mkdir(parents=True, exist_ok=True)
+    stacks = [list(runs[i : i + at_once]) for i in range(0, len(runs), at_once)]
+    columns = (
+        *(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()),
+        *(TimeElapsedColumn(), TimeRemainingColumn()),
+    )
+    with Progress(*columns) as progress:
+        task = progress.add_task("steps", total=len(stacks) * settings.steps)
+        for number, stack in enumerate(stacks, start=1):
+            progress.update(task, description=f"stack {number} of {len(stacks)}")
+            path = folder / f"{_name(stack, settings)}.parquet"
+            if not path.exists():
+                rows = []
+                for row in ReferenceLoop(stack, settings, device=device).train():
+                    rows.append(row)
+                    progress.update(task, completed=(number - 1) * settings.steps + row["step"])
+                table = pa.Table.from_pylist(rows).replace_schema_metadata(
+                    {"settings": json.dumps(asdict(settings)), "device": _device(device)}
+                )
+                write_atomically(path, lambda temporary, table=table: pq.write_table(table, temporary))
+            progress.update(task, completed=number * settings.steps)
+
+
+def read_runs(folder: Path) -> pa.Table:
+    """Every row of a folder that `train_runs` wrote, with the number of its stack as a column `stack`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    files = sorted(folder.glob("*.parquet"))
+    if not files:
+        raise DataError(
+            f"{folder} holds no .parquet file of runs; write some with pv_rl.lab.many_runs.train_runs"
+        )
+    tables = [pq.read_table(file) for file in files]
+    return pa.concat_tables(
+        [table.append_column("stack", pa.array([i] * len(table))) for i, table in enumerate(tables)],
+        promote_options="default",
+    )
+
+
+def _name(stack: Sequence[Run], settings: Settings) -> str:
+    text = json.dumps([asdict(settings), *(asdict(run) for run in stack)], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _device(device: str) -> str:
+    import torch
+
+    return torch.cuda.get_device_name() if device.startswith("cuda") else device

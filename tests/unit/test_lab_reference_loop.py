@@ -1,0 +1,147 @@
+"""The reference loop: each run is its own, however many there are and however their rows are cut."""
+
+from __future__ import annotations
+
+import math
+import os
+
+import pytest
+
+pytest.importorskip("transformers", reason="transformers is not installed: pip install 'pv-rl[verl]'")
+import torch
+from pv_rl.lab import reference_loop
+from pv_rl.lab.many_runs import read_runs, train_runs
+from pv_rl.lab.reference_loop import Batch, ReferenceLoop, Run, Settings
+from pv_rl.lab.samples import make_sample
+from pv_rl.lab.tokenizer import ASSISTANT, EOS, PAD, USER, VOCABULARY, encode
+from pv_rl.lab.trace_shares import trace_shares
+from pv_rl.lab.weighting_map import best_rates, fresh_runs, grid
+
+from pv_rl.errors import DataError
+
+SMALL = Settings(steps=1, prompts=2, responses=4, max_tokens=16, eval_every=1, eval_proofs=8)
+TRACES = ["### True", "looks fine ### True", "check S1 ### False", "looks wrong ### False"]
+SCORES = [1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0]
+
+
+def sample(index: int, label: bool = True):
+    return make_sample(seed=0, split="train", index=index, difficulty=1, p_true=float(label))
+
+
+def batch(runs: int) -> Batch:
+    """Two prompts with four responses each, the same in every run."""
+
+    def padded(rows: list[list[int]], left: bool):
+        longest = max(map(len, rows))
+        pads = [[VOCABULARY[PAD]] * (longest - len(row)) for row in rows]
+        both = [pad + row if left else row + pad for pad, row in zip(pads, rows, strict=True)]
+        return torch.tensor([both] * runs)
+
+    prompts = [encode(f"{USER} {sample(i).text} {ASSISTANT}") for i in (0, 1) for _ in TRACES]
+    return Batch(
+        prompts=padded(prompts, left=True),
+        responses=padded([encode(f"{trace} {EOS}") for trace in TRACES * 2], left=False),
+        scores=torch.tensor([SCORES] * runs),
+    )
+
+
+def updated(runs: list[Run], settings: Settings = SMALL):
+    """Numbers and weights after one update."""
+    loop = ReferenceLoop(runs, settings)
+    measured = loop.update(batch(len(runs)))
+    return measured, loop.policy.weights["model.norm.weight"].detach()
+
+
+def test_a_run_is_the_same_alone_and_in_a_stack():
+    runs = [Run(mode="grpo", lr=1e-3), Run(mode="dapo", lr=2e-3, kl=0.1)]
+    together, weights = updated(runs)
+    assert together["grad_norm"][0].item() != pytest.approx(together["grad_norm"][1].item(), rel=1e-3)
+    for i, run in enumerate(runs):
+        alone, weight = updated([run])
+        assert {n: v[i].item() for n, v in together.items()} == pytest.approx(
+            {n: v.item() for n, v in alone.items()}, rel=1e-4, abs=1e-6
+        )
+        torch.testing.assert_close(weights[i], weight[0], rtol=1e-4, atol=1e-5)
+
+
+def test_an_update_does_not_depend_on_how_its_rows_are_cut(monkeypatch):
+    whole, _ = updated([Run(mode="balanced:0.4")])
+    monkeypatch.setitem(reference_loop.TOKENS_AT_ONCE, "cpu", 100)  # two or three rows
+    cut, _ = updated([Run(mode="balanced:0.4")])
+    assert cut["grad_norm"].item() == pytest.approx(whole["grad_norm"].item(), rel=1e-5)
+
+
+def test_the_first_policy_loss_is_minus_the_weighted_advantages():
+    measured, _ = updated([Run(mode="dapo")])
+    # Every ratio is 1 at first. Lengths 3, 5, 5, 5 sum to 18 in each of the two groups. Advantages
+    # (score - mean) / deviation: mean 1/2, sd sqrt(1/3) for the first, mean 3/4, sd 1/2 for the second.
+    first = (3 * 0.5 - 5 * 0.5 - 5 * 0.5 + 5 * 0.5) / math.sqrt(1 / 3) / 18
+    second = (3 * 0.25 + 5 * 0.25 - 5 * 0.75 + 5 * 0.25) / 0.5 / 18
+    assert measured["pg_loss"].item() == pytest.approx(-(first + second) / 2, rel=1e-4)
+    assert measured["kl_loss"].item() == 0
+
+
+def test_mini_batches_are_updates_whose_weights_are_those_of_the_step():
+    still = Run(mode="dapo", lr=0.0)
+    halves = Settings(prompts=2, responses=4, mini_batches=2)
+    whole, _ = updated([still])
+    loop = ReferenceLoop([still], halves)
+    measured = loop.update(batch(1))
+    assert loop.optimizer.steps == 2
+    # Nothing moves at rate 0: the mean of the two halves, each scaled to weigh as much as a step, is the whole.
+    assert measured["pg_loss"].item() == pytest.approx(whole["pg_loss"].item(), rel=1e-5)
+
+
+def test_traces_are_counted_by_what_they_are():
+    loop = "check S1 3x +9 times 2 =" + " wait ok wait ok wait ok wait ok wait ok" + " ### False"
+    texts = ["### True", "looks fine ### True", loop, "check S1"]
+    traces = [encode(f"{text} {EOS}") for text in texts[:3]] + [encode(texts[3])]
+    samples = [sample(0), sample(1, False), sample(2, False), sample(3)]
+    shares = trace_shares(traces, samples)
+    assert shares["right_proofs"] == 0.5
+    assert shares["wrong_proofs"] == 0.5
+    assert shares["reward"] == 0.5
+    assert shares["accepted"] == 0.5
+    assert shares["no_verdict"] == 0.25
+    assert shares["bare"] == 0.25
+    assert shares["short"] == 0.75
+    assert shares["cut_off"] == 0.25
+    assert shares["repetitive"] == 0.25
+    assert shares["length_accepting"] == 4
+    assert math.isnan(trace_shares(traces[:1], samples[:1])["wrong_proofs"])
+
+
+def test_runs_that_are_there_are_not_trained_again(tmp_path):
+    runs = [Run(mode="grpo"), Run(mode="dapo"), Run(mode="dapo", seed=1)]
+    train_runs(runs, SMALL, tmp_path, at_once=2)
+    files = {file: os.stat(file).st_mtime_ns for file in tmp_path.iterdir()}
+    assert len(files) == 2
+    train_runs(runs, SMALL, tmp_path, at_once=2)
+    assert {file: os.stat(file).st_mtime_ns for file in tmp_path.iterdir()} == files
+    rows = read_runs(tmp_path).to_pylist()
+    assert {(row["mode"], row["seed"]) for row in rows} == {("grpo", 0), ("dapo", 0), ("dapo", 1)}
+    assert sorted((row["step"], row["split"]) for row in rows if row["seed"] == 1) == [
+        *((0, "held_out"), (1, "held_out")),
+        (1, "train"),
+    ]
+
+
+def test_a_folder_without_runs_is_named(tmp_path):
+    with pytest.raises(DataError, match=r"holds no \.parquet file of runs"):
+        read_runs(tmp_path)
+
+
+def test_the_best_rate_is_that_of_the_last_measurement_over_seeds():
+    def row(lr, seed, step, accuracy, split="held_out"):
+        return {
+            **{"mode": "grpo", "p_true": 0.6, "lr": lr, "seed": seed, "step": step, "split": split},
+            **{"right_proofs": accuracy, "wrong_proofs": accuracy},
+        }
+
+    rows = [row(1e-4, s, 60, 0.8) for s in (0, 1)]
+    rows += [row(2e-4, 0, 60, 0.95), row(2e-4, 1, 60, 0.5), row(2e-4, 1, 50, 0.99)]
+    rows += [row(4e-4, 0, 60, 0.99, split="train")]
+    assert best_rates(rows) == {("grpo", 0.6): 1e-4}
+    fresh = fresh_runs(best_rates(rows))
+    assert {run.seed for run in fresh}.isdisjoint({run.seed for run in grid()})
+    assert {run.lr for run in fresh} == {1e-4}
