@@ -54,7 +54,11 @@ def train_runs(
                 for row in ReferenceLoop(stack, settings, device=device).train():
                     rows.append(row)
                     progress.update(task, completed=(number - 1) * settings.steps + row["step"])
-                table = pa.Table.from_pylist(rows).replace_schema_metadata(
+                columns = list(
+                    dict.fromkeys(name for row in rows for name in row)
+                )  # held-out rows have fewer
+                table = pa.table({name: [row.get(name) for row in rows] for name in names})
+                table = table.replace_schema_metadata(
                     {"settings": json.dumps(asdict(settings)), "device": _device(device)}
                 )
                 write_atomically(path, lambda temporary, table=table: pq.write_table(table, temporary))

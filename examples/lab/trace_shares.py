@@ -39,6 +39,7 @@ def trace_shares(traces: list[list[int]], samples: list[Sample]) -> dict[str, fl
         "reward": _mean(right),
         "right_proofs": _mean([r for r, label in zip(right, labels, strict=True) if label]),
         "wrong_proofs": _mean([r for r, label in zip(right, labels, strict=True) if not label]),
+        "label_true": _mean(labels),
         "accepted": _mean([verdict is True for verdict in verdicts]),
         "no_verdict": _mean([verdict is None for verdict in verdicts]),
         "length": _mean(lengths),

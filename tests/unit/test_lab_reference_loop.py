@@ -101,6 +101,7 @@ def test_traces_are_counted_by_what_they_are():
     assert shares["right_proofs"] == 0.5
     assert shares["wrong_proofs"] == 0.5
     assert shares["reward"] == 0.5
+    assert shares["label_true"] == 0.5
     assert shares["accepted"] == 0.5
     assert shares["no_verdict"] == 0.25
     assert shares["bare"] == 0.25
@@ -119,6 +120,7 @@ def test_runs_that_are_there_are_not_trained_again(tmp_path):
     train_runs(runs, SMALL, tmp_path, at_once=2)
     assert {file: os.stat(file).st_mtime_ns for file in tmp_path.iterdir()} == files
     rows = read_runs(tmp_path).to_pylist()
+    assert all((row["grad_norm"] is None) == (row["split"] == "held_out") for row in rows)
     assert {(row["mode"], row["seed"]) for row in rows} == {("grpo", 0), ("dapo", 0), ("dapo", 1)}
     assert sorted((row["step"], row["split"]) for row in rows if row["seed"] == 1) == [
         *((0, "held_out"), (1, "held_out")),
