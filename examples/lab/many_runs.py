@@ -54,9 +54,8 @@ def train_runs(
                 for row in ReferenceLoop(stack, settings, device=device).train():
                     rows.append(row)
                     progress.update(task, completed=(number - 1) * settings.steps + row["step"])
-                columns = list(
-                    dict.fromkeys(name for row in rows for name in row)
-                )  # held-out rows have fewer
+                # held-out rows have fewer
+                names = list(dict.fromkeys(name for row in rows for name in row))
                 table = pa.table({name: [row.get(name) for row in rows] for name in names})
                 table = table.replace_schema_metadata(
                     {"settings": json.dumps(asdict(settings)), "device": _device(device)}
