@@ -179,6 +179,25 @@ def report(
 
 
 @app.command()
+def watch(
+    folder: Annotated[Path, typer.Argument(help="Folder of a run, or one that holds just one.")],
+    once: Annotated[bool, typer.Option("--once", help="Show one frame with all rows, and leave.")] = False,
+    html: Annotated[
+        bool, typer.Option("--html", help="Keep a page up to date as well: watch.html in the run's folder.")
+    ] = False,
+    html_file: Annotated[
+        Path | None, typer.Option(help="The same, in this file.", show_default=False)
+    ] = None,
+    interval: Annotated[float, typer.Option(help="Seconds between two looks.")] = 2.0,
+) -> None:
+    """Show a run live, until it ends or Ctrl-C: where it is, its numbers over time, its last malformed traces."""
+    from pv_rl.watch.command import watch as show
+
+    with _said():
+        show(folder, once=once, html=html_file or html, interval=interval)
+
+
+@app.command()
 def doctor() -> None:
     """Say in ten lines whether this environment will work. Exit code 1 if not."""
     from pv_rl.doctor import examine

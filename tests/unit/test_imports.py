@@ -24,6 +24,8 @@ def imported(statement: str) -> set[str]:
         ("pv_rl.rewards.named", {"torch", "verl", "ray"}),
         ("pv_rl.rewards.fluency_veto", {"torch", "verl", "ray"}),
         ("pv_rl.judge.service", {"torch", "verl", "ray", "pyarrow"}),
+        ("pv_rl.sentinel", {"torch", "verl", "ray", "scipy", "httpx"}),
+        ("pv_rl.watch.command", {"torch", "verl", "ray", "matplotlib", "pyarrow", "numpy"}),
         ("pv_rl.cli", {"torch", "verl", "ray", "matplotlib"}),
         ("pv_rl.losses", {"verl", "ray"}),
         ("pv_rl.recipes", {"torch", "verl", "ray"}),

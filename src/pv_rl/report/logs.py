@@ -1,77 +1,41 @@
-"""The numbers of a run, from the JSON lines that verl's `file` logger writes: a file, and one more for each resume."""
+"""The lines of a run that verl's `file` logger writes: a file, and one more for each resume."""
 
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pv_rl.errors import DataError
-from pv_rl.report.measures import BALANCED, HELD_OUT, KEYS
+from pv_rl.report.collecting import Collector, Log, Series
 
-__all__ = ["Log", "Series", "read_log"]
-
-Series = dict[int, float]
-"""A value by step, in the order of the steps; NaN where the run logged what is no finite number."""
+__all__ = ["LONGEST_LINE", "Log", "Series", "find_metrics", "parse_line", "read_log"]
 
 LONGEST_LINE = 4 * 2**20
 """Bytes. verl's lines have about 8,000."""
-MOST_STEPS = 1_000_000
 FILE = re.compile(r"metrics(?:-([0-9]{1,9}))?\.jsonl")
-VALIDATION = re.compile(r"val-core/((?:.*/)?(right|wrong))/acc/mean@[0-9]+", re.DOTALL)
-"""verl's accuracy of a data source, the mean over N responses a prompt; ours are named for the class they hold."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Log:
-    """What is needed of a run's metrics."""
-
-    series: dict[str, Series]
-    """By verl's key, for those of `KEYS`; and the held-out accuracies by the names `HELD_OUT` and `BALANCED`."""
-    last_step: int | None
-    """The last step that was logged; None before the first."""
-    sources: tuple[str, ...]
-    """Data sources that the held-out accuracies are of."""
 
 
 def read_log(folder: Path) -> Log:
     """Read `metrics.jsonl`, `metrics-2.jsonl` and so on, line by line, and keep only what is needed.
 
-    A resumed run goes on from a checkpoint. From the first step of a later file on, that file holds: it wins for equal
-    steps, and steps after it that only an earlier file has are of a policy that was thrown away.
-
-    Example: steps 1 to 12, then a file with 11: the run is at step 11, and 11 is the later file's.
-
     Raises:
         DataError: a line is not what verl writes. A last line without its end is left out: it was being written.
     """
-    series: dict[str, Series] = {}
-    sources: dict[str, None] = {}
-    steps: set[int] = set()
-    for path in _files(folder):
-        first = True
+    collector = Collector()
+    for path in find_metrics(folder):
+        collector.begin_file()
         for step, data in _lines(path):
-            if first:
-                steps = {known for known in steps if known <= step}
-                series = {key: {s: v for s, v in one.items() if s <= step} for key, one in series.items()}
-                first = False
-            steps.add(step)
-            if len(steps) > MOST_STEPS:
-                raise DataError(f"{path} has more than {MOST_STEPS} steps; is it the log of one run?")
-            for key, value in _needed(data, sources):
-                series.setdefault(key, {})[step] = value
-    ordered = {key: dict(sorted(one.items())) for key, one in series.items()}
-    right, wrong = (ordered.get(key, {}) for key in HELD_OUT.values())
-    if both := {step: (right[step] + wrong[step]) / 2 for step in right if step in wrong}:
-        ordered[BALANCED] = both
-    return Log(series=ordered, last_step=max(steps, default=None), sources=tuple(sources))
+            try:
+                collector.add(step, data)
+            except DataError as error:
+                raise DataError(f"{path}: {error}") from error
+    return collector.log()
 
 
-def _files(folder: Path) -> list[Path]:
+def find_metrics(folder: Path) -> list[Path]:
     """Regular files, so that nobody waits for a pipe; by their number, the first one's being 1."""
     matches = [(FILE.fullmatch(path.name), path) for path in folder.iterdir()]
     numbered = [(int(match[1] or 1), path.name, path) for match, path in matches if match and path.is_file()]
@@ -86,7 +50,7 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             try:
                 if len(line) > LONGEST_LINE:
                     raise ValueError(f"it is longer than {LONGEST_LINE} bytes")
-                yield _parse(line)
+                yield parse_line(line)
             except (ValueError, RecursionError) as error:
                 if not line.endswith(b"\n") and len(line) <= LONGEST_LINE:
                     return
@@ -96,7 +60,13 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 ) from error
 
 
-def _parse(line: bytes) -> tuple[int, dict[str, Any]]:
+def parse_line(line: bytes) -> tuple[int, dict[str, Any]]:
+    """The step and the numbers of one line.
+
+    Raises:
+        ValueError: it is not what verl writes.
+        RecursionError: it is nested too deeply to be.
+    """
     record = json.loads(line)
     step = record.get("step") if isinstance(record, dict) else None
     if type(step) is not int or not 0 <= step <= 10**12:
@@ -105,29 +75,3 @@ def _parse(line: bytes) -> tuple[int, dict[str, Any]]:
     if not isinstance(data, dict):
         raise ValueError("there is no object of data")
     return step, data
-
-
-def _needed(data: dict[str, Any], sources: dict[str, None]) -> Iterator[tuple[str, float]]:
-    """Values by our keys; a class's accuracy is the mean over its data sources, which are noted in `sources`."""
-    classes: dict[str, list[float]] = {}
-    for key, value in data.items():
-        if key in KEYS and (known := _finite(value)) is not None:
-            yield key, known
-        elif (match := VALIDATION.fullmatch(key)) and (known := _finite(value)) is not None:
-            classes.setdefault(match[2], []).append(known)
-            if len(sources) < 100:
-                sources[match[1]] = None
-    for name, values in classes.items():
-        yield HELD_OUT[name], sum(values) / len(values)
-
-
-def _finite(value: Any) -> float | None:
-    """A number; NaN for one that is not finite, which verl's logger writes as null; None for anything else."""
-    if value is None:
-        return math.nan
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    try:
-        return float(value) if math.isfinite(value) else math.nan
-    except OverflowError:  # an integer with more digits than a float has room for
-        return math.nan

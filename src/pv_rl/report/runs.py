@@ -13,7 +13,7 @@ from pv_rl.report.hydra_record import look_up, read_config, read_overrides
 from pv_rl.report.logs import Log, read_log
 from pv_rl.report.text import plain
 
-__all__ = ["Run", "State", "read_run"]
+__all__ = ["Run", "State", "read_about", "read_run"]
 
 State = Literal["finished", "running", "stopped", "failed", "unknown"]
 STATES: tuple[State, ...] = get_args(State)
@@ -51,7 +51,7 @@ def read_run(path: Path, name: str) -> Run:
     Raises:
         DataError: a file in it is not what it should be.
     """
-    about = _read_about(path / "run.json")
+    about = read_about(path / "run.json")
     error, versions = about.get("error"), about.get("versions")
     config, overrides = read_config(path), read_overrides(path)
     seed = look_up(config, "seed") or overrides.get("seed")
@@ -78,7 +78,12 @@ def _state(given: Any) -> State:
     return "unknown"
 
 
-def _read_about(path: Path) -> dict[str, Any]:
+def read_about(path: Path) -> dict[str, Any]:
+    """What a run.json says; empty without one.
+
+    Raises:
+        DataError: it is no JSON object.
+    """
     if not path.is_file():
         return {}
     with path.open("rb") as file:

@@ -1,0 +1,55 @@
+"""A series as a line of blocks."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+__all__ = ["BLOCKS", "PLAIN", "condense", "heights", "sparkline"]
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+PLAIN = "_.,-~=*#"
+"""For a terminal that has no blocks."""
+
+
+def condense(values: Sequence[float], width: int) -> list[float]:
+    """At most `width` values, each the mean of neighbours; NaN where none of them is a number.
+
+    Example: 1, 3, NaN, 5 in two are 2 and 5.
+    """
+    count = len(values)
+    if count <= width:
+        return list(values)
+    edges = [count * place // width for place in range(width + 1)]
+    parts = [
+        [value for value in values[start:end] if math.isfinite(value)]
+        for start, end in itertools.pairwise(edges)
+    ]
+    return [sum(value / len(part) for value in part) if part else math.nan for part in parts]
+
+
+def heights(points: Sequence[float]) -> list[float]:
+    """Where each value is between the least, 0, and the greatest, 1; NaN where there is none.
+
+    Example: 1, 2, 5 are 0, 0.25, 1. What does not change, but for rounding, is 0.
+    """
+    finite = [value for value in points if math.isfinite(value)]
+    low, high = min(finite, default=0.0), max(finite, default=0.0)
+    reach = high / 2 - low / 2  # halves, since the difference of two finite numbers may be infinite
+    flat = reach <= 1e-9 * max(abs(low), abs(high))
+    return [
+        math.nan if not math.isfinite(value) else 0.0 if flat else (value / 2 - low / 2) / reach
+        for value in points
+    ]
+
+
+def sparkline(values: Sequence[float], width: int, blocks: str = BLOCKS) -> str:
+    """From the series' least value, the first block, to its greatest, the last one; a gap where there is none.
+
+    Example: 0, 1, 2, 3, 4, 5, 6, 7 is `▁▂▃▄▅▆▇█`. What does not change is `▁▁▁`.
+    """
+    places = heights(condense(values, width))
+    return "".join(
+        blocks[round(place * (len(blocks) - 1))] if math.isfinite(place) else " " for place in places
+    ).rstrip()
