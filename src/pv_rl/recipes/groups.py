@@ -15,7 +15,7 @@ __all__ = ["GROUPS", "check_arguments", "options", "runs"]
 
 SOURCES = ("pv_rl.hydra_configs", "pv_cpu.hydra_configs")
 """Packages with our groups; the second one is there where pv-cpu is installed."""
-GROUPS = ("recipe", "reward", "judge", "cluster", "trainer_mode", "logging", "sweep")
+GROUPS = ("recipe", "reward", "judge", "cluster", "trainer_mode", "logging", "sentinel", "sweep")
 """The groups that a command line may choose from, in the order of the docs."""
 CHOICE = re.compile(r"(?P<sign>\+\+|\+|~)?(?P<group>[A-Za-z_]\w*)(?:@[\w.]*)?(?:=(?P<value>.*))?", re.DOTALL)
 """A Hydra override of something at the top of the config: a group, or a key without a dot."""

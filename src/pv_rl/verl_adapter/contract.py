@@ -91,6 +91,22 @@ SEAMS = (
         parameters=("self", "data"),
     ),
     Seam(module="verl.workers.engine_workers", attribute="tu.assign_non_tensor"),
+    Seam(
+        module="verl.workers.engine_workers",
+        attribute="ActorRolloutRefWorker.load_checkpoint",
+        parameters=("self", "local_path", "hdfs_path", "del_local_after_load"),
+    ),
+    *(
+        Seam(module="verl.workers.engine_workers", attribute=name)
+        for name in ("register", "Dispatch.ONE_TO_ALL")
+    ),
+    *(
+        Seam(module="verl.utils.tracking", attribute=f"Tracking.{name}", parameters=parameters, trainer=True)
+        for name, parameters in {
+            "__init__": ("self", "project_name", "experiment_name", "default_backend", "config"),
+            "log": ("self", "data", "step", "backend"),
+        }.items()
+    ),
     Seam(module="verl.workers.config.actor", attribute="ActorConfig.__post_init__", parameters=("self",)),
     Seam(module="verl.workers.config.critic", attribute="CriticConfig.__post_init__", parameters=("self",)),
     *(
@@ -107,6 +123,7 @@ SEAMS = (
             "step": ("self", "metrics", "timing_raw"),
             "fit": ("self",),
             "_save_checkpoint": ("self",),
+            "_load_checkpoint": ("self",),
         }.items()
     ),
     *(
@@ -125,6 +142,7 @@ SEAMS = (
             "_update_critic": ("self", "batch"),
             "fit": ("self",),
             "_save_checkpoint": ("self",),
+            "_load_checkpoint": ("self",),
         }.items()
     ),
     Seam(

@@ -44,11 +44,16 @@ def _patches() -> dict[str, Callable[[ModuleType], None]]:
         return patch
 
     return {
-        "verl.utils.config": lazily(("config_groups", "patch_validate_config")),
+        "verl.utils.config": lazily(
+            ("config_groups", "patch_validate_config"), ("sentinel", "patch_validate_config")
+        ),
+        "verl.utils.tracking": lazily(("sentinel", "patch_tracking")),
         "verl.trainer.ppo.core_algos": lazily(("aggregation", "patch_agg_loss")),
         "verl.workers.utils.losses": lazily(("loss_functions", "patch_loss_functions")),
         "verl.trainer.distillation.losses": lazily(("loss_functions", "patch_distillation_loss")),
-        "verl.workers.engine_workers": lazily(("batch_weights", "patch_training_worker")),
+        "verl.workers.engine_workers": lazily(
+            ("batch_weights", "patch_training_worker"), ("sentinel", "patch_workers")
+        ),
         "verl.workers.config.actor": lazily(("configs", "patch_actor_config")),
         "verl.workers.config.critic": lazily(("configs", "patch_critic_config")),
         "verl.experimental.reward_loop.reward_loop": lazily(("reward_workers", "patch_reward_loop")),
@@ -59,11 +64,13 @@ def _patches() -> dict[str, Callable[[ModuleType], None]]:
         "verl.trainer.ppo.v1.trainer_base": lazily(
             ("row_weights", "patch_v1_trainer"),
             ("abstention", "patch_v1_trainer"),
+            ("sentinel", "patch_v1_trainer"),
             ("judge_run", "patch_v1_trainer"),
         ),
         "verl.trainer.ppo.ray_trainer": lazily(
             ("row_weights", "patch_legacy_trainer"),
             ("abstention", "patch_legacy_trainer"),
+            ("sentinel", "patch_legacy_trainer"),
             ("judge_run", "patch_legacy_trainer"),
         ),
     }

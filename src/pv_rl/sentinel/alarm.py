@@ -1,0 +1,37 @@
+"""What a sentinel says."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+__all__ = ["Alarm"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alarm:
+    """A sign that has moved in a way in which no healthy run moves, but for the stated rate of false alarms."""
+
+    sign: str
+    step: int
+    value: float
+    """At this step, in the sign's own unit."""
+    expected: float
+    """The level before the move; of an alarm by limit, the limit that was passed."""
+    band: tuple[float | None, float | None]
+    """Where a single step's value was to be expected, three standard deviations around the level before the move;
+    None where there is no bound."""
+    kind: Literal["cusum", "limit"]
+    """Which statistic: a sum of deviations, or a limit from the config."""
+    statistic: float
+    """The CUSUM in standard deviations; of an alarm by limit, the value."""
+    threshold: float
+    """What the statistic has passed."""
+    since: int
+    """The step at which the move began, as estimated."""
+    sentence: str
+    """All of it for a person, with what to look at."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON; the band is a list there."""
+        return asdict(self) | {"band": list(self.band)}

@@ -1,0 +1,162 @@
+"""The sentinel: fed with the numbers of one step after another, it says when something has moved that should not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from pv_rl.errors import DataError
+from pv_rl.sentinel.alarm import Alarm
+from pv_rl.sentinel.chart import Chart, Signal
+from pv_rl.sentinel.reading import Reading
+from pv_rl.sentinel.run_length import threshold
+from pv_rl.sentinel.settings import SentinelConfig
+from pv_rl.sentinel.signs import SIGNS, Sign
+
+__all__ = ["Watcher"]
+
+VERSION = 1
+"""Of the saved state."""
+BAND = 3.0
+"""Half the width of `Alarm.band` in standard deviations: 99.7 % of normal values. For people; nothing is decided by
+it."""
+
+
+class Watcher:
+    """Watches the metric stream of one run.
+
+        watcher = Watcher(SentinelConfig(responses=128))
+        for alarm in watcher.observe(step, metrics):
+            print(alarm.sentence)
+
+    The same numbers give the same alarms. It reads no clock and no file, and keeps a few numbers for each sign.
+    """
+
+    def __init__(self, config: SentinelConfig) -> None:
+        self.config = config
+        self.threshold = threshold(config.reference, config.run_length)
+        """h of every CUSUM, in standard deviations."""
+        self.last_step: int | None = None
+        self._charts = {name: Chart() for name in config.signs}
+
+    def observe(self, step: int, metrics: Mapping[str, Any]) -> list[Alarm]:
+        """Take in one step. What is absent, no finite number or impossible (a share below 0 or above 1, a length that
+        is not positive) is no observation.
+
+        Raises:
+            DataError: `step` is not after the last one.
+        """
+        if isinstance(step, bool) or not isinstance(step, int):
+            raise DataError(f"sentinel: step is {step!r}; give verl's step, a whole number")
+        if self.last_step is not None and step <= self.last_step:
+            raise DataError(
+                f"sentinel: step {step} was given after step {self.last_step}; steps go up. After a rollback restore "
+                "the state that was saved with the checkpoint, or start a new watcher"
+            )
+        self.last_step = step
+        alarms = (self._look(SIGNS[name], step, metrics) for name in self.config.signs)
+        return [alarm for alarm in alarms if alarm is not None]
+
+    def levels(self) -> dict[str, dict[str, float]]:
+        """For each sign that has been seen: its level in its own unit, and how near it is to an alarm, 0 to 1."""
+        return {
+            name: {
+                "level": SIGNS[name].scale.back(chart.level.mean, self.config.responses),
+                "alertness": max(chart.alarming[side].sum for side in SIGNS[name].sides) / self.threshold,
+            }
+            for name, chart in self._charts.items()
+            if chart.seen
+        }
+
+    def missing(self) -> dict[str, tuple[tuple[str, ...], ...]]:
+        """Signs that have never been seen, with the metrics that each needs."""
+        return {name: SIGNS[name].metrics for name, chart in self._charts.items() if not chart.seen}
+
+    def state(self) -> dict[str, Any]:
+        """All that it remembers, ready for JSON."""
+        charts = {name: chart.to_dict() for name, chart in self._charts.items()}
+        return {"version": VERSION, "last_step": self.last_step, "charts": charts}
+
+    @classmethod
+    def restore(cls, config: SentinelConfig, state: Mapping[str, Any]) -> Watcher:
+        """Go on from `state`. The config may be another one: a sign that is new starts to learn, one that is not
+        watched any more is forgotten.
+
+        Raises:
+            DataError: it is not a state of this version.
+        """
+        watcher = cls(config)
+        try:
+            if state["version"] != VERSION:
+                raise DataError(
+                    f"sentinel: the saved state has version {state['version']!r}, this reads {VERSION}"
+                )
+            watcher.last_step = state["last_step"]
+            for name in set(config.signs) & set(state["charts"]):
+                watcher._charts[name] = Chart.from_dict(state["charts"][name])
+        except (KeyError, TypeError, AttributeError) as error:
+            raise DataError(
+                f"sentinel: the saved state cannot be read ({type(error).__name__}: {error}); delete it, and the "
+                "sentinel learns anew"
+            ) from error
+        return watcher
+
+    def _look(self, sign: Sign, step: int, metrics: Mapping[str, Any]) -> Alarm | None:
+        reading = sign.read(metrics, self.config.responses)
+        if reading is None:
+            return None
+        chart = self._charts[sign.name]
+        drift = math.log(2) / self.config.doubling_steps if sign.grows else 0.0
+        signal = chart.observe(step, reading, sign, self.config, drift, self.threshold)
+        beyond = self._beyond(sign, reading.value)
+        was_outside, chart.outside = chart.outside, beyond is not None
+        if beyond is not None and not was_outside:
+            return _by_limit(sign, step, reading.value, beyond)
+        return None if signal is None else self._by_cusum(sign, step, reading, signal, chart)
+
+    def _beyond(self, sign: Sign, value: float) -> float | None:
+        """The limit that the value has passed."""
+        low, high = self.config.limits.get(sign.name, (None, None))
+        if low is not None and value < low:
+            return low
+        return high if high is not None and value > high else None
+
+    def _by_cusum(self, sign: Sign, step: int, reading: Reading, signal: Signal, chart: Chart) -> Alarm:
+        deviation = chart.level.variance(reading.least) ** 0.5
+        responses = self.config.responses
+        expected = sign.scale.back(signal.before, responses)
+        low, high = (sign.scale.back(signal.before + side * BAND * deviation, responses) for side in (-1, 1))
+        way = "rising" if signal.direction > 0 else "falling"
+        sentence = (
+            f"Step {step}: {sign.what} has been {way} since step {signal.since}, from {expected:.3g} to "
+            f"{reading.value:.3g}{sign.unit}; single steps were between {low:.3g} and {high:.3g}. {sign.advice}."
+        )
+        return Alarm(
+            sign=sign.name,
+            step=step,
+            value=reading.value,
+            expected=expected,
+            band=(low, high),
+            kind="cusum",
+            statistic=signal.statistic,
+            threshold=self.threshold,
+            since=signal.since,
+            sentence=sentence,
+        )
+
+
+def _by_limit(sign: Sign, step: int, value: float, limit: float) -> Alarm:
+    way = "above" if value > limit else "below"
+    return Alarm(
+        sign=sign.name,
+        step=step,
+        value=value,
+        expected=limit,
+        band=(None, limit) if value > limit else (limit, None),
+        kind="limit",
+        statistic=value,
+        threshold=limit,
+        since=step,
+        sentence=f"Step {step}: {sign.what} is {value:.3g}{sign.unit}, {way} the limit of {limit:.3g}. {sign.advice}.",
+    )

@@ -1,0 +1,305 @@
+"""What the sentinel says about made-up runs, and what it takes."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from sentinel_runs import accepts_all, forgets, healthy, loops, run, runs_away
+
+from pv_rl.errors import ConfigError, DataError
+from pv_rl.sentinel import DEFAULT_SIGNS, SIGNS, SentinelConfig, Watcher
+from pv_rl.sentinel.run_length import average_run_length
+
+CONFIG = SentinelConfig(responses=128)
+VERL = {
+    "right_proofs": "pv_rl/reward/acc/label_true",
+    "wrong_proofs": "pv_rl/reward/acc/label_false",
+    "accepted": "pv_rl/reward/verdict_true",
+    "label_true": "pv_rl/reward/label_true",
+    "no_verdict": "pv_rl/reward/verdict_missing",
+    "length_accepting": "pv_rl/response_length/verdict_true",
+    "length_rejecting": "pv_rl/response_length/verdict_false",
+    "bare": "pv_rl/reward/rule_empty_justification",
+    "cut_off": "response_length/clip_ratio",
+    "repetitive": "pv_rl/reward/rule_ngram_loop",
+    "grad_norm": "actor/grad_norm",
+}
+
+
+def watched(at, *, seed: int = 0, steps: int = 100, config: SentinelConfig = CONFIG):
+    watcher = Watcher(config)
+    return [alarm for step, metrics in run(at, steps, seed) for alarm in watcher.observe(step, metrics)]
+
+
+def test_a_healthy_run_raises_no_alarm_in_19_of_20():
+    assert sum(bool(watched(healthy, seed=seed)) for seed in range(20)) <= 1
+
+
+@pytest.mark.parametrize(
+    ("at", "sign", "by"),
+    [
+        (accepts_all, "bare_verdicts", 54),
+        (runs_away, "cut_off", 53),
+        (loops, "repetition", 49),
+        (forgets, "balanced_accuracy", 60),
+    ],
+)
+def test_each_collapse_that_begins_at_step_40_is_seen_by_its_sign(at, sign, by):
+    for seed in range(5):
+        alarms = watched(at, seed=seed)
+        assert all(alarm.step > 40 for alarm in alarms)
+        assert min(alarm.step for alarm in alarms if alarm.sign == sign) <= by
+
+
+def test_growth_within_the_doubling_time_is_no_alarm_and_faster_growth_is():
+    def growing(doubling: float):
+        return lambda step: replace(healthy(60), tokens=20 * 2 ** (max(0, min(step, 45) - 30) / doubling))
+
+    config = replace(CONFIG, signs=("length_accepting", "length_rejecting"))
+    assert not watched(growing(12), config=config, steps=60)
+    assert watched(growing(5), config=config, steps=60)
+
+
+def test_both_streams_are_read_alike():
+    rows = list(run(accepts_all, 60, 0))
+    lab, verl = Watcher(CONFIG), Watcher(CONFIG)
+    for step, metrics in rows:
+        of_verl = {VERL.get(name, name): value for name, value in metrics.items()}
+        assert lab.observe(step, metrics) == verl.observe(step, of_verl)
+    assert set(lab.missing()) == {"veto_rate", "weight_evenness"}
+
+
+def test_an_alarm_says_what_where_from_and_what_to_do():
+    alarm = next(a for a in watched(loops) if a.sign == "repetition")
+    assert alarm.kind == "cusum"
+    assert alarm.statistic > alarm.threshold > 0
+    assert 38 <= alarm.since <= alarm.step
+    assert alarm.expected < 0.03 < alarm.value
+    low, high = alarm.band
+    assert low is not None
+    assert high is not None
+    assert low <= alarm.expected <= high < 0.08
+    assert (
+        f"Step {alarm.step}: the share of responses that loop has been rising since step {alarm.since}"
+        in alarm.sentence
+    )
+    assert "turn the veto on." in alarm.sentence
+    assert json.loads(json.dumps(alarm.to_dict(), allow_nan=False))["sign"] == "repetition"
+
+
+def test_one_change_is_one_alarm():
+    def jump(step: int):
+        return replace(healthy(80), loops=0.01 if step < 40 else 0.5)
+
+    assert len(watched(jump, config=replace(CONFIG, signs=("repetition",)))) == 1
+
+
+def test_one_odd_batch_is_no_alarm():
+    watcher = Watcher(CONFIG)
+    for step, metrics in run(lambda step: healthy(100), 60, 3):
+        odd = {"repetitive": 1.0, "no_verdict": 1.0, "grad_norm": 1e9, "length_accepting": 1.0}
+        assert not watcher.observe(step, metrics | odd if step == 40 else metrics)
+
+
+def test_a_state_that_went_through_json_gives_the_same_alarms():
+    rows = list(run(accepts_all, 80, 1))
+    whole = Watcher(CONFIG)
+    expected = [whole.observe(*row) for row in rows]
+    for cut in (0, 1, 5, 47, 51):
+        first = Watcher(CONFIG)
+        said = [first.observe(*row) for row in rows[:cut]]
+        second = Watcher.restore(CONFIG, json.loads(json.dumps(first.state(), allow_nan=False)))
+        assert second.state() == first.state()
+        assert said + [second.observe(*row) for row in rows[cut:]] == expected
+        assert second.state() == whole.state()
+    assert any(expected)
+
+
+def test_a_restored_sentinel_takes_another_config():
+    watcher = Watcher(replace(CONFIG, signs=("repetition",)))
+    watcher.observe(1, {"repetitive": 0.1, "no_verdict": 0.0})
+    other = Watcher.restore(replace(CONFIG, signs=("repetition", "missing_verdicts")), watcher.state())
+    assert set(other.levels()) == {"repetition"}
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {},
+        {"version": 2},
+        {"version": 1, "last_step": 3},
+        [],
+        {"version": 1, "last_step": 3, "charts": {"repetition": {"seen": 1}}},
+    ],
+)
+def test_a_state_that_cannot_be_read_says_so(state):
+    with pytest.raises(DataError, match="saved state"):
+        Watcher.restore(CONFIG, state)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, "0.9", -0.2, None, True, 17.0, [1]])
+def test_what_is_no_share_is_no_observation(bad):
+    config = replace(CONFIG, signs=("missing_verdicts",))
+    plain, spoiled = Watcher(config), Watcher(config)
+    for step in range(1, 41):
+        value = 0.02 if step < 30 else 0.3
+        if step % 2:
+            assert spoiled.observe(step, {"no_verdict": value}) == plain.observe(step, {"no_verdict": value})
+        else:
+            assert spoiled.observe(step, {"no_verdict": bad}) == plain.observe(step, {}) == []
+    assert spoiled.state() == plain.state()
+
+
+def test_the_first_name_that_has_a_number_counts():
+    watcher = Watcher(replace(CONFIG, signs=("missing_verdicts",)))
+    watcher.observe(1, {"pv_rl/reward/verdict_missing": math.nan, "no_verdict": 0.25})
+    assert watcher.levels()["missing_verdicts"]["level"] == pytest.approx(0.25)
+
+
+def test_a_step_of_one_class_is_no_observation_of_both():
+    watcher = Watcher(replace(CONFIG, signs=("class_gap", "balanced_accuracy")))
+    watcher.observe(1, {"right_proofs": 0.9, "wrong_proofs": math.nan})
+    assert set(watcher.missing()) == {"class_gap", "balanced_accuracy"}
+
+
+def test_a_move_towards_zero_is_no_alarm_and_one_away_from_it_is():
+    config = replace(CONFIG, signs=("accepting_bias",))
+
+    def alarms(*biases: float):
+        watcher, said = Watcher(config), []
+        for step in range(1, 61):
+            wiggle = 0.02 * (-1) ** step
+            bias = biases[0] if step <= 30 else biases[1]
+            said += watcher.observe(step, {"accepted": 0.5 + bias + wiggle, "label_true": 0.5})
+        return said
+
+    assert not alarms(0.4, 0.1)
+    assert not alarms(-0.4, -0.1)
+    assert alarms(0.1, 0.4)
+    assert alarms(-0.1, -0.4)
+
+
+def test_a_limit_alarms_in_the_warm_up_and_once_each_time_it_is_passed():
+    config = replace(CONFIG, signs=("missing_verdicts",), limits={"missing_verdicts": (None, 0.5)})
+    watcher = Watcher(config)
+    said = [watcher.observe(step, {"no_verdict": x}) for step, x in enumerate([0.1, 0.6, 0.7, 0.2, 0.9], 1)]
+    assert [[alarm.kind for alarm in alarms] for alarms in said] == [[], ["limit"], [], [], ["limit"]]
+    assert "is 0.6, above the limit of 0.5" in said[1][0].sentence
+    json.dumps(said[1][0].to_dict(), allow_nan=False)
+
+
+def test_a_limit_that_was_passed_before_a_restart_is_not_told_again():
+    config = replace(CONFIG, signs=("missing_verdicts",), limits={"missing_verdicts": (None, 0.5)})
+    watcher = Watcher(config)
+    assert watcher.observe(1, {"no_verdict": 0.6})
+    assert not Watcher.restore(config, watcher.state()).observe(2, {"no_verdict": 0.7})
+
+
+def test_nothing_but_a_limit_alarms_in_the_warm_up():
+    config = replace(CONFIG, signs=("missing_verdicts",))
+    assert Watcher(config).config.warm_up == 10
+    for warm_up, alarms in ((10, False), (4, True)):
+        watcher = Watcher(replace(config, warm_up=warm_up))
+        said = [watcher.observe(step, {"no_verdict": 0.02 if step < 7 else 0.5}) for step in range(1, 11)]
+        assert any(said) is alarms
+
+
+@pytest.mark.parametrize("step", [3, 2, 0])
+def test_steps_that_do_not_go_up_are_refused(step):
+    watcher = Watcher(CONFIG)
+    watcher.observe(3, {})
+    with pytest.raises(DataError, match=r"after step 3.*rollback"):
+        watcher.observe(step, {})
+
+
+@pytest.mark.parametrize("step", ["4", 4.0, None, True])
+def test_a_step_that_is_no_whole_number_is_refused(step):
+    with pytest.raises(DataError, match="whole number"):
+        Watcher(CONFIG).observe(step, {})
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"responses": 1}, "responses is 1; give a number from 2"),
+        ({"steps_per_false_alarm": "often"}, "steps_per_false_alarm is 'often'"),
+        ({"steps_per_false_alarm": math.nan}, "steps_per_false_alarm is nan"),
+        ({"warm_up": True}, "warm_up is True"),
+        ({"memory": 0}, "from 3 to 10000"),
+        ({"signs": ("veto_rates",)}, "no sign is called 'veto_rates'. Did you mean veto_rate?"),
+        ({"signs": ()}, "one or more of veto_rate"),
+        ({"signs": "veto_rate"}, "give a list"),
+        ({"signs": ("cut_off", "cut_off")}, "names one twice"),
+        ({"limits": {"cutoff": (0, 1)}}, "Did you mean cut_off?"),
+        ({"limits": {"cut_off": (1, 0)}}, "give (least, largest)"),
+        ({"limits": {"cut_off": 0.5}}, "give (least, largest)"),
+        ({"signs": ("cut_off",), "limits": {"veto_rate": (None, 0.5)}}, "not in signs"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(settings, said):
+    with pytest.raises(ConfigError) as caught:
+        SentinelConfig(**{"responses": 128} | settings)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("shift", [0.5, 4.0])
+@pytest.mark.parametrize("steps", [10, 1e6])
+def test_a_threshold_is_found_at_the_ends_of_the_settings(shift, steps):
+    config = replace(CONFIG, shift=shift, steps_per_false_alarm=steps)
+    assert average_run_length(config.reference, Watcher(config).threshold) == pytest.approx(
+        config.run_length, rel=1e-4
+    )
+
+
+def test_the_rate_is_shared_by_all_sides():
+    assert (
+        replace(CONFIG, signs=("cut_off", "length_accepting")).run_length == 3 * CONFIG.steps_per_false_alarm
+    )
+    assert CONFIG.run_length == 16 * CONFIG.steps_per_false_alarm
+
+
+def test_a_level_is_told_in_the_unit_of_its_metric():
+    watcher = Watcher(CONFIG)
+    watcher.observe(
+        1, {"no_verdict": 0.0, "cut_off": 1.0, "length_accepting": 20.0, "accepted": 0.7, "label_true": 0.6}
+    )
+    levels = {name: of_sign["level"] for name, of_sign in watcher.levels().items()}
+    assert levels == {
+        "missing_verdicts": pytest.approx(0, abs=1e-9),
+        "cut_off": pytest.approx(1),
+        "length_accepting": pytest.approx(20),
+        "accepting_bias": pytest.approx(0.1),
+    }
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "sentinel.md").read_text(encoding="utf-8")
+
+
+def test_the_example_of_the_page_prints_what_it_says(capsys):
+    code, rest = PAGE.split("```python\n", 1)[1].split("```\n", 1)
+    exec(code, {})
+    assert capsys.readouterr().out.split() == rest.split("An `Alarm`")[0].split()
+
+
+def test_every_sign_is_in_the_page():
+    for name in DEFAULT_SIGNS:
+        assert f"`{name}`" in PAGE
+        for metric in SIGNS[name].metrics[0][:1]:
+            assert f"`{metric}`" in PAGE
+
+
+def test_the_sentinel_needs_neither_torch_nor_verl_nor_scipy():
+    code = "import sys, pv_rl.sentinel; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert not {"torch", "verl", "ray", "scipy", "pydantic", "hydra"} & set(loaded)
