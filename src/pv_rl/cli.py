@@ -25,6 +25,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+lab = typer.Typer(
+    help="The lab's verifier under each weighting and seed, side by side.", no_args_is_help=True
+)
+app.add_typer(lab, name="lab")
+
 
 @contextmanager
 def _said() -> Iterator[None]:
@@ -176,6 +181,62 @@ def report(
 
     with _said():
         write(folder, out=out, last=last, by=by or ())
+
+
+@lab.command("run")
+def lab_run(
+    overrides: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Hydra's overrides of run=lab, the same for all runs.",
+            metavar="[KEY=VALUE ...]",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the runs.", show_default="runs/lab-whole")
+    ] = None,
+    modes: Annotated[
+        list[str] | None,
+        typer.Option(help="A loss_agg_mode. Repeat it.", show_default="grpo, dapo, balanced"),
+    ] = None,
+    eta: Annotated[
+        list[float] | None,
+        typer.Option(help="One more weighting, balanced:ETA. Repeat it.", show_default=False),
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="Runs of each weighting.")] = 3,
+    first_seed: Annotated[int, typer.Option(help="The first of the seeds.")] = 0,
+    steps: Annotated[int, typer.Option(help="Training steps of a run.")] = 30,
+) -> None:
+    """Train the lab's verifier with verl under each weighting and seed. The same command goes on where it stopped."""
+    with _said():
+        from pv_rl.lab.runs.settings import MODES, OUT, LabSettings
+
+        settings = LabSettings(
+            out=out or OUT,
+            modes=(*(modes or MODES), *(f"balanced:{one}" for one in eta or ())),
+            seeds=seeds,
+            first_seed=first_seed,
+            steps=steps,
+            overrides=tuple(overrides or ()),
+        )
+        from pv_rl.lab.runs import run_lab
+
+        run_lab(settings, Console(soft_wrap=True))
+
+
+@lab.command("report")
+def lab_report(
+    folder: Annotated[Path, typer.Argument(help="Folder of pv-rl lab run.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder to write to.", show_default="FOLDER/report")
+    ] = None,
+) -> None:
+    """Put the weightings side by side: lengths, accuracy by class, kinds of traces, at start, middle and end."""
+    with _said():
+        from pv_rl.lab.runs.report import report_lab
+
+        report_lab(folder, out=out)
 
 
 @app.command()

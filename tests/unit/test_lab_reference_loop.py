@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 import os
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 pytest.importorskip("transformers", reason="transformers is not installed: pip install 'pv-rl[verl]'")
 import torch
 from pv_rl.lab import reference_loop
 from pv_rl.lab.many_runs import read_runs, train_runs
+from pv_rl.lab.map_report import write_report
 from pv_rl.lab.reference_loop import Batch, ReferenceLoop, Run, Settings
 from pv_rl.lab.samples import make_sample
 from pv_rl.lab.tokenizer import ASSISTANT, EOS, PAD, USER, VOCABULARY, encode
@@ -147,3 +150,27 @@ def test_the_best_rate_is_that_of_the_last_measurement_over_seeds():
     fresh = fresh_runs(best_rates(rows))
     assert {run.seed for run in fresh}.isdisjoint({run.seed for run in grid()})
     assert {run.lr for run in fresh} == {1e-4}
+
+
+def test_a_map_says_how_each_run_ended_and_compares_lengths_seed_by_seed(tmp_path):
+    def row(eta, seed, right, wrong, accepted, length):
+        measured = {"right_proofs": right, "wrong_proofs": wrong, "accepted": accepted}
+        return [
+            {"mode": f"balanced:{eta}", "lr": 2e-4, "p_true": 0.6, "seed": seed, "split": "held_out"}
+            | measured
+            | {"step": step, "length": length if step else 20.0}
+            for step in (0, 60)
+        ]
+
+    rows = [row(0.0, 0, 1.0, 0.0, 1.0, 31.0), row(0.0, 1, 0.0, 1.0, 0.0, 33.0)]
+    rows += [row(1.0, 0, 0.9, 0.8, 0.55, 30.0), row(1.0, 1, 0.6, 0.5, 0.55, 30.0)]
+    (tmp_path / "runs").mkdir()
+    pq.write_table(pa.Table.from_pylist(sum(rows, [])), tmp_path / "runs" / "a.parquet")
+    write_report(tmp_path / "runs", tmp_path / "out")
+    text = (tmp_path / "out" / "map.md").read_text()
+    assert "| 60% | 0.0002 | 0.500 (0.50 to 0.50) | 0.700 (0.55 to 0.85) |" in text
+    assert "| 60% | 0.0002 | 1 accepts, 1 rejects | 1 other |" in text
+    # Differences 1 and 3: mean 2, s = sqrt(2), 2 +- 12.706 * sqrt(2) / sqrt(2).
+    assert "| 60% | 0.0002 | 2.0 (-10.7 to 14.7) |" in text
+    assert (tmp_path / "out" / "runs.csv").read_text().count("\n") == 5
+    assert (tmp_path / "out" / "map.png").stat().st_size > 1000
