@@ -165,7 +165,9 @@ def test_a_map_says_how_each_run_ended_and_compares_lengths_seed_by_seed(tmp_pat
     rows = [row(0.0, 0, 1.0, 0.0, 1.0, 31.0), row(0.0, 1, 0.0, 1.0, 0.0, 33.0)]
     rows += [row(1.0, 0, 0.9, 0.8, 0.55, 30.0), row(1.0, 1, 0.6, 0.5, 0.55, 30.0)]
     (tmp_path / "runs").mkdir()
-    pq.write_table(pa.Table.from_pylist(sum(rows, [])), tmp_path / "runs" / "a.parquet")
+    pq.write_table(
+        pa.Table.from_pylist([line for run in rows for line in run]), tmp_path / "runs" / "a.parquet"
+    )
     write_report(tmp_path / "runs", tmp_path / "out")
     text = (tmp_path / "out" / "map.md").read_text()
     assert "| 60% | 0.0002 | 0.500 (0.50 to 0.50) | 0.700 (0.55 to 0.85) |" in text
