@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -81,10 +82,17 @@ def _by_eta(table: pd.DataFrame, cell) -> str:
     etas = sorted(table["eta"].unique())
     lines = ["| right proofs | rate | " + " | ".join(f"eta {eta:g}" for eta in etas) + " |"]
     lines.append("|---|---|" + "---|" * len(etas))
-    for (share, rate), setting in table.groupby(["p_true", "lr"]):
+    for share, rate, setting in _settings(table):
         cells = [cell(setting[setting["eta"] == eta]) for eta in etas]
         lines.append(f"| {share:.0%} | {rate:g} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def _settings(table: pd.DataFrame) -> Iterator[tuple[float, float, pd.DataFrame]]:
+    """Share of right proofs, rate, and the runs that have both."""
+    for share in sorted(table["p_true"].unique()):
+        for rate in sorted(table["lr"].unique()):
+            yield share, rate, table[(table["p_true"] == share) & (table["lr"] == rate)]
 
 
 def _lengths(table: pd.DataFrame) -> str:
@@ -92,7 +100,7 @@ def _lengths(table: pd.DataFrame) -> str:
     steps = sorted(int(name.split("_")[1]) for name in table if name.startswith("length_"))[1:]
     lines = ["| right proofs | rate | " + " | ".join(f"step {step}" for step in steps) + " |"]
     lines.append("|---|---|" + "---|" * len(steps))
-    for (share, rate), setting in table.groupby(["p_true", "lr"]):
+    for share, rate, setting in _settings(table):
         ends = [setting[setting["eta"] == eta].set_index("seed") for eta in (0.0, 1.0)]
         cells = [_said((ends[0][f"length_{step}"] - ends[1][f"length_{step}"]).tolist()) for step in steps]
         lines.append(f"| {share:.0%} | {rate:g} | " + " | ".join(cells) + " |")

@@ -14,7 +14,7 @@ pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install 'pv-r
 
 from pv_rl.train.record import read_record, run_folders
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.paths]  # two runs and a report take minutes
 
 PROMPTS, RESPONSES, STEPS = 4, 4, 2
 RUN = (
