@@ -16,11 +16,13 @@ from pv_rl.lab.many_runs import read_runs, train_runs
 from pv_rl.lab.map_report import write_report
 from pv_rl.lab.reference_loop import Batch, ReferenceLoop, Run, Settings
 from pv_rl.lab.samples import make_sample
+from pv_rl.lab.sentinel_table import fall_of, watch_run
 from pv_rl.lab.tokenizer import ASSISTANT, EOS, PAD, USER, VOCABULARY, encode
 from pv_rl.lab.trace_shares import trace_shares
 from pv_rl.lab.weighting_map import best_rates, fresh_runs, grid
 
 from pv_rl.errors import DataError
+from pv_rl.sentinel import SentinelConfig
 
 SMALL = Settings(steps=1, prompts=2, responses=4, max_tokens=16, eval_every=1, eval_proofs=8)
 TRACES = ["### True", "looks fine ### True", "check S1 ### False", "looks wrong ### False"]
@@ -176,3 +178,22 @@ def test_a_map_says_how_each_run_ended_and_compares_lengths_seed_by_seed(tmp_pat
     assert "| 60% | 0.0002 | 2.0 (-10.7 to 14.7) |" in text
     assert (tmp_path / "out" / "runs.csv").read_text().count("\n") == 5
     assert (tmp_path / "out" / "map.png").stat().st_size > 1000
+
+
+def test_a_fall_is_where_the_accuracy_is_ten_points_below_its_best():
+    assert fall_of([(0, 0.6), (10, 0.8), (20, 0.6), (30, 0.9)]) == pytest.approx(15)
+    assert fall_of([(0, 0.6), (10, 0.8), (20, 0.71), (30, 0.8)]) is None
+    assert fall_of([(0, 0.8), (10, 0.75), (20, 0.65)]) == pytest.approx(15)  # a slow one too
+
+
+def test_the_lead_is_from_the_first_alarm_to_the_fall():
+    def row(step, split, wrong, no_verdict):
+        measured = {"right_proofs": 0.9, "wrong_proofs": wrong, "reward": (0.9 + wrong) / 2}
+        return {"step": step, "split": split, "no_verdict": no_verdict, **measured}
+
+    rows = [row(step, "train", 0.5, 0.02 if step < 25 else 0.4) for step in range(1, 41)]
+    rows += [row(step, "held_out", 0.5 if step < 40 else 0.1, 0.0) for step in (0, 10, 20, 30, 40)]
+    watched = watch_run(rows, SentinelConfig(responses=128))
+    assert watched.first in (25, 26)
+    assert watched.fall == pytest.approx(35)
+    assert watched.lead == pytest.approx(35 - watched.first)
