@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ["read_runs", "train_runs"]
 
+RUN = ("mode", "lr", "p_true", "seed", "kl")
+"""Columns that tell runs apart."""
+
 
 def train_runs(
     runs: Sequence[Run], settings: Settings, folder: Path, *, device: str = "cpu", at_once: int = 60
@@ -65,7 +68,11 @@ def train_runs(
 
 
 def read_runs(folder: Path) -> pa.Table:
-    """Every row of a folder that `train_runs` wrote, with the number of its stack as a column `stack`."""
+    """Every row of a folder that `train_runs` wrote.
+
+    Raises:
+        DataError: there is none, two files hold the same run, or they were trained with different settings.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -74,11 +81,26 @@ def read_runs(folder: Path) -> pa.Table:
         raise DataError(
             f"{folder} holds no .parquet file of runs; write some with pv_rl.lab.many_runs.train_runs"
         )
-    tables = [pq.read_table(file) for file in files]
-    return pa.concat_tables(
-        [table.append_column("stack", pa.array([i] * len(table))) for i, table in enumerate(tables)],
-        promote_options="default",
-    )
+    tables = {file: pq.read_table(file) for file in files}
+    owner: dict[tuple[object, ...], Path] = {}
+    for file, table in tables.items():
+        if _settings(table) != _settings(tables[files[0]]):
+            raise DataError(
+                f"{file} and {files[0]} were trained with different settings; keep them in two folders"
+            )
+        names = [name for name in RUN if name in table.column_names]
+        for run in set(zip(*(table[name].to_pylist() for name in names), strict=True)):
+            if run in owner:
+                raise DataError(
+                    f"{file} and {owner[run]} both hold the run {dict(zip(names, run, strict=True))}; delete one of "
+                    "them (another --at-once makes other files of the same runs)"
+                )
+            owner[run] = file
+    return pa.concat_tables(tables.values(), promote_options="default")
+
+
+def _settings(table: pa.Table) -> bytes | None:
+    return (table.schema.metadata or {}).get(b"settings")
 
 
 def _name(stack: Sequence[Run], settings: Settings) -> str:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from pv_rl.lab.many_runs import read_runs
 
-from pv_rl.errors import PvRlError
+from pv_rl.errors import DataError, PvRlError
 from pv_rl.files import write_atomically
+from pv_rl.losses import resolve_mode
 from pv_rl.report.interval import mean_of_seeds
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def outcomes(rows: pd.DataFrame) -> pd.DataFrame:
         `other`), length_middle, length_end (held out, tokens), and length_STEP of each measurement.
     """
     held_out = rows[rows["split"] == "held_out"].copy()
-    held_out["eta"] = held_out["mode"].str.partition(":")[2].astype(float)
+    held_out["eta"] = held_out["mode"].map(_eta)
     key = ["eta", "lr", "p_true", "seed"]
     last = held_out[held_out["step"] == held_out["step"].max()].set_index(key)
     lengths = held_out.pivot_table(index=key, columns="step", values="length")
@@ -48,6 +49,14 @@ def outcomes(rows: pd.DataFrame) -> pd.DataFrame:
     }
     steps = {f"length_{step}": lengths[step] for step in lengths.columns}
     return last[[]].assign(**columns, ending=ending, **steps).reset_index()
+
+
+def _eta(mode: str) -> float:
+    resolved = resolve_mode(mode)
+    eta = {"grpo": 1.0, "dapo": 0.0}.get(resolved.name, resolved.eta)
+    if eta is None:
+        raise DataError(f"the map is of mixtures, and {mode!r} is none; train balanced:ETA, grpo or dapo")
+    return eta
 
 
 def write_report(runs: Path, out: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -133,6 +134,20 @@ def test_runs_that_are_there_are_not_trained_again(tmp_path):
     ]
 
 
+def test_a_run_that_two_files_hold_is_refused(tmp_path):
+    train_runs([Run(mode="grpo"), Run(mode="dapo")], SMALL, tmp_path, at_once=2)
+    train_runs([Run(mode="dapo")], SMALL, tmp_path, at_once=1)
+    with pytest.raises(DataError, match=r"both hold the run .*'mode': 'dapo'.*delete one"):
+        read_runs(tmp_path)
+
+
+def test_runs_of_other_settings_are_refused(tmp_path):
+    train_runs([Run(mode="dapo")], SMALL, tmp_path)
+    train_runs([Run(mode="grpo")], replace(SMALL, max_tokens=8), tmp_path)
+    with pytest.raises(DataError, match="trained with different settings"):
+        read_runs(tmp_path)
+
+
 def test_a_folder_without_runs_is_named(tmp_path):
     with pytest.raises(DataError, match=r"holds no \.parquet file of runs"):
         read_runs(tmp_path)
@@ -158,7 +173,13 @@ def test_a_map_says_how_each_run_ended_and_compares_lengths_seed_by_seed(tmp_pat
     def row(eta, seed, right, wrong, accepted, length):
         measured = {"right_proofs": right, "wrong_proofs": wrong, "accepted": accepted}
         return [
-            {"mode": f"balanced:{eta}", "lr": 2e-4, "p_true": 0.6, "seed": seed, "split": "held_out"}
+            {
+                "mode": "grpo" if eta == 1 else f"balanced:{eta}",
+                "lr": 2e-4,
+                "p_true": 0.6,
+                "seed": seed,
+                "split": "held_out",
+            }
             | measured
             | {"step": step, "length": length if step else 20.0}
             for step in (0, 60)

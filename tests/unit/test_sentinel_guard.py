@@ -52,6 +52,57 @@ def test_an_action_waits_for_a_second_sign_within_the_window(tmp_path):
     assert guard.take() is None
 
 
+def test_signs_of_one_family_are_one_piece_of_evidence(tmp_path):
+    limits = {"missing_verdicts": (None, 0.5), "cut_off": (None, 0.5)}
+    guard = make(tmp_path, action="stop", watch={"limits": limits})
+    guard.observe(1, {NO_VERDICT: 0.9, "response_length/clip_ratio": 0.9})
+    assert len(told(guard)) == 2
+    assert guard.take() is None
+
+
+def test_what_is_told_while_it_waits_after_an_action_is_no_evidence_later(tmp_path):
+    guard = make(tmp_path, action="checkpoint", within=4)
+    guard.observe(1, {NO_VERDICT: 0.9, VETOED: 0.9})
+    assert guard.take() is not None
+    guard.observe(2, {NO_VERDICT: 0.1, VETOED: 0.1})
+    guard.observe(4, {NO_VERDICT: 0.9, VETOED: 0.1})  # told, in the quiet time
+    guard.observe(5, {NO_VERDICT: 0.9, VETOED: 0.9})
+    assert len(told(guard)) == 4
+    assert guard.take() is None
+
+
+def test_after_a_rollback_it_knows_what_was_known_of_the_older_policy(tmp_path):
+    guard = make(tmp_path, action="rollback")
+    lengths = "pv_rl/response_length/verdict_true"
+    for step in range(1, 31):
+        guard.observe(step, {lengths: 40.0 + step % 3})
+    known = json.loads(json.dumps(guard.state()))
+    for step in range(31, 36):
+        guard.observe(step, {lengths: 5.0})
+    assert any(event["sign"] == "length_accepting" for event in told(guard))
+    before = len(told(guard))
+    guard.went_back(35, known)
+    for step in range(36, 50):
+        guard.observe(step, {lengths: 40.0 + step % 3})
+    assert len(told(guard)) == before
+    assert guard.rolled_back
+
+
+def test_a_line_without_any_sign_is_none_of_a_step(tmp_path):
+    guard = make(tmp_path)
+    assert guard.observe(1, {"timing_s/step": 3.0}) == {}
+    assert guard.observe(1, {NO_VERDICT: 0.9})["pv_rl/sentinel/alarms"] == 1
+
+
+def test_signs_that_a_run_never_shows_are_named_once(tmp_path, caplog):
+    guard = make(tmp_path)
+    for step in range(1, 15):
+        guard.observe(step, {NO_VERDICT: 0.1})
+    assert caplog.text.count("cannot be watched") == 1
+    assert "veto_rate" in caplog.text
+    assert "pv_rl/reward/vetoed" in caplog.text
+
+
 def test_no_second_action_follows_at_once(tmp_path):
     guard = make(tmp_path, action="checkpoint", agree=1, within=3)
     taken = []
@@ -113,7 +164,7 @@ def hook(monkeypatch):
 
 def test_the_webhook_gets_the_alarm_and_its_address_is_told_nowhere(tmp_path, caplog, hook):
     got, answered = hook
-    caplog.set_level(logging.DEBUG, "pv_rl")
+    caplog.set_level(logging.DEBUG)
     guard = make(tmp_path)
     guard.observe(1, {NO_VERDICT: 0.9})
     assert answered.wait(10)
@@ -134,6 +185,7 @@ def test_the_webhook_gets_the_alarm_and_its_address_is_told_nowhere(tmp_path, ca
         ({"agree": 0}, "sentinel.agree is 0; give a whole number"),
         ({"within": True}, "sentinel.within is True"),
         ({"lr_factor": 0}, "sentinel.lr_factor is 0"),
+        ({"lr_factor": True}, "sentinel.lr_factor is True"),
         ({"webhook_env": 3}, "sentinel.webhook_env is no text"),
     ],
 )
@@ -145,6 +197,11 @@ def test_a_config_that_cannot_be_is_refused(given, said):
 def test_an_unknown_setting_of_the_statistics_is_refused_with_the_nearest():
     with pytest.raises(ConfigError, match=r"sentinel\.watch\.warmup is no setting\. Did you mean warm_up"):
         GuardConfig.read({"watch": {"warmup": 3}}).watching(8)
+
+
+def test_settings_of_the_statistics_that_are_none_are_refused():
+    with pytest.raises(ConfigError, match=r"sentinel\.watch is None; set keys of it"):
+        GuardConfig.read({"watch": None}).watching(8)
 
 
 def test_a_webhook_that_is_no_url_is_refused_without_being_told(monkeypatch):

@@ -33,7 +33,6 @@ def test_a_run_goes_back_to_the_good_checkpoint_and_on_and_is_stopped_after_a_re
         "actor_rollout_ref.actor.loss_agg_mode=balanced",
         f"trainer.default_local_dir={tmp_path}/checkpoints",
         "trainer.save_freq=1",
-        "trainer.max_actor_ckpt_to_keep=null",
         "+sentinel.agree=1",
         "+sentinel.within=1",
     ]
@@ -42,6 +41,7 @@ def test_a_run_goes_back_to_the_good_checkpoint_and_on_and_is_stopped_after_a_re
         tmp_path,
         *common,
         "trainer.total_training_steps=5",
+        "trainer.max_actor_ckpt_to_keep=null",
         "+sentinel.action=rollback",
         "+sentinel.from_step=3",
         "+sentinel.watch.limits.length_accepting=[null,1]",
@@ -61,6 +61,7 @@ def test_a_run_goes_back_to_the_good_checkpoint_and_on_and_is_stopped_after_a_re
         tmp_path,
         *common,
         "trainer.total_training_steps=9",
+        "trainer.max_actor_ckpt_to_keep=1",
         "+sentinel.action=stop",
         "+sentinel.watch.limits={length_accepting:[null,1],cut_off:[0.5,null]}",
     )
@@ -70,7 +71,9 @@ def test_a_run_goes_back_to_the_good_checkpoint_and_on_and_is_stopped_after_a_re
     metrics = read_metrics(tmp_path)
     assert sorted(metrics) == [6, 7]
     assert metrics[6]["actor/lr"] == pytest.approx(1e-4)
-    assert (tmp_path / "checkpoints" / "global_step_7").is_dir()
+    # Saved by the sentinel and due by save_freq: once, or verl would remove it. And the one before stays.
+    assert weights(tmp_path / "checkpoints" / "global_step_7")
+    assert weights(tmp_path / "checkpoints" / "global_step_6")
 
 
 def test_a_sentinel_that_cannot_be_is_refused_before_anything_starts(tmp_path):

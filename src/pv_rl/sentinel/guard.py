@@ -6,15 +6,18 @@ import json
 import logging
 import os
 import threading
+import urllib.error
+import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from pv_rl.errors import ConfigError
+from pv_rl.errors import ConfigError, DataError
 from pv_rl.plugins import nearest
 from pv_rl.sentinel.alarm import Alarm
 from pv_rl.sentinel.settings import SentinelConfig
+from pv_rl.sentinel.signs import SIGNS
 from pv_rl.sentinel.watcher import Watcher
 
 __all__ = ["ACTIONS", "Due", "Guard", "GuardConfig"]
@@ -33,8 +36,8 @@ class GuardConfig:
     """`log`: tell and do nothing. `checkpoint`: save one now. `stop`: save one and end the run. `rollback`: go back to
     the policy of the last checkpoint before the change began and lower the learning rate, once; after that `stop`."""
     agree: int = 2
-    """Signs that have to alarm within `within` steps before anything but telling is done, 1 or more: a false alarm is
-    of one sign."""
+    """Families of signs that have to alarm within `within` steps before anything but telling is done, 1 or more. Signs
+    of a family read the same responses (`Sign.family`), so that one odd batch is one of them."""
     within: int = 10
     """Steps, 1 or more; and after an action so many pass before another."""
     from_step: int = 1
@@ -59,7 +62,11 @@ class GuardConfig:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise ConfigError(f"sentinel.{name} is {value!r}; give a whole number of 1 or more")
-        if not isinstance(self.lr_factor, int | float) or not 0 < self.lr_factor <= 1:
+        if (
+            isinstance(self.lr_factor, bool)
+            or not isinstance(self.lr_factor, int | float)
+            or not 0 < self.lr_factor <= 1
+        ):
             raise ConfigError(f"sentinel.lr_factor is {self.lr_factor!r}; give a number above 0, at most 1")
         if not isinstance(self.webhook_env, str):
             raise ConfigError("sentinel.webhook_env is no text; give the name of an environment variable")
@@ -99,6 +106,8 @@ class GuardConfig:
             ConfigError: a key under `watch` is unknown or out of bounds.
         """
         names = [one.name for one in fields(SentinelConfig)]
+        if not isinstance(self.watch, Mapping):
+            raise ConfigError(f"sentinel.watch is {self.watch!r}; set keys of it: {', '.join(names)}")
         for key in self.watch:
             if key not in names:
                 raise ConfigError(
@@ -125,6 +134,7 @@ class Guard:
     def __init__(self, config: GuardConfig, watcher: Watcher, file: Path) -> None:
         self.config, self.watcher, self.file = config, watcher, file
         self.rolled_back = False
+        self._seen = 0
         self._recent: dict[str, Alarm] = {}
         self._quiet_until = 0
         self._due: Due | None = None
@@ -134,11 +144,21 @@ class Guard:
         last = self.watcher.last_step
         if step < self.config.from_step or (last is not None and step <= last):
             return {}  # validation before the first step; a second line of the same step
+        if not self.watcher.reads(metrics):
+            return {}  # a line of something else, of timings for example
         alarms = self.watcher.observe(step, metrics)
+        self._seen += 1
+        if self._seen == self.watcher.config.warm_up and (missing := self.watcher.missing()):
+            logger.warning(
+                "sentinel: %s cannot be watched, since this run logs no %s",
+                ", ".join(missing),
+                ", ".join(dict.fromkeys(names[0] for needed in missing.values() for names in needed)),
+            )
         for alarm in alarms:
             logger.warning("sentinel: %s", alarm.sentence)
             self.tell({"event": "alarm", **alarm.to_dict(), "message": alarm.sentence})
-        self._recent.update({alarm.sign: alarm for alarm in alarms})
+        if step >= self._quiet_until:
+            self._recent.update({alarm.sign: alarm for alarm in alarms})
         self._recent = {
             sign: alarm for sign, alarm in self._recent.items() if step - alarm.step < self.config.within
         }
@@ -181,12 +201,20 @@ class Guard:
         self.rolled_back = bool(state.get("rolled_back"))
         self._quiet_until = int(state.get("quiet_until", 0))
 
+    def went_back(self, step: int, state: Mapping[str, Any] | None) -> None:
+        """The policy is an older one since `step`: know what was known of it, or learn anew."""
+        try:
+            watcher = Watcher.restore(self.watcher.config, (state or {}).get("watcher", {}))
+        except DataError:
+            watcher = Watcher(self.watcher.config)
+        watcher.last_step = self.watcher.last_step
+        self.watcher, self.rolled_back = watcher, True
+        self._recent, self._due = {}, None
+        self._quiet_until = step + self.config.within
+
     def _decide(self, step: int) -> None:
-        if (
-            self.config.action == "log"
-            or step < self._quiet_until
-            or len(self._recent) < min(self.config.agree, len(self.watcher.config.signs))
-        ):
+        families = {SIGNS[sign].family for sign in self._recent}
+        if self.config.action == "log" or len(families) < self.config.agree:
             return
         alarms = sorted(self._recent.values(), key=lambda alarm: alarm.step)
         action = "stop" if self.config.action == "rollback" and self.rolled_back else self.config.action
@@ -200,11 +228,13 @@ class Guard:
 
 
 def _post(url: str, event: dict[str, Any]) -> None:
-    import httpx
-
+    # Not httpx, which logs the whole URL at level INFO.
+    request = urllib.request.Request(
+        url, json.dumps(event).encode(), {"Content-Type": "application/json"}, method="POST"
+    )
     try:
-        httpx.post(url, json=event, timeout=WEBHOOK_SECONDS).raise_for_status()
-    except httpx.HTTPStatusError as error:
-        logger.warning("sentinel: the webhook answered %d", error.response.status_code)
-    except (httpx.HTTPError, httpx.InvalidURL) as error:  # their texts may hold the URL
+        urllib.request.urlopen(request, timeout=WEBHOOK_SECONDS).close()
+    except urllib.error.HTTPError as error:
+        logger.warning("sentinel: the webhook answered %d", error.code)
+    except (OSError, ValueError) as error:  # their texts may hold the URL
         logger.warning("sentinel: the webhook cannot be reached (%s)", type(error).__name__)

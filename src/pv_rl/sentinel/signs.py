@@ -48,6 +48,8 @@ class Sign:
     """The ways in which it must not move. A move the other way is a new level and no alarm."""
     advice: str
     """What to look at first."""
+    family: str
+    """Signs of a family read the same responses and alarm together: several are one piece of evidence."""
     from_zero: bool = False
     """Only moves away from 0 are bad."""
     grows: bool = False
@@ -105,6 +107,7 @@ def _accepting_bias(metrics: Metrics, responses: int) -> Reading | None:
 _ALL = (
     Sign(
         name="veto_rate",
+        family="malformed",
         what="the share of vetoed responses",
         **_share_of("pv_rl/reward/vetoed"),
         sides=("up",),
@@ -112,6 +115,7 @@ _ALL = (
     ),
     Sign(
         name="missing_verdicts",
+        family="unfinished",
         what="the share of responses without a verdict",
         **_share_of("pv_rl/reward/verdict_missing", "no_verdict"),
         sides=("up",),
@@ -119,6 +123,7 @@ _ALL = (
     ),
     Sign(
         name="length_accepting",
+        family="length",
         what="the mean length of accepting responses",
         **_log_of("pv_rl/response_length/verdict_true", "length_accepting"),
         sides=("up", "down"),
@@ -128,6 +133,7 @@ _ALL = (
     ),
     Sign(
         name="length_rejecting",
+        family="length",
         what="the mean length of rejecting responses",
         **_log_of("pv_rl/response_length/verdict_false", "length_rejecting"),
         sides=("up", "down"),
@@ -137,6 +143,7 @@ _ALL = (
     ),
     Sign(
         name="cut_off",
+        family="unfinished",
         what="the share of responses that reach the length limit",
         **_share_of("response_length/clip_ratio", "cut_off"),
         sides=("up",),
@@ -144,6 +151,7 @@ _ALL = (
     ),
     Sign(
         name="bare_verdicts",
+        family="malformed",
         what="the share of responses that are a verdict and nothing else",
         **_share_of("pv_rl/reward/rule_empty_justification", "bare"),
         sides=("up",),
@@ -151,6 +159,7 @@ _ALL = (
     ),
     Sign(
         name="weight_evenness",
+        family="weights",
         what="the effective number of responses, as a fraction of all",
         **_log_of("pv_rl/effective_responses_fraction"),
         sides=("down",),
@@ -158,6 +167,7 @@ _ALL = (
     ),
     Sign(
         name="accepting_bias",
+        family="accuracy",
         what="the share of accepting verdicts less the share of right proofs",
         metrics=(ACCEPTED, LABELS),
         read=_accepting_bias,
@@ -168,6 +178,7 @@ _ALL = (
     ),
     Sign(
         name="class_gap",
+        family="accuracy",
         what="the accuracy on right proofs less that on wrong ones",
         **_classes(difference),
         sides=("up", "down"),
@@ -176,6 +187,7 @@ _ALL = (
     ),
     Sign(
         name="balanced_accuracy",
+        family="accuracy",
         what="the mean of the accuracies on right and on wrong proofs",
         **_classes(mean_of_two),
         sides=("down",),
@@ -183,6 +195,7 @@ _ALL = (
     ),
     Sign(
         name="repetition",
+        family="malformed",
         what="the share of responses that loop",
         **_largest_share_of(tuple(f"pv_rl/reward/rule_{rule}" for rule in LOOP_RULES), "repetitive"),
         sides=("up",),
@@ -190,6 +203,7 @@ _ALL = (
     ),
     Sign(
         name="gradient_norm",
+        family="gradient",
         what="the norm of the gradient",
         **_log_of("actor/grad_norm", "grad_norm"),
         sides=("up",),

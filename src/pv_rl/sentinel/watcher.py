@@ -58,6 +58,10 @@ class Watcher:
         alarms = (self._look(SIGNS[name], step, metrics) for name in self.config.signs)
         return [alarm for alarm in alarms if alarm is not None]
 
+    def reads(self, metrics: Mapping[str, Any]) -> bool:
+        """Whether any sign can be read off these numbers."""
+        return any(SIGNS[name].read(metrics, self.config.responses) is not None for name in self.config.signs)
+
     def levels(self) -> dict[str, dict[str, float]]:
         """For each sign that has been seen: its level in its own unit, and how near it is to an alarm, 0 to 1."""
         return {

@@ -65,12 +65,14 @@ def _patches() -> dict[str, Callable[[ModuleType], None]]:
             ("row_weights", "patch_v1_trainer"),
             ("abstention", "patch_v1_trainer"),
             ("sentinel", "patch_v1_trainer"),
+            ("checkpoints", "patch_v1_trainer"),
             ("judge_run", "patch_v1_trainer"),
         ),
         "verl.trainer.ppo.ray_trainer": lazily(
             ("row_weights", "patch_legacy_trainer"),
             ("abstention", "patch_legacy_trainer"),
             ("sentinel", "patch_legacy_trainer"),
+            ("checkpoints", "patch_legacy_trainer"),
             ("judge_run", "patch_legacy_trainer"),
         ),
     }

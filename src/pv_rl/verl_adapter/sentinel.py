@@ -30,6 +30,7 @@ logger = logging.getLogger("pv_rl")
 STATE_FILE = "pv_rl_sentinel.json"
 """In the folder of a checkpoint."""
 CHECKPOINT = re.compile(r"global_step_(\d+)")
+KEPT = ("max_actor_ckpt_to_keep", "max_critic_ckpt_to_keep")
 
 _guard: Guard | None = None
 _restored: Mapping[str, Any] | None = None
@@ -37,8 +38,10 @@ _restored: Mapping[str, Any] | None = None
 
 
 def patch_validate_config(module: ModuleType) -> None:
-    """Wrap `validate_config` (verl/utils/config.py:119): a sentinel that cannot be made is refused before anything
-    starts.
+    """Wrap `validate_config` (verl/utils/config.py:119), which every PPO trainer of verl calls first.
+
+    Symptom without it: a sentinel that cannot be made ends the run after minutes of starting. Can go when verl lets a
+    plugin look at the config.
     """
     original = module.validate_config
 
@@ -79,7 +82,8 @@ def patch_v1_trainer(module: ModuleType) -> None:
     :850).
 
     An alarm of a step is acted on at the end of the next one, before its weights go to the rollout: that step is
-    trained and, by a rollback, thrown away.
+    trained and, by a rollback, thrown away. Symptom without it: alarms have no consequence. Can go when verl has
+    callbacks at the end of a step and of a checkpoint.
     """
     _keep_state(module.PPOTrainer)
     trainer = module.PPOTrainer
@@ -153,12 +157,38 @@ def _make_guard(config: Mapping[str, Any] | None) -> Guard | None:
     file = settings.file or Path(config["trainer"]["default_local_dir"], "sentinel.jsonl")
     guard = Guard(settings, watcher, Path(file))
     if _restored is not None:
-        try:
-            guard.restore(_restored)
-        except DataError as error:
-            logger.warning("%s", error)
+        _restore_into(guard, _restored)
         _restored = None
     return guard
+
+
+def _read_state(folder: Path) -> Mapping[str, Any] | None:
+    """What the sentinel knew at a checkpoint; None where it was not there."""
+    try:
+        return json.loads((folder / STATE_FILE).read_text())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        logger.warning("sentinel: %s cannot be read, it learns anew: %s", folder / STATE_FILE, error)
+        return None
+
+
+def _restore(state: Mapping[str, Any] | None) -> None:
+    """The V1 trainer loads its checkpoint before it makes the log, and with it the guard; the legacy one after."""
+    global _restored
+    if state is None:
+        return
+    if _guard is None:
+        _restored = state
+    else:
+        _restore_into(_guard, state)
+
+
+def _restore_into(guard: Guard, state: Mapping[str, Any]) -> None:
+    try:
+        guard.restore(state)
+    except DataError as error:
+        logger.warning("%s", error)
 
 
 def _keep_state(trainer: Any) -> None:
@@ -174,17 +204,13 @@ def _keep_state(trainer: Any) -> None:
 
     @functools.wraps(load)
     def _load_checkpoint(self, *arguments, **options):
-        global _restored
         result = load(self, *arguments, **options)
         trainer_config = self.config.trainer
         folder = Path(trainer_config.default_local_dir, f"global_step_{self.global_steps}")
         if trainer_config.resume_mode == "resume_path":
             folder = Path(trainer_config.resume_from_path)
-        if self.global_steps and (folder / STATE_FILE).exists():
-            try:
-                _restored = json.loads((folder / STATE_FILE).read_text())
-            except (OSError, ValueError) as error:
-                logger.warning("sentinel: %s cannot be read, it learns anew: %s", folder / STATE_FILE, error)
+        if self.global_steps:
+            _restore(_read_state(folder))
         return result
 
     trainer._save_checkpoint, trainer._load_checkpoint = _save_checkpoint, _load_checkpoint
@@ -204,16 +230,33 @@ def _act(trainer: Any) -> dict[str, float]:
 
 
 def _checkpoint(trainer: Any, guard: Guard, due: Due) -> dict[str, float]:
-    trainer._save_checkpoint()
+    _save(trainer)
     _say(
         guard, trainer, "checkpoint", f"A checkpoint of step {trainer.global_steps} was written. {due.reason}"
     )
     return {}
 
 
+def _save(trainer: Any) -> None:
+    """A checkpoint that makes no older one go: those from before a change are what it is about."""
+    limits = {name: trainer.config.trainer.get(name) for name in KEPT if name in trainer.config.trainer}
+    try:
+        for name in limits:
+            trainer.config.trainer[name] = None
+        trainer._save_checkpoint()
+    finally:
+        for name, limit in limits.items():
+            trainer.config.trainer[name] = limit
+
+
 def _stop(trainer: Any, guard: Guard, due: Due) -> dict[str, float]:
-    trainer._pv_rl_broken = f"the sentinel stopped the run: {due.reason}"  # `judge_run` saves and ends
-    _say(guard, trainer, "stop", f"The run ends after step {trainer.global_steps}. {due.reason}")
+    good = _last_good(Path(trainer.config.trainer.default_local_dir), due.since)
+    before = (
+        f"The newest checkpoint from before is {good[1]}." if good else "There is no checkpoint from before."
+    )
+    _save(trainer)
+    trainer._pv_rl_broken = f"the sentinel stopped the run. {before} {due.reason}"  # `judge_run` ends it
+    _say(guard, trainer, "stop", f"The run ends after step {trainer.global_steps}. {before} {due.reason}")
     return {}
 
 
@@ -221,8 +264,7 @@ def _roll_back(trainer: Any, guard: Guard, due: Due) -> dict[str, float]:
     """The weights and the optimizer of a checkpoint, from here on: steps, data and logs go on as they were."""
     good = _last_good(Path(trainer.config.trainer.default_local_dir), due.since)
     if good is None:
-        message = f"There is no checkpoint from before step {due.since} to go back to. {due.reason}"
-        return _stop(trainer, guard, Due(action="stop", since=due.since, reason=message))
+        return _stop(trainer, guard, due)
     step, folder = good
     trainer.actor_rollout_wg.load_checkpoint(local_path=str(folder / "actor"), del_local_after_load=False)
     if trainer.use_critic:
@@ -233,7 +275,8 @@ def _roll_back(trainer: Any, guard: Guard, due: Due) -> dict[str, float]:
         if lowered
         else "stays, since verl's engine has no torch schedule"
     )
-    guard.rolled_back = True
+    guard.went_back(trainer.global_steps, _read_state(folder))
+    _save(trainer)  # a run that is resumed goes on from here, and not from what was left behind
     _say(
         guard,
         trainer,
@@ -248,7 +291,7 @@ def _last_good(checkpoints: Path, since: int) -> tuple[int, Path] | None:
     found = [
         (int(match[1]), folder)
         for folder in checkpoints.glob("global_step_*")
-        if (match := CHECKPOINT.fullmatch(folder.name)) and (folder / "actor").is_dir()
+        if (match := CHECKPOINT.fullmatch(folder.name)) and (folder / STATE_FILE).is_file()  # written last
     ]
     return max((one for one in found if one[0] < since), default=None)
 
