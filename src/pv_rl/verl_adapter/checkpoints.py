@@ -20,7 +20,7 @@ def patch_v1_trainer(module: ModuleType) -> None:
 
 
 def patch_legacy_trainer(module: ModuleType) -> None:
-    """Wrap `RayPPOTrainer._save_checkpoint` (verl/trainer/ppo/ray_trainer.py), likewise."""
+    """Wrap `RayPPOTrainer._save_checkpoint` (verl/trainer/ppo/ray_trainer.py:983), likewise."""
     _save_once(module.RayPPOTrainer)
 
 

@@ -54,7 +54,7 @@ def patch_validate_config(module: ModuleType) -> None:
 
 
 def patch_tracking(module: ModuleType) -> None:
-    """Wrap `Tracking.__init__` and `log` (verl/utils/tracking.py:58, :191), where every trainer logs a whole step.
+    """Wrap `Tracking.__init__` and `log` (verl/utils/tracking.py:62, :191), where every trainer logs a whole step.
 
     Symptom without it: nobody sees the numbers of a step. Can go when verl has callbacks for what it logs.
     """
