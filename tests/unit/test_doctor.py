@@ -174,4 +174,4 @@ def test_the_doctor_says_that_plugins_are_off_and_how_to_turn_them_on():
     assert done.returncode == 1
     wrong = [line for line in done.stdout.splitlines() if line.startswith("wrong")]
     assert {line.split()[1] for line in wrong} == {"driver", "worker"}
-    assert all("Remedy: unset VERL_USE_EXTERNAL_PLUGINS" in line for line in wrong)
+    assert all("Remedy: unset VERL_USE_EXTERNAL_PLUGINS" in line for line in wrong), done.stdout
