@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import json
 import logging
@@ -197,7 +198,8 @@ def _worker() -> Finding:
 
     # An address in the environment would make this a visit to somebody's cluster.
     with tempfile.TemporaryDirectory(prefix="pvrl-", ignore_cleanup_errors=True) as folder:
-        ray.init(
+        start = functools.partial(
+            ray.init,
             address="local",
             num_cpus=1,
             include_dashboard=False,
@@ -205,6 +207,13 @@ def _worker() -> Finding:
             log_to_driver=False,
             _temp_dir=folder,
         )
+        try:
+            start()
+        except Exception as error:
+            if "timed out during startup" not in str(error):  # 30 s, which a busy machine may not keep
+                raise
+            ray.shutdown()
+            start()
         try:
             state = ray.get(ray.remote(num_cpus=1)(_adapter_state).remote(), timeout=120)
         finally:

@@ -46,28 +46,29 @@ def test_a_run_goes_back_to_the_good_checkpoint_and_on_and_is_stopped_after_a_re
         "+sentinel.from_step=3",
         "+sentinel.watch.limits.length_accepting=[null,1]",
     )
-    assert events(tmp_path) == [("alarm", 3), ("rollback", 4)]
+    # Step 4 is the one that is thrown away and not looked at; step 5 passes the limit anew.
+    assert events(tmp_path) == [("alarm", 3), ("rollback", 4), ("alarm", 5)]
     metrics = read_metrics(tmp_path)
-    assert [metrics[step]["pv_rl/sentinel/alarms"] for step in (3, 4, 5)] == [1, 0, 0]
+    assert [metrics[step].get("pv_rl/sentinel/alarms") for step in (2, 3, 4, 5)] == [None, 1, None, 1]
     assert metrics[4]["pv_rl/sentinel/rolled_back_to"] == 2
     assert [metrics[step]["actor/lr"] for step in (1, 4, 5)] == pytest.approx([2e-4, 2e-4, 1e-4])
     saved = {step: weights(tmp_path / "checkpoints" / f"global_step_{step}") for step in (2, 3, 4, 5)}
     assert saved[4] == saved[2] != saved[3]
     assert saved[5] != saved[2]
 
-    # It goes on with the lower rate and remembers what it has told; another sign stops it.
+    # It goes on with the lower rate and remembers that it has gone back: the next time it stops.
     (tmp_path / "metrics.jsonl").rename(tmp_path / "first.jsonl")
     done = main_ppo(
         tmp_path,
         *common,
         "trainer.total_training_steps=9",
         "trainer.max_actor_ckpt_to_keep=1",
-        "+sentinel.action=stop",
-        "+sentinel.watch.limits={length_accepting:[null,1],cut_off:[0.5,null]}",
+        "+sentinel.action=rollback",
+        "+sentinel.watch.limits.cut_off=[0.5,null]",
     )
     assert done.returncode != 0
     assert "the sentinel stopped the run" in done.stdout + done.stderr
-    assert events(tmp_path)[2:] == [("alarm", 6), ("stop", 7)]
+    assert events(tmp_path)[3:] == [("alarm", 6), ("stop", 7)]
     metrics = read_metrics(tmp_path)
     assert sorted(metrics) == [6, 7]
     assert metrics[6]["actor/lr"] == pytest.approx(1e-4)

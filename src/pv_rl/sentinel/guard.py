@@ -207,7 +207,7 @@ class Guard:
             watcher = Watcher.restore(self.watcher.config, (state or {}).get("watcher", {}))
         except DataError:
             watcher = Watcher(self.watcher.config)
-        watcher.last_step = self.watcher.last_step
+        watcher.last_step = step  # what is logged at this step is still of the policy that was left
         self.watcher, self.rolled_back = watcher, True
         self._recent, self._due = {}, None
         self._quiet_until = step + self.config.within
