@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
 
 from pv_rl.lab.evaluate import SHORT
@@ -11,7 +12,7 @@ from pv_rl.lab.tokenizer import EOS, VOCABULARY, WORDS
 
 from pv_rl.verdict import parse_verdict
 
-__all__ = ["BARE", "trace_shares", "verdict_of"]
+__all__ = ["BARE", "repeats", "trace_shares", "verdict_of"]
 
 EOS_ID = VOCABULARY[EOS]
 BARE = 3
@@ -48,7 +49,7 @@ def trace_shares(traces: list[list[int]], samples: list[Sample]) -> dict[str, fl
         "short": _mean([n <= SHORT for n in lengths]),
         "bare": _mean([n <= BARE and v is not None for n, v in zip(lengths, verdicts, strict=True)]),
         "cut_off": _mean([EOS_ID not in trace for trace in traces]),
-        "repetitive": _mean([_repeats(trace) for trace in traces]),
+        "repetitive": _mean([repeats(trace, 6, 3) for trace in traces]),
     }
 
 
@@ -56,12 +57,7 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else float("nan")
 
 
-def _repeats(trace: list[int], words: int = 6, times: int = 3) -> bool:
-    """Whether some `words` words in a row occur at least `times` times."""
-    seen: dict[tuple[int, ...], int] = {}
-    for start in range(len(trace) - words + 1):
-        gram = tuple(trace[start : start + words])
-        seen[gram] = seen.get(gram, 0) + 1
-        if seen[gram] >= times:
-            return True
-    return False
+def repeats(words: Sequence[Hashable], length: int, times: int) -> bool:
+    """Whether some `length` words in a row occur at least `times` times; places may overlap."""
+    runs = Counter(zip(*(words[start:] for start in range(length)), strict=False))
+    return max(runs.values(), default=0) >= times

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pv_rl.lab.evaluate import SHORT
+from pv_rl.lab.trace_shares import repeats
 
 from pv_rl.errors import DataError
 from pv_rl.report.logs import Series
@@ -67,8 +68,7 @@ def repetitive(words: Sequence[str]) -> bool:
     A step that is looked at three times is: `S2 +14 plus 5` is four words. Of 4,000 traces of the warm start, which
     looks at a step twice at most, 10 are, by numbers that happen to be equal.
     """
-    runs = Counter(zip(*(words[start:] for start in range(WORDS)), strict=False))
-    return max(runs.values(), default=0) >= TIMES
+    return repeats(words, WORDS, TIMES)
 
 
 def _read_step(path: Path) -> list[str]:

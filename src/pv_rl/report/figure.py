@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pv_rl.report.colours import choose_colours
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["check_figure", "draw", "mean_curve", "panels"]
+__all__ = ["check_figure", "draw", "draw_panels", "mean_curve", "panels"]
 
 COLUMNS = 3
 POINTS = 2000
@@ -49,25 +49,37 @@ def panels(summary: Summary) -> list[Measure]:
 
 
 def draw(summary: Summary) -> bytes:
-    """A PNG, 1800 pixels wide, that is read well at 1200."""
-    from matplotlib.figure import Figure  # without pyplot: no display, no global state
+    """A PNG of `panels`, a line a run and a mean a setting."""
+    ordered = is_numeric([setting.label for setting in summary.settings])
+    colours = choose_colours(len(summary.settings), ordered)
 
-    shown = panels(summary)
-    rows = max(1, math.ceil(len(shown) / COLUMNS))
-    figure = Figure(figsize=(12, 2.9 * rows + 0.8), layout="constrained")
-    colours = choose_colours(
-        len(summary.settings), is_numeric([setting.label for setting in summary.settings])
-    )
-    grid = list(figure.subplots(rows, COLUMNS, squeeze=False).flat)
-    for axes, measure in zip(grid, shown, strict=False):
+    def draw_panel(axes: Axes, measure: Measure) -> None:
         for setting, colour in zip(summary.settings, colours, strict=True):
             _draw_setting(axes, setting, measure, summary.keys[measure], colour)
+
+    return draw_panels(panels(summary), summary.settings, colours, draw_panel)
+
+
+def draw_panels(
+    shown: Sequence[Measure],
+    settings: Sequence[Setting],
+    colours: Sequence[str],
+    draw_panel: Callable[[Axes, Measure], None],
+) -> bytes:
+    """A PNG with a panel a measure and a legend of the settings, 1800 pixels wide, that is read well at 1200."""
+    from matplotlib.figure import Figure  # without pyplot: no display, no global state
+
+    rows = max(1, math.ceil(len(shown) / COLUMNS))
+    figure = Figure(figsize=(12, 2.9 * rows + 0.8), layout="constrained")
+    grid = list(figure.subplots(rows, COLUMNS, squeeze=False).flat)
+    for axes, measure in zip(grid, shown, strict=False):
+        draw_panel(axes, measure)
         _dress(axes, measure)
     for axes in grid[len(shown) :]:
         axes.set_axis_off()
     if not shown:
         figure.text(0.5, 0.5, "no run has logged anything to draw yet", ha="center")
-    _add_legend(figure, summary.settings, colours)
+    _add_legend(figure, settings, colours)
     file = io.BytesIO()
     figure.savefig(file, format="png", dpi=150)
     return file.getvalue()

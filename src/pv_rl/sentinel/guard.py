@@ -8,7 +8,7 @@ import os
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -92,11 +92,7 @@ class GuardConfig:
             raise ConfigError(
                 f"sentinel is {given!r}; set a key of it, for example +sentinel.action=log. Keys: {', '.join(names)}"
             )
-        for key in given:
-            if key not in names:
-                raise ConfigError(
-                    f"sentinel.{key} is no setting.{nearest(str(key), names)} Settings: {', '.join(names)}"
-                )
+        _check_keys("sentinel", given, names)
         return cls(**given)
 
     def watching(self, responses: int) -> SentinelConfig:
@@ -108,11 +104,7 @@ class GuardConfig:
         names = [one.name for one in fields(SentinelConfig)]
         if not isinstance(self.watch, Mapping):
             raise ConfigError(f"sentinel.watch is {self.watch!r}; set keys of it: {', '.join(names)}")
-        for key in self.watch:
-            if key not in names:
-                raise ConfigError(
-                    f"sentinel.watch.{key} is no setting.{nearest(str(key), names)} Settings: {', '.join(names)}"
-                )
+        _check_keys("sentinel.watch", self.watch, names)
         return SentinelConfig(**{"responses": responses, **self.watch})
 
 
@@ -225,6 +217,14 @@ class Guard:
         )
         self._recent = {}
         self._quiet_until = step + self.config.within
+
+
+def _check_keys(where: str, given: Mapping[str, Any], names: Sequence[str]) -> None:
+    for key in given:
+        if key not in names:
+            raise ConfigError(
+                f"{where}.{key} is no setting.{nearest(str(key), names)} Settings: {', '.join(names)}"
+            )
 
 
 def _post(url: str, event: dict[str, Any]) -> None:
