@@ -113,9 +113,11 @@ def _adapter_state() -> dict[str, Any]:
     import sys
 
     import verl  # noqa: F401  (the import loads the plugins)
+
+    if "pv_rl.verl_adapter" not in sys.modules:
+        return {"loaded": False}  # nor is pv-cpu, without which verl may not even import the rest
     from verl.utils.import_utils import load_extern_object
 
-    loaded = "pv_rl.verl_adapter" in sys.modules
     from pv_rl.losses import resolve_mode
     from pv_rl.plugins import broken_plugins, loss_modes, refused, rewards
     from pv_rl.verl_adapter import contract
@@ -128,7 +130,7 @@ def _adapter_state() -> dict[str, Any]:
     except PvRlError as error:
         problem = str(error)
     return {
-        "loaded": loaded,
+        "loaded": True,
         "problem": problem,
         "modes": list(loss_modes()),
         "left_out": [f"{name}: {why}" for name, why in broken_plugins().items()] + list(refused().values()),

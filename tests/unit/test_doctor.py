@@ -170,7 +170,7 @@ def test_the_doctor_finds_this_environment_well():
 @pytest.mark.slow
 def test_the_doctor_says_that_plugins_are_off_and_how_to_turn_them_on():
     pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
-    done = run_doctor(VERL_USE_EXTERNAL_PLUGINS="none")
+    done = run_doctor(VERL_USE_EXTERNAL_PLUGINS="none", VERL_PLATFORM="cpu")
     assert done.returncode == 1
     wrong = [line for line in done.stdout.splitlines() if line.startswith("wrong")]
     assert {line.split()[1] for line in wrong} == {"driver", "worker"}

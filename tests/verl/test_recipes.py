@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 
 import pytest
 
@@ -167,6 +168,13 @@ def test_what_cannot_be_run_is_said_before_anything_starts(overrides, error, say
     monkeypatch.delenv("PV_RL_JUDGE_URL", raising=False)
     with pytest.raises(error, match=says):
         check(compose("8b", ["data_dir=DIR", *overrides]))
+
+
+def test_a_validation_leaves_the_environment_as_it_was(monkeypatch):
+    monkeypatch.delenv("VERL_PLATFORM", raising=False)
+    before = dict(os.environ)
+    validate(compose("lab", ["cluster=cpu"]))
+    assert os.environ == before
 
 
 def test_data_that_is_not_named_is_said():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+from collections.abc import Iterator, Mapping
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -30,8 +31,23 @@ def validate(config: DictConfig) -> None:
     Raises:
         ConfigError: what verl says of the config.
     """
-    for name, value in ((config.get("launch") or {}).get("env") or {}).items():
-        os.environ.setdefault(name, str(value))
+    with _environment((config.get("launch") or {}).get("env") or {}):
+        _validate(config)
+
+
+@contextlib.contextmanager
+def _environment(values: Mapping[str, object]) -> Iterator[None]:
+    """The variables that are not set already, for as long as this lasts."""
+    added = {name: str(value) for name, value in values.items() if name not in os.environ}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)
+
+
+def _validate(config: DictConfig) -> None:
     from verl.trainer.ppo.utils import need_critic, need_reference_policy
     from verl.trainer.ppo.v1.trainer_base import get_trainer_cls
     from verl.utils.config import omega_conf_to_dataclass, validate_config
