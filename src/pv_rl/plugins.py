@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from pv_rl import hookspecs
 from pv_rl.errors import PluginError
 from pv_rl.hookspecs import LossModeEntry, RewardEntry
 
@@ -33,8 +32,12 @@ __all__ = [
     "RULES",
     "STOCK_EQUIVALENT",
     "VERL_MODES",
+    "Door",
+    "Kind",
     "broken_plugins",
     "degeneration_rules",
+    "entries",
+    "entry",
     "loss_mode_entry",
     "loss_modes",
     "nearest",
@@ -56,12 +59,27 @@ STOCK_EQUIVALENT = {"grpo": "seq-mean-token-mean", "dapo": "token-mean"}
 logger = logging.getLogger("pv_rl")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Door:
+    """The way by which packages add to a project."""
+
+    project: str
+    """Name of the pluggy project, as in the markers of its hooks."""
+    group: str
+    """Group of the entry points; each names a module with hook implementations."""
+    hookspecs: str
+    """The module of the hooks."""
+
+
+PV_RL = Door(project="pv_rl", group=ENTRY_POINT_GROUP, hookspecs="pv_rl.hookspecs")
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Kind:
     """One thing that plugins add."""
 
     hook: str
-    """The hook of `pv_rl.hookspecs` that lists them."""
+    """The hook that lists them."""
     what: str
     """What one is called in an error."""
     entry: str
@@ -70,6 +88,7 @@ class Kind:
     """Our own plugin. Imported only for this kind: rewards do not need the torch that weightings need."""
     reserved: Mapping[str, str] = field(default_factory=dict)
     """Names that no plugin may take, each with the reason."""
+    door: Door = PV_RL
 
 
 LOSS_MODES = Kind(
@@ -107,19 +126,19 @@ class Registry:
 
 def plugin_manager() -> pluggy.PluginManager:
     """The manager, with every installed plugin that loads. See `broken_plugins` for the others."""
-    return _loaded()[0]
+    return _loaded(PV_RL)[0]
 
 
 @cache
-def _loaded() -> tuple[pluggy.PluginManager, dict[str, str]]:
+def _loaded(door: Door) -> tuple[pluggy.PluginManager, dict[str, str]]:
     """The manager, and why some installed plugins are not in it."""
-    manager = pluggy.PluginManager("pv_rl")
-    manager.add_hookspecs(hookspecs)
+    manager = pluggy.PluginManager(door.project)
+    manager.add_hookspecs(importlib.import_module(door.hookspecs))
     failed: dict[str, str] = {}
-    for entry_point in entry_points(group=ENTRY_POINT_GROUP):
+    for entry_point in entry_points(group=door.group):
         _load(manager, entry_point, failed)
     for name, reason in failed.items():
-        logger.error("pv-rl leaves out the plugin %s: %s", name, reason)
+        logger.error("%s leaves out the plugin %s: %s", door.project, name, reason)
     return manager, failed
 
 
@@ -143,7 +162,7 @@ def _load(manager: pluggy.PluginManager, entry_point: EntryPoint, failed: dict[s
 
 @cache
 def _registry(kind: Kind) -> Registry:
-    manager, _ = _loaded()
+    manager, _ = _loaded(kind.door)
     if not manager.has_plugin(kind.builtin):
         manager.register(importlib.import_module(kind.builtin), name=kind.builtin)
     registry = Registry()
@@ -158,9 +177,9 @@ def _registry(kind: Kind) -> Registry:
         for entry in added:
             _enter(registry, kind, owner, entry)
     for owner, reason in registry.broken.items():
-        logger.error("pv-rl leaves out what is wrong with the plugin %s: %s", owner, reason)
+        logger.error("%s leaves out what is wrong with the plugin %s: %s", kind.door.project, owner, reason)
     for reason in registry.refused.values():
-        logger.error("pv-rl refuses a %s: %s", kind.what, reason)
+        logger.error("%s refuses a %s: %s", kind.door.project, kind.what, reason)
     return registry
 
 
@@ -184,7 +203,12 @@ def _enter(registry: Registry, kind: Kind, owner: str, entry: Any) -> None:
         registry.broken[owner] = "; ".join(filter(None, [registry.broken.get(owner), problem]))
 
 
-def _entry(kind: Kind, name: str) -> Any:
+def entries(kind: Kind) -> Mapping[str, Any]:
+    """Everything of this kind that can be used, by name, ours first."""
+    return dict(_registry(kind).entries)
+
+
+def entry(kind: Kind, name: str) -> Any:
     """The entry of this name, or None if nobody adds one.
 
     Raises:
@@ -198,27 +222,27 @@ def _entry(kind: Kind, name: str) -> Any:
 
 def loss_modes() -> Mapping[str, LossModeEntry]:
     """Every loss-aggregation mode that can be used, by name, in order of registration."""
-    return dict(_registry(LOSS_MODES).entries)
+    return entries(LOSS_MODES)
 
 
 def loss_mode_entry(name: str) -> LossModeEntry | None:
     """The mode of this name, or None if nobody adds one; a `PluginError` if two plugins claim it."""
-    return _entry(LOSS_MODES, name)
+    return entry(LOSS_MODES, name)
 
 
 def rewards() -> Mapping[str, RewardEntry]:
     """Every reward that can be used, by name, in order of registration."""
-    return dict(_registry(REWARDS).entries)
+    return entries(REWARDS)
 
 
 def reward_entry(name: str) -> RewardEntry | None:
     """The reward of this name, or None if nobody adds one; a `PluginError` if two plugins claim it."""
-    return _entry(REWARDS, name)
+    return entry(REWARDS, name)
 
 
 def degeneration_rules() -> Mapping[str, DegenerationRule]:
     """Every rule of the fluency veto, by name, in order of registration."""
-    return dict(_registry(RULES).entries)
+    return entries(RULES)
 
 
 def broken_plugins(*kinds: Kind) -> Mapping[str, str]:
@@ -227,8 +251,9 @@ def broken_plugins(*kinds: Kind) -> Mapping[str, str]:
     Args:
         kinds: which hooks to look at; all if none is given.
     """
-    found = dict(_loaded()[1])
-    for kind in kinds or KINDS:
+    kinds = kinds or KINDS
+    found = {name: why for kind in kinds for name, why in _loaded(kind.door)[1].items()}
+    for kind in kinds:
         for owner, reason in _registry(kind).broken.items():
             found[owner] = "; ".join(filter(None, [found.get(owner), reason]))
     return found

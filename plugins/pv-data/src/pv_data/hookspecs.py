@@ -1,0 +1,60 @@
+"""The hooks through which a package, ours included, adds sources and generation methods to pv-data.
+
+A package joins through an entry point of the group `pv_data.plugins` that names a module with hook implementations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import pluggy
+
+from pv_data.methods.base import Method
+from pv_data.records import Aside, Problem, Proof
+
+__all__ = ["MethodEntry", "Read", "SourceEntry", "hookimpl", "pv_data_methods", "pv_data_sources"]
+
+hookspec = pluggy.HookspecMarker("pv_data")
+hookimpl = pluggy.HookimplMarker("pv_data")
+
+Read: TypeAlias = Iterator[Problem | Proof | Aside]
+"""What a source gives, one after another and never all at once: a problem before its proofs; the rest aside."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceEntry:
+    """A source under a name that a config can say."""
+
+    name: str
+    """What `kind` says in a config, for example `processbench`."""
+    read: Callable[..., Read]
+    """`read(path: Path, **options)`, a generator. It raises `DataError` for a file that is not of this source, and
+    `ConfigError` or TypeError for an option that it does not know."""
+    meaning: str = ""
+    """A few words for the list of sources."""
+    default_path: Path | None = None
+    """For a source that needs no file of the user's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodEntry:
+    """A generation method under a name that a config can say."""
+
+    name: str
+    """The method part of its slices, for example `mask_completion`."""
+    build: Callable[..., Method]
+    """`build(**options)`; `ConfigError` or TypeError for an option that it does not know."""
+    meaning: str = ""
+
+
+@hookspec
+def pv_data_sources() -> list[SourceEntry]:  # pyright: ignore[reportReturnType]
+    """The sources that this plugin adds."""
+
+
+@hookspec
+def pv_data_methods() -> list[MethodEntry]:  # pyright: ignore[reportReturnType]
+    """The generation methods that this plugin adds."""
