@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,6 +87,8 @@ class Script:
     """If given, reported as `prompt_tokens_details.cached_tokens`."""
     usage: bool = True
     """Whether answers say how many tokens they took: a quarter of the characters."""
+    reply: Callable[[str], str] | None = None
+    """From the text of the messages to what the model writes; for another judge than that of fluency."""
 
     @classmethod
     def read(cls, document: Mapping[str, Any] | str | Path) -> Script:

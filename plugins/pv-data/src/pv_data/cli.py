@@ -7,15 +7,22 @@ from typing import Annotated
 import typer
 
 from pv_data import __version__
+from pv_data.audit.command import app as audit
+from pv_data.run.audit_commands import draw, record, status
+from pv_data.run.command import run_command
 
 __all__ = ["app"]
 
 app = typer.Typer(
     name="pv-data",
-    help="Question-proof-check data: build, label, audit and evaluate. Its commands are still to come.",
+    help="Question-proof-check data: build, label, audit and evaluate.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+app.command("run")(run_command)
+app.add_typer(audit, name="audit")
+for step in (draw, record, status):
+    audit.command()(step)
 
 
 def _version(asked: bool) -> None:
@@ -31,3 +38,31 @@ def main(
     ] = False,
 ) -> None:
     pass
+
+
+@app.command()
+def sources() -> None:
+    """List the sources that a config can name."""
+    from pv_data.plugins import SOURCES
+
+    _list(SOURCES)
+
+
+@app.command()
+def methods() -> None:
+    """List the generation methods that a config can name."""
+    from pv_data.plugins import METHODS
+
+    _list(METHODS)
+
+
+def _list(kind) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from pv_rl.plugins import entries, owner_of
+
+    table = Table("name", "what it is", "from")
+    for name, entry in entries(kind).items():
+        table.add_row(name, entry.meaning, owner_of(kind, name))
+    Console().print(table)

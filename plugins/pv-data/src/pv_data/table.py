@@ -7,6 +7,7 @@ in a file of an earlier version, and a file of a later version is refused.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from functools import cache
 from pathlib import Path
@@ -18,8 +19,9 @@ from pv_rl.files import write_atomically
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
-__all__ = ["KINDS", "VERSION", "parts", "read_rows", "schema", "write_part"]
+__all__ = ["KINDS", "VERSION", "groups", "parts", "read_group", "read_rows", "schema", "write_part"]
 
 VERSION = 1
 """Of all schemas together; 2 would be the first that reads files of 1 by a rule of its own."""
@@ -28,7 +30,7 @@ KINDS: Mapping[str, type[Row]] = {
 }
 ROWS_AT_ONCE = 1024
 
-AnyRow = TypeVar("AnyRow", Problem, Proof, Judgment, Label, AuditMark, Qpc, Aside)
+AnyRow = TypeVar("AnyRow", bound=Row)
 
 
 def parts(folder: str | Path) -> list[Path]:
@@ -36,8 +38,14 @@ def parts(folder: str | Path) -> list[Path]:
     return sorted(Path(folder).glob("*.parquet"))
 
 
-def write_part(path: str | Path, kind: type[AnyRow], rows: Iterable[AnyRow]) -> int:
-    """Write rows to one file, whole or not at all; returns how many. The column `id` comes first."""
+def write_part(
+    path: str | Path, kind: type[AnyRow], rows: Iterable[AnyRow], *, group: int = ROWS_AT_ONCE
+) -> int:
+    """Write rows to one file, whole or not at all; returns how many. The column `id` comes first.
+
+    Args:
+        group: rows of a row group, which `read_group` reads by itself.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -45,34 +53,56 @@ def write_part(path: str | Path, kind: type[AnyRow], rows: Iterable[AnyRow]) -> 
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = list(rows)
     table = pa.Table.from_pylist([{"id": row.id, **_flat(row)} for row in rows], schema=schema(kind))
-    write_atomically(path, lambda temporary: pq.write_table(table, temporary, compression="zstd"))
+    write_atomically(
+        path, lambda temporary: pq.write_table(table, temporary, row_group_size=group, compression="zstd")
+    )
     return len(rows)
 
 
 def read_rows(source: str | Path | Sequence[Path], kind: type[AnyRow]) -> Iterator[AnyRow]:
-    """The rows of a table (a folder), of one part or of several, in order, a few at a time.
+    """The rows of a table (a folder; none if it is not there), of one part or of several, in order, a few at a time.
 
     Raises:
         DataError: a file that is no Parquet, holds something else, or is of a later version.
     """
+    files = [Path(source)] if isinstance(source, str | Path) else list(source)
+    files = [part for file in files for part in ([file] if file.suffix == ".parquet" else parts(file))]
+    for path in files:
+        with _opened(path, kind) as (file, columns):
+            for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=columns):
+                yield from (_row(kind, values, path) for values in batch.to_pylist())
+
+
+def groups(path: Path, kind: type[Row]) -> int:
+    """How many row groups a part has; a `DataError` as `read_rows` raises it."""
+    with _opened(path, kind) as (file, _):
+        return file.num_row_groups
+
+
+def read_group(path: Path, kind: type[AnyRow], index: int) -> list[AnyRow]:
+    """The rows of one row group; a `DataError` as `read_rows` raises it."""
+    with _opened(path, kind) as (file, columns):
+        return [
+            _row(kind, values, path) for values in file.read_row_group(index, columns=columns).to_pylist()
+        ]
+
+
+@contextmanager
+def _opened(path: Path, kind: type[Row]) -> Iterator[tuple[pq.ParquetFile, list[str]]]:
+    """A part, and those of the kind's columns that it has."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    files = [Path(source)] if isinstance(source, str | Path) else list(source)
-    files = [part for file in files for part in (parts(file) if file.is_dir() else [file])]
-    names = [field.name for field in schema(kind)]
-    for path in files:
-        try:
-            with pq.ParquetFile(path) as file:
-                _check(path, kind, file.schema_arrow)
-                have = [name for name in names if name in file.schema_arrow.names]
-                for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=have):
-                    yield from (_row(kind, values, path) for values in batch.to_pylist())
-        except (pa.ArrowException, OSError) as error:
-            raise DataError(
-                f"{path} cannot be read as a table of {kind.kind} rows ({type(error).__name__}: {error}); "
-                "delete it to have it made again, or restore it"
-            ) from error
+    try:
+        with pq.ParquetFile(path) as file:
+            _check(path, kind, file.schema_arrow)
+            names = file.schema_arrow.names
+            yield file, [field.name for field in schema(kind) if field.name in names]
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(
+            f"{path} cannot be read as a table of {kind.kind} rows ({type(error).__name__}: {error}); "
+            "delete it to have it made again, or restore it"
+        ) from error
 
 
 @cache

@@ -1,0 +1,180 @@
+"""How long does `pv-data` take for the paper's 104,520 judgments, beside the time that the judge itself takes?
+
+A server of its own processes answers every request after `--latency` seconds. Ideal is judgments x latency /
+concurrency. Proofs are of the length of real ones. Printed: seconds, the ratio to ideal, and the most memory that any
+process took for the whole set and for a tenth of it, which should be the same.
+
+    python benchmarks/judging_pipeline.py --workers 8 --executor local
+    python benchmarks/judging_pipeline.py --workers 8 --executor ray
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import multiprocessing
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+JUDGMENT = json.dumps(
+    dict.fromkeys([*(f"condition{n}_satisfied" for n in range(1, 5)), "proof_correct"], True)
+)
+BODY = json.dumps(
+    {
+        "object": "chat.completion",
+        "choices": [
+            {"index": 0, "message": {"role": "assistant", "content": JUDGMENT}, "finish_reason": "stop"}
+        ],
+        "usage": {"prompt_tokens": 1500, "completion_tokens": 50, "total_tokens": 1550},
+    }
+).encode()
+ANSWER = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: "
+    + str(len(BODY)).encode()
+    + b"\r\n\r\n"
+    + BODY
+)
+
+
+class Connection(asyncio.Protocol):
+    """One keep-alive connection: reads requests by Content-Length, answers each after the latency."""
+
+    latency_s = 0.0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport, self.buffer = transport, bytearray()
+
+    def data_received(self, data: bytes) -> None:
+        self.buffer += data
+        while (end := self.buffer.find(b"\r\n\r\n")) >= 0:
+            head = bytes(self.buffer[:end]).lower()
+            length = int(head.split(b"content-length:")[1].split(b"\r\n")[0])
+            if len(self.buffer) < end + 4 + length:
+                return
+            del self.buffer[: end + 4 + length]
+            asyncio.get_running_loop().call_later(self.latency_s, self.transport.write, ANSWER)
+
+
+def serve(port: int, latency_s: float) -> None:
+    Connection.latency_s = latency_s
+
+    async def main() -> None:
+        server = await asyncio.get_running_loop().create_server(
+            Connection, "127.0.0.1", port, reuse_port=True, backlog=2048
+        )
+        await server.serve_forever()
+
+    asyncio.run(main())
+
+
+def measure(proofs: int, asked: argparse.Namespace, port: int) -> dict[str, float]:
+    """Judge a set in a process of its own, and its children."""
+    with tempfile.TemporaryDirectory(prefix="pv-data-bench-", dir=asked.folder) as folder:
+        command = [sys.executable, __file__, "--part", folder, "--proofs", str(proofs), "--port", str(port)]
+        command += ["--workers", str(asked.workers), "--executor", asked.executor]
+        command += ["--concurrency", str(asked.concurrency), "--characters", str(asked.characters)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        return json.loads(done.stdout.splitlines()[-1])
+
+
+def judge(folder: Path, asked: argparse.Namespace) -> None:
+    import resource
+
+    from pv_data.records import Label, Problem, Proof
+    from pv_data.run.chunk import ROWS
+    from pv_data.run.config import read_run
+    from pv_data.run.judging import Judging
+    from pv_data.run.local import run_local
+    from pv_data.table import read_rows, write_part
+
+    problem = Problem(source="Bench", native_id="1", text="Prove that n + 0 = n.")
+    write_part(folder / "problems" / "00-00000.parquet", Problem, [problem])
+    filler = "Hence the claim follows by induction on n. " * (asked.characters // 43)
+    for first in range(0, asked.proofs, 4096):
+        rows = [
+            Proof(problem_id=problem.id, source="Bench", method="proof", model="m", text=f"{n}. {filler}")
+            for n in range(first, min(first + 4096, asked.proofs))
+        ]
+        write_part(folder / "proofs" / f"00-{first // 4096:05d}.parquet", Proof, rows, group=ROWS)
+    seats = {"r1": 3, "mini": 1, "flash": 1}
+    share = asked.concurrency // 5
+    models = {
+        name: {
+            "endpoints": [{"url": f"http://127.0.0.1:{asked.port}/v1", "model": name}],
+            "sampling": {"temperature": 0.6, "max_tokens": 1000},
+            "limits": {"concurrency": share * votes + (asked.concurrency - 5 * share if name == "r1" else 0)},
+        }
+        for name, votes in seats.items()
+    }
+    config = read_run(
+        {
+            "run_dir": str(folder),
+            "sources": [{"kind": "table", "path": "none"}],
+            "models": models,
+            "panel": [{"model": name, "votes": votes} for name, votes in seats.items()],
+            "workers": asked.workers,
+            "executor": asked.executor,
+        }
+    )
+    job = Judging(run=folder, config=config)
+    begin, cpu = time.perf_counter(), sum(os.times()[:4])
+    if asked.executor == "ray":
+        from pv_data.run.on_ray import run_on_ray
+
+        run_on_ray(job, asked.workers)
+    else:
+        run_local(job, asked.workers)
+    took, cpu = time.perf_counter() - begin, sum(os.times()[:4]) - cpu
+    assert sum(1 for _ in read_rows(folder / "labels", Label)) == asked.proofs
+    most = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    print(json.dumps({"seconds": took, "cpu": cpu, "mebibytes": most / 1024}))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--proofs", type=int, default=20_904)
+    parser.add_argument("--latency", type=float, default=0.3)
+    parser.add_argument("--concurrency", type=int, default=512)
+    parser.add_argument("--characters", type=int, default=3_000, help="of a proof")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--servers", type=int, default=1, help="processes that answer")
+    parser.add_argument("--executor", choices=("local", "ray"), default="local")
+    parser.add_argument("--folder", help="where the run's files go; a local disk")
+    parser.add_argument("--part", help=argparse.SUPPRESS)
+    parser.add_argument("--port", type=int, default=0, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.part:
+        judge(Path(asked.part), asked)
+        return
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    context = multiprocessing.get_context("spawn")
+    servers = [
+        context.Process(target=serve, args=(port, asked.latency), daemon=True) for _ in range(asked.servers)
+    ]
+    for server in servers:
+        server.start()
+    time.sleep(2)
+    small, whole = measure(asked.proofs // 10, asked, port), measure(asked.proofs, asked, port)
+    ideal = asked.proofs * 5 * asked.latency / asked.concurrency
+    print(
+        f"{os.cpu_count()} cores, {asked.executor}, {asked.workers} workers: {asked.proofs * 5:,} judgments in "
+        f"{whole['seconds']:.1f} s, {whole['seconds'] / ideal:.2f} of the ideal {ideal:.1f} s; "
+        f"{1000 * whole['cpu'] / asked.proofs / 5:.2f} ms of CPU each; "
+        f"{whole['mebibytes']:.0f} MiB, with a tenth of the proofs {small['mebibytes']:.0f} MiB"
+    )
+    for server in servers:
+        server.terminate()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""One model, asked by all stages of a process: what was answered before is not paid again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pv_data.asking.settings import Model
+from pv_data.records import Origin
+from pv_rl.errors import PvRlError
+from pv_rl.judge.answer import JudgeFailure, Messages
+from pv_rl.judge.budget import BudgetKeeper
+from pv_rl.judge.cache import AnswerCache, CachedAnswer, cache_key
+from pv_rl.judge.client import JudgeClient
+
+__all__ = ["Asker", "Question", "Replied", "Stopped"]
+
+
+class Stopped(PvRlError, RuntimeError):
+    """The run ends before this question was asked. The text says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What is asked, of several models perhaps, and several times."""
+
+    template: str
+    """Name and hash of the prompt."""
+    messages: Messages
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the messages, in hex."""
+        text = json.dumps([dict(message) for message in self.messages])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replied:
+    """A usable answer."""
+
+    value: Any
+    """What the parser made of it."""
+    text: str
+    origin: Origin
+
+
+class Asker:
+    """Asks, keeps answers in the cache, and stops the run where going on would be of no use.
+
+    Raises:
+        ConfigError: a key that is not in the environment.
+        DataError: the cache is the file of something else.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        budget: BudgetKeeper,
+        *,
+        patience: int = 50,
+        spent: Callable[[], object] = lambda: None,
+    ) -> None:
+        """
+        Args:
+            model: with `cache` set.
+            budget: of the process, shared by its models.
+            patience: so many questions in a row without an answer end the run.
+            spent: called when money was spent.
+        """
+        assert model.cache is not None
+        self._model, self._fields = model, model.fields()
+        self._client = JudgeClient(model, budget)
+        self._cache = AnswerCache(model.cache)
+        self._room = asyncio.Semaphore(model.at_once)
+        self._patience = patience
+        self._spent = spent
+        self._in_vain = 0
+        self._why: str | None = None
+
+    async def ask(self, question: Question, parse: Callable[[str], Any] | None, *, sample: int) -> Replied:
+        """The answer to a question.
+
+        Args:
+            question: what is asked.
+            parse: from text to value; raises `JudgeFailure` of kind `invalid_json` or `wrong_schema`.
+            sample: asked again under another number, the same question has another answer.
+
+        Raises:
+            JudgeFailure: there is no usable answer; the row is set aside.
+            Stopped: the run ends: money, patience or the user.
+            CacheUnavailable: (an OSError) an answer could not be kept; it is better to stop than to pay for it twice.
+        """
+        key, provenance = self._key(question, sample)
+        async with self._room:
+            known = self._cache.get(key)
+            if known is not None:
+                with contextlib.suppress(JudgeFailure):  # another version of the parser took it
+                    value = parse(known.text) if parse else known.text
+                    return Replied(value=value, text=known.text, origin=self._origin(provenance, known))
+            self._go_on()
+            try:
+                answer = await self._client.ask(question.messages, parse)
+            except JudgeFailure as failure:
+                self._count(failure)
+                raise
+            finally:
+                self._spent()
+            self._in_vain = 0
+            kept = CachedAnswer(text=answer.text, usage=answer.usage, model=answer.model)
+            # The answer is on disk before anybody acts on it: a kill after this line pays for nothing twice.
+            self._cache.put(key, kept)
+        return Replied(value=answer.value, text=kept.text, origin=self._origin(provenance, kept))
+
+    def stop(self, why: str) -> None:
+        """Send nothing any more; what is on its way is waited for by those who asked."""
+        self._why = self._why or why
+
+    async def aclose(self) -> None:
+        """Close connections and the cache."""
+        await self._client.aclose()
+        self._cache.close()
+
+    def _key(self, question: Question, sample: int) -> tuple[str, dict[str, Any]]:
+        key = cache_key(
+            template_hash=f"{question.template}#{sample}",
+            model=self._model.model,
+            sampling={"request": self._fields},
+            text=question.digest,
+        )
+        provenance = {
+            "template": question.template,
+            "model": self._model.model,
+            "revision": self._model.revision,
+            "sampling": self._fields,
+            "sample": sample,
+        }
+        return key, provenance
+
+    def _origin(self, provenance: dict[str, Any], answer: CachedAnswer) -> Origin:
+        return Origin(
+            **provenance,
+            time=answer.created.isoformat(),
+            usd=self._client.budget.usd(answer.model, answer.usage),
+            prompt_tokens=answer.usage.prompt_tokens,
+            completion_tokens=answer.usage.completion_tokens,
+        )
+
+    def _go_on(self) -> None:
+        if self._why is not None:
+            raise Stopped(self._why)
+
+    def _count(self, failure: JudgeFailure) -> None:
+        """Stop on a failure that all further questions would share."""
+        if failure.kind == "budget":
+            self.stop(str(failure))
+            raise Stopped(self._why or "") from failure
+        self._in_vain += 1
+        if self._in_vain >= self._patience:
+            self.stop(
+                f"{self._model.model} gave no usable answer to {self._in_vain} questions in a row; the last: "
+                f"{failure}. Nothing is lost: see to it, and run the same command again"
+            )
+            raise Stopped(self._why or "") from failure

@@ -1,0 +1,74 @@
+"""A model of the config: pv_rl's `JudgeConfig`, with defaults for long texts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from pv_rl.judge.config import STRICT, Budget, JudgeConfig, Limits, Timeouts
+
+__all__ = ["Model", "share"]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Model(JudgeConfig):
+    """One model, as all stages ask it."""
+
+    revision: str = ""
+    """Of the model, for the provenance and the cache: an API can change a model under its name."""
+    expected_tokens: int = Field(default=1000, ge=1)
+    """Of a usual answer, thoughts included: for the estimate of a dry run, nothing else."""
+    sampling: dict[str, Any] = Field(default_factory=lambda: {"temperature": 0.6, "max_tokens": 8192})
+    """Sampling parameters of the request, part of the cache's key."""
+    response_format: Any = "none"
+    """`json_object` has the server hold every answer to JSON: for a model that only judges."""
+    timeouts: Timeouts = Field(default_factory=lambda: Timeouts(first_byte_s=600.0, total_s=1200.0))
+    deadline_s: float = Field(default=3600.0, gt=0)
+
+    @property
+    def model(self) -> str:
+        """The preferred endpoint's."""
+        return self.endpoints[0].model
+
+    def fields(self) -> str:
+        """What of a request is neither model nor messages, as JSON: for the provenance and the cache's key."""
+        fields = {
+            **self.sampling,
+            **({"response_format": self.response_format} if self.response_format != "none" else {}),
+            **self.endpoints[0].extra_body,
+            **({"revision": self.revision} if self.revision else {}),
+        }
+        return json.dumps(fields, sort_keys=True)
+
+    @property
+    def at_once(self) -> int:
+        """Questions that may wait at the client together: what the limits let through well within the deadline."""
+        most = self.limits.concurrency
+        if self.limits.requests_per_minute is not None:
+            most = min(most, int(self.limits.requests_per_minute * self.deadline_s / 60 / 4))
+        return max(1, most)
+
+
+def share(model: Model, part: int, parts: int, cache: Path) -> Model:
+    """The settings of one of several processes: limits that add up to the model's, and the run's cache and budget."""
+    limits = model.limits
+    return replace(
+        model,
+        limits=Limits(
+            concurrency=limits.concurrency // parts + (part < limits.concurrency % parts),
+            adaptive=limits.adaptive,
+            requests_per_minute=_divided(limits.requests_per_minute, parts),
+            tokens_per_minute=_divided(limits.tokens_per_minute, parts),
+        ),
+        budget=Budget(),
+        cache=model.cache or str(cache),
+    )
+
+
+def _divided(number: float | None, parts: int) -> float | None:
+    return None if number is None else number / parts

@@ -1,0 +1,169 @@
+"""The audit of a run by people: which proofs to read next, what they said, and where each slice stands.
+
+A sheet is a CSV file with a row a proof. The panel's label is not in it: who knows it reads otherwise.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+
+from pv_data.audit import Mark, Rounds, SliceState, cumulative_samples, slice_states
+from pv_data.export.winning import latest_marks
+from pv_data.records import AuditMark, Label, Problem, Proof, content_id
+from pv_data.table import read_rows, write_part
+from pv_rl.errors import DataError
+from pv_rl.files import write_atomically
+
+__all__ = ["draw_sheet", "record_sheet", "standing"]
+
+MARKS = "marks"
+COLUMNS = ("proof_id", "round", "slice", "problem", "proof", "right", "note")
+SAID = {
+    "true": True,
+    "yes": True,
+    "right": True,
+    "1": True,
+    "false": False,
+    "no": False,
+    "wrong": False,
+    "0": False,
+}
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""A spreadsheet would compute a cell that begins so."""
+
+
+def standing(run: Path, rounds: Rounds | None = None) -> dict[str, SliceState]:
+    """Where each slice of a run stands, from the marks that were recorded."""
+    return slice_states(_marks(run).values(), Counter(one.slice for one in _labels(run).values()), rounds)
+
+
+def draw_sheet(run: Path, sheet: Path, *, seed: int = 0, rounds: Rounds | None = None) -> int:
+    """Write the proofs that are to be read next, of all slices that are still open; returns how many.
+
+    Args:
+        run: the run's folder.
+        sheet: the file that is written; one that is there is not overwritten.
+        seed: of the sample; the same for all rounds of a run, each of which contains the one before.
+        rounds: None: the paper's.
+
+    Raises:
+        DataError: the file is there, or the run has no labels.
+    """
+    if sheet.exists():
+        raise DataError(f"{sheet} is there; record it (pv-data audit record) and name another file")
+    labels, marks = _labels(run), _marks(run)
+    of_slice = defaultdict(list)
+    for one in labels.values():
+        of_slice[one.slice].append(one.proof_id)
+    wanted: dict[str, int] = {}
+    for name, state in standing(run, rounds).items():
+        if state.verdict == "open":
+            (sample,) = cumulative_samples(of_slice[name], [state.due], seed=seed)
+            wanted |= {proof: state.round for proof in sample if proof not in marks}
+    problems = {problem.id: problem for problem in read_rows(run / "problems", Problem)}
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(COLUMNS)
+    for proof in read_rows([run / "proofs", run / "generated"], Proof):
+        if proof.id in wanted:
+            cells = (problems[proof.problem_id].text, proof.text)
+            writer.writerow([proof.id, wanted[proof.id], proof.slice, *map(_cell, cells), "", ""])
+    write_atomically(sheet, lambda path: path.write_text(text.getvalue(), encoding="utf-8", errors="replace"))
+    return len(wanted)
+
+
+def record_sheet(run: Path, sheet: Path, auditor: str) -> int:
+    """Add the marks of a sheet to the run; rows whose `right` is empty are left for later. Returns how many.
+
+    Raises:
+        DataError: a row that is not understood; then nothing is recorded.
+    """
+    if not auditor.strip():
+        raise DataError("name the auditor: marks without one cannot be asked about")
+    labels, now = _labels(run), datetime.now(timezone.utc).isoformat()
+    marks = []
+    for number, row in enumerate(_rows(sheet), start=2):
+        where = f"{sheet}, row {number}"
+        said = (row["right"] or "").strip().lower()
+        if not said:
+            continue
+        label = labels.get(row["proof_id"] or "")
+        if label is None:
+            raise DataError(f"{where}: no proof of this run with a label has the id {row['proof_id']!r}")
+        if said not in SAID or not (row["round"] or "").isdigit():
+            raise DataError(
+                f"{where}: right is {row['right']!r} and round {row['round']!r}; give yes or no, and 1 or more"
+            )
+        marks.append(
+            AuditMark(
+                proof_id=label.proof_id,
+                problem_id=label.problem_id,
+                slice=label.slice,
+                auditor=auditor.strip(),
+                round=int(row["round"] or 1),
+                label=bool(label.value),
+                human=SAID[said],
+                note=row["note"] or "",
+                time=now,
+            )
+        )
+    if marks:
+        name = f"{now.replace(':', '')}-{content_id('sheet', auditor, *(mark.id for mark in marks))}.parquet"
+        write_part(run / MARKS / name, AuditMark, marks)
+    return len(marks)
+
+
+def _rows(sheet: Path) -> list[dict[str, str | None]]:
+    try:
+        with sheet.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file, strict=True)
+            rows = list(reader)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{sheet} cannot be read as a sheet ({error}); save it as CSV in UTF-8") from error
+    missing = set(COLUMNS) - set(reader.fieldnames or ())
+    if missing:
+        raise DataError(
+            f"{sheet} has no column {', '.join(sorted(missing))}; fill in a sheet of pv-data audit draw"
+        )
+    return rows
+
+
+def _labels(run: Path) -> dict[str, Label]:
+    """Those on which the judges agree, by proof id."""
+    found = {one.proof_id: one for one in read_rows(run / "labels", Label) if one.value is not None}
+    if not found:
+        raise DataError(f"{run} has no labels to audit; run pv-data run first")
+    return found
+
+
+def _marks(run: Path) -> Mapping[str, Mark]:
+    """What people settled on, by proof id; the later mark of a person replaces the earlier."""
+    return settled(read_rows(run / MARKS, AuditMark))
+
+
+def settled(marks: Iterable[AuditMark]) -> dict[str, Mark]:
+    """One mark a proof, where all who read it agree; the others are left out until they do."""
+    latest = latest_marks(marks)
+    found = {}
+    for proof_id, of_proof in latest.items():
+        said = {one.human for one in of_proof}
+        if len(said) == 1:
+            first = min(of_proof, key=lambda one: one.round)
+            found[proof_id] = Mark(
+                slice=first.slice,
+                question=first.problem_id,
+                proof=proof_id,
+                label=first.label,
+                human=first.human,
+                round=first.round,
+            )
+    return found
+
+
+def _cell(text: str) -> str:
+    return "'" + text if text.startswith(FORMULA) else text

@@ -1,0 +1,97 @@
+"""The stage `collect`: problems and proofs from the sources; what is unfit, or there already, aside. It asks nobody.
+
+A source is read in one go and written part by part; a file says that it was read to its end.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from pv_data.plugins import SOURCES, named
+from pv_data.records import Aside, Problem, Proof, Row
+from pv_data.run.chunk import ROWS
+from pv_data.run.config import RunConfig, Source
+from pv_data.run.sieve import Sieve
+from pv_data.table import read_rows, write_part
+from pv_rl.errors import ConfigError
+from pv_rl.files import write_atomically
+
+__all__ = ["collect"]
+
+PART_ROWS = 4096
+FOLDERS: dict[str, tuple[str, type[Row]]] = {
+    "problem": ("problems/{}", Problem),
+    "proof": ("proofs/{}", Proof),
+    "aside": ("aside/collect-{}", Aside),
+}
+
+
+def collect(folder: Path, config: RunConfig, console: Console) -> None:
+    """Read the sources that have not been read.
+
+    Raises:
+        ConfigError: a source that does not exist, or an option that it does not know.
+        DataError: a file that is not what its kind says.
+    """
+    done = {number: folder / "collected" / f"{number:02d}.json" for number in range(len(config.sources))}
+    for number, marker in done.items():
+        if not marker.exists():  # what an interrupted attempt left
+            for place, _ in FOLDERS.values():
+                for part in folder.glob(place.format(f"{number:02d}-*.parquet")):
+                    part.unlink()
+    there = {problem.id for problem in read_rows(folder / "problems", Problem)}
+    for number, (source, marker) in enumerate(zip(config.sources, done.values(), strict=True)):
+        if marker.exists():
+            continue
+        sieve, counts = Sieve(config.filters, source, there), Counter[str]()
+        writing = _Writing(folder, f"{number:02d}")
+        for row in sieve.sift(_read(source)):
+            writing.add(row)
+            counts[row.kind if not isinstance(row, Aside) else f"aside, {row.reason}"] += 1
+        writing.close()
+        marker.parent.mkdir(exist_ok=True)
+        write_atomically(marker, lambda path, counts=counts: path.write_text(json.dumps(counts)))
+        told = ", ".join(f"{count} {what}" for what, count in counts.items()) or "nothing"
+        console.print(f"{source.name or source.kind}: {told}", highlight=False)
+
+
+def _read(source: Source) -> Iterator[Any]:
+    entry = named(SOURCES, source.kind)
+    try:
+        yield from entry.read(Path(source.path), **source.options)
+    except TypeError as error:
+        if "argument" not in str(error):  # a bug, and none of the options
+            raise
+        raise ConfigError(f"the source {source.kind} does not take these options ({error})") from None
+
+
+class _Writing:
+    """Rows to parts of their tables, a part at a time in memory."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder, self._name = folder, name
+        self._waiting: dict[str, list[Any]] = {kind: [] for kind in FOLDERS}
+        self._written = Counter[str]()
+
+    def add(self, row: Problem | Proof | Aside) -> None:
+        self._waiting[row.kind].append(row)
+        if len(self._waiting[row.kind]) == PART_ROWS:
+            self._write(row.kind)
+
+    def close(self) -> None:
+        for kind in FOLDERS:
+            if self._waiting[kind]:
+                self._write(kind)
+
+    def _write(self, kind: str) -> None:
+        place, rows = FOLDERS[kind]
+        path = self._folder / place.format(f"{self._name}-{self._written[kind]:05d}.parquet")
+        write_part(path, rows, self._waiting[kind], group=ROWS)
+        self._written[kind] += 1
+        self._waiting[kind] = []

@@ -1,0 +1,183 @@
+"""What a run is: sources, filters, generation, a panel of judges, how their votes become labels, and where it goes."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from pv_data.asking.settings import Model
+from pv_rl.judge.config import STRICT, read_config
+
+__all__ = ["Duplicates", "Filters", "Generate", "Labels", "RunConfig", "Seat", "Source", "Split", "read_run"]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Source:
+    """Where problems come from, and proofs that come with them."""
+
+    kind: str
+    """A source of pv-data or of a plugin: `pv-data sources` lists them."""
+    path: str
+    """File or folder."""
+    name: str = ""
+    """The first part of its slices; the source's own name if not given."""
+    limit: int | None = Field(default=None, ge=1)
+    """So many problems at most, the first ones."""
+    split: Literal["", "train", "test"] = ""
+    """Where all its problems go; drawn by question if not given."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Of the source, see docs/sources.md."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Filters:
+    """What is set aside before anything is paid for."""
+
+    geometry: bool = True
+    """Set geometry problems aside, as the paper does."""
+    languages: tuple[str, ...] = ()
+    """ISO 639-1 codes that are kept; all if none is given."""
+    problem_characters: tuple[int, int] = (10, 20_000)
+    proof_characters: tuple[int, int] = (20, 60_000)
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Duplicates:
+    """Near-duplicate problems: kept together in the split, so that none is in both train and test."""
+
+    threshold: float | None = Field(default=0.8, gt=0, le=1)
+    """Jaccard similarity of shingles above which two problems are taken for one; None does not look."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Generate:
+    """One generation method with one model, over some sources."""
+
+    method: str
+    """A method of pv-data or of a plugin: `pv-data methods` lists them."""
+    model: str = ""
+    """A name of `models`; none for a method that makes its proofs without one."""
+    samples: int = Field(default=1, ge=1)
+    """Proofs for each input."""
+    sources: tuple[str, ...] = ()
+    """Names of sources; all if none is given."""
+    of: tuple[str, ...] = ("ground_truth",)
+    """Methods of the proofs that it works on, where it works on proofs."""
+    share: float = Field(default=1.0, gt=0, le=1)
+    """Part of the questions, drawn by a hash: the paper's pilot takes 0.05."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Of the method, see docs/methods.md."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Seat:
+    """A judge of the panel."""
+
+    model: str
+    """A name of `models`."""
+    votes: int = Field(default=1, ge=1)
+    """How often it is asked about each proof."""
+    weight: float = Field(default=1.0, gt=0)
+    """Of each of its votes, for the rule `weighted`."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Labels:
+    """How votes become a label, and which proofs get one."""
+
+    rule: Literal["unanimous", "majority", "weighted"] = "unanimous"
+    """`unanimous`: all votes agree. `majority`: the larger side has at least `needed` votes. `weighted`: it has at
+    least the share `needed_share` of the weight."""
+    needed: int | None = Field(default=None, ge=1)
+    """Of `majority`; more than half of the votes if not given."""
+    needed_share: float = Field(default=0.5, ge=0.5, le=1)
+    """Of `weighted`; exactly half is no label."""
+    of: tuple[str, ...] = ()
+    """Methods of the proofs that are judged; all but `naive_negative`, which is known to be wrong, if none is given."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Split:
+    """Train and test, by question."""
+
+    test: float = Field(default=0.05, ge=0, lt=1)
+    """Part of the questions that are drawn for the test set."""
+    hold_out_audited: bool = True
+    """Whether every question of which people marked a proof is for the test set, as in the paper."""
+    train_labels: tuple[str, ...] = ("audit", "known", "panel")
+    """Whose label counts, the first that there is: of people, of how the proof was made, of the panel."""
+    test_labels: tuple[str, ...] = ("audit", "known", "panel")
+    """Likewise; only `audit` makes a test set that people have read throughout."""
+    discarded: tuple[str, ...] = ()
+    """Slices that failed their audit: the panel's labels do not count there."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class RunConfig:
+    """A run of `pv-data run`."""
+
+    run_dir: str
+    """Folder of the run; one that was stopped goes on there."""
+    sources: tuple[Source, ...] = Field(min_length=1)
+    filters: Filters = Field(default_factory=Filters)
+    duplicates: Duplicates = Field(default_factory=Duplicates)
+    models: dict[str, Model] = Field(default_factory=dict)
+    """By the name that the rest of the config has for them."""
+    generate: tuple[Generate, ...] = ()
+    panel: tuple[Seat, ...] = ()
+    """The judges; none: nothing is judged, and only what is known has a label."""
+    labels: Labels = Field(default_factory=Labels)
+    split: Split = Field(default_factory=Split)
+    seed: int = 0
+    budget_usd: float | None = Field(default=None, ge=0)
+    """Of the whole run, all stages and all times that it goes on. Needs a price for every model."""
+    executor: Literal["local", "ray"] = "local"
+    workers: int = Field(default=1, ge=1)
+    """Processes that ask; each has its part of every limit. One asks about 600 questions a second."""
+    patience: int = Field(default=50, ge=1)
+    """So many questions in a row without an answer end the run, which can go on later."""
+    retry_aside: bool = False
+    """Ask again about rows that were set aside because a model gave no usable answer."""
+    title: str = "question-proof-check data"
+    """Of the dataset card."""
+
+    def __post_init__(self) -> None:
+        named = {spec.model for spec in self.generate if spec.model} | {seat.model for seat in self.panel}
+        if unknown := sorted(named - set(self.models)):
+            raise ValueError(
+                f"models has no {', '.join(unknown)}; it has {', '.join(sorted(self.models)) or 'none'}"
+            )
+        names = [source.name or source.kind for source in self.sources]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"two sources are called {', '.join(twice)}: give each a name")
+        seats = [seat.model for seat in self.panel]
+        if len(set(seats)) < len(seats):
+            raise ValueError("a model sits twice on the panel: give it more votes instead")
+        for name in sorted(named):
+            model = self.models[name]
+            if model.limits.concurrency < self.workers:
+                raise ValueError(
+                    f"models.{name}.limits.concurrency is {model.limits.concurrency}, less than the workers, "
+                    f"{self.workers}"
+                )
+            unpriced = sorted({one.model for one in model.endpoints} - set(model.prices))
+            if self.budget_usd is not None and unpriced:
+                raise ValueError(
+                    f"budget_usd needs a price for every model: models.{name}.prices has none for {', '.join(unpriced)}"
+                )
+        votes = sum(seat.votes for seat in self.panel)
+        if self.labels.needed is not None and not votes / 2 < self.labels.needed <= votes:
+            raise ValueError(
+                f"labels.needed is {self.labels.needed}; of {votes} votes it is more than half, at most all"
+            )
+
+
+def read_run(settings: Any) -> RunConfig:
+    """A run from a mapping, as a YAML file gives it.
+
+    Raises:
+        ConfigError: (a ValueError) it names every setting that is unknown, of a wrong type or out of bounds.
+    """
+    return read_config(settings, RunConfig, "the run")

@@ -1,0 +1,51 @@
+"""The end of a run: near-duplicates, split, export and reports, from its tables. It is done anew each time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from pv_data.export.exporting import Exported, ExportSettings, Tables, export
+from pv_data.export.winning import LabelRules
+from pv_data.records import Problem
+from pv_data.run.config import RunConfig
+from pv_data.splits import SplitRules
+from pv_data.table import read_rows
+
+__all__ = ["EXPORT", "end"]
+
+EXPORT = "export"
+
+
+def end(folder: Path, config: RunConfig, console: Console) -> Exported:
+    """Write the folder `export` of a run.
+
+    Raises:
+        DataError: no proof has a label.
+    """
+    clusters = None
+    if config.duplicates.threshold is not None:
+        from pv_data.duplicates import clusters as find
+
+        clusters = find(list(read_rows(folder / "problems", Problem)), threshold=config.duplicates.threshold)
+    split, test_sources = (
+        config.split,
+        [one.name or one.kind for one in config.sources if one.split == "test"],
+    )
+    settings = ExportSettings(
+        title=config.title,
+        split=SplitRules(
+            test=split.test,
+            seed=config.seed,
+            test_sources=tuple(test_sources),
+            hold_out_audited=split.hold_out_audited,
+        ),
+        labels=LabelRules(
+            train=split.train_labels, test=split.test_labels, discarded=frozenset(split.discarded)
+        ),
+    )
+    exported = export(Tables.of_run(folder), folder / EXPORT, settings, clusters)
+    counts = ", ".join(f"{count} {name}" for name, count in exported.written.rows.items())
+    console.print(f"export: {counts}, left out {sum(exported.left_out.values())}", highlight=False)
+    return exported

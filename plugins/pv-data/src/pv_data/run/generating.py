@@ -1,0 +1,181 @@
+"""The stage `generate`: new proofs from problems and proofs, by the methods and models of the config."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pv_data.asking.asker import Question
+from pv_data.methods.base import Ask, Given, Made, Method, Unfit
+from pv_data.plugins import METHODS, named
+from pv_data.records import Aside, Origin, Problem, Proof, Row, content_id
+from pv_data.run.chunk import ROWS, Chunk, Done, chunks_of, lanes
+from pv_data.run.config import Generate, RunConfig
+from pv_data.run.opening import Opened, opened
+from pv_data.table import read_group
+from pv_rl.errors import ConfigError
+from pv_rl.judge.answer import JudgeFailure
+
+__all__ = ["Generating", "methods"]
+
+
+def methods(config: RunConfig) -> list[Method]:
+    """The method of each entry of `generate`.
+
+    Raises:
+        ConfigError: a method that does not exist, an option that it does not know, a model that it lacks.
+    """
+    found = []
+    for number, spec in enumerate(config.generate):
+        where = f"generate[{number}]"
+        try:
+            method = named(METHODS, spec.method).build(**spec.options)
+        except TypeError as error:
+            raise ConfigError(f"{where}.options: {spec.method} does not take them ({error})") from None
+        if bool(method.template) != bool(spec.model):
+            needs = "asks a model: name one" if method.template else "asks no model: name none"
+            raise ConfigError(f"{where}.model: the method {spec.method} {needs}")
+        found.append(method)
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generating:
+    """See the module; a `pv_data.run.chunk.Job`. The number of a chunk's `spec` is that of the entry of `generate`."""
+
+    run: Path
+    config: RunConfig
+    stage: str = "generate"
+    tables: Mapping[str, type[Row]] = field(default_factory=lambda: {"aside": Aside, "generated": Proof})
+
+    def chunks(self) -> Iterator[Chunk]:
+        """For each entry of `generate`, the row groups of what its method works on."""
+        for number, method in enumerate(methods(self.config)):
+            if method.needs_proof:
+                yield from chunks_of(self.run / "proofs", Proof, spec=number)
+            else:
+                yield from chunks_of(self.run / "problems", Problem, spec=number)
+
+    def at_once(self, of: int) -> int:
+        """By the model that has the most places for each sample."""
+        models = self.config.models
+        return max(
+            (
+                lanes(models[spec.model].limits.concurrency // of, ROWS * spec.samples)
+                for spec in self.config.generate
+                if spec.model
+            ),
+            default=1,
+        )
+
+    def questions(self, chunk: Chunk) -> int:
+        """One for each input and sample, or none."""
+        spec = self.config.generate[chunk.spec]
+        return sum(1 for _ in self.inputs(chunk)) * spec.samples if spec.model else 0
+
+    def inputs(self, chunk: Chunk) -> Iterator[Problem | Proof]:
+        """The rows of a chunk that the entry is about."""
+        spec = self.config.generate[chunk.spec]
+        kind = Proof if methods(self.config)[chunk.spec].needs_proof else Problem
+        rows: Sequence[Any] = read_group(chunk.part, kind, chunk.group)
+        for row in rows:
+            question = row.problem_id if isinstance(row, Proof) else row.id
+            if spec.sources and row.source not in spec.sources:
+                continue
+            if isinstance(row, Proof) and row.method not in spec.of:
+                continue
+            if drawn(question, self.config.seed) < spec.share:
+                yield row
+
+    @contextlib.asynccontextmanager
+    async def opened(self, part: int, of: int) -> AsyncIterator[GeneratingWork]:
+        """With the models of all entries."""
+        names = {spec.model for spec in self.config.generate if spec.model}
+        async with opened(self.run, self.config, names, part, of) as found:
+            yield GeneratingWork(self, found)
+
+
+class GeneratingWork:
+    """Generates the proofs of chunks in one process."""
+
+    def __init__(self, job: Generating, opened: Opened) -> None:
+        self._job, self._opened = job, opened
+        self._methods = methods(job.config)
+
+    def stop(self, why: str) -> None:
+        """Send nothing any more."""
+        self._opened.stop(why)
+
+    async def do(self, chunk: Chunk) -> Done:
+        """Proofs that say the same as one before them in the chunk are set aside, and so is what could not be made."""
+        spec, method = self._job.config.generate[chunk.spec], self._methods[chunk.spec]
+        made = await asyncio.gather(
+            *(
+                self._one(spec, method, row, sample)
+                for row in self._job.inputs(chunk)
+                for sample in range(spec.samples)
+            ),
+            return_exceptions=True,
+        )
+        for one in made:
+            if isinstance(one, BaseException):
+                raise one
+        proofs: dict[str, Proof] = {}
+        aside: list[Aside] = []
+        for one in made:
+            if isinstance(one, Aside):
+                aside.append(one)
+            elif isinstance(one, Proof) and proofs.setdefault(one.id, one) is not one:
+                aside.append(_aside(one.id, f"twice, sample {one.origin.sample}", "", one.text))
+        return Done(tables={"aside": aside, "generated": list(proofs.values())})
+
+    async def _one(self, spec: Generate, method: Method, row: Problem | Proof, sample: int) -> Proof | Aside:
+        proof = row if isinstance(row, Proof) else None
+        problem = self._opened.problems[proof.problem_id] if proof else row
+        assert isinstance(problem, Problem)
+        seed = int(content_id("seed", self._job.config.seed, spec.method, row.id, sample), 16) % 2**63
+        where = f"{spec.method}/{spec.model or '-'} of {row.id}, sample {sample}"
+        try:
+            task = method.prepare(Given(problem=problem, proof=proof, sample=sample, seed=seed))
+        except Unfit as unfit:
+            return _aside(where, unfit.reason, unfit.detail, row.text)
+        new = partial(
+            Proof,
+            problem_id=problem.id,
+            source=row.source,
+            method=spec.method,
+            parent_id=proof.id if proof else "",
+        )
+        if isinstance(task, Made):
+            return new(text=task.text, known=task.known, known_by=task.known_by, origin=Origin(sample=sample))
+        return await self._asked(spec, method, task, sample, new, where)
+
+    async def _asked(
+        self, spec: Generate, method: Method, task: Ask, sample: int, new: Any, where: str
+    ) -> Proof | Aside:
+        asker = self._opened.askers[spec.model]
+        try:
+            question = Question(template=method.template, messages=task.messages)
+            replied = await asker.ask(question, None, sample=sample)
+        except JudgeFailure as failure:
+            return _aside(where, f"no answer: {failure.kind}", str(failure), failure.text)
+        try:
+            text = task.read(replied.text)
+        except Unfit as unfit:
+            return _aside(where, unfit.reason, unfit.detail, replied.text)
+        return new(model=spec.model, text=text, origin=replied.origin)
+
+
+def drawn(question: str, seed: int) -> float:
+    """A number in [0, 1) for a question, the same whatever else there is."""
+    return int(hashlib.sha256(f"{seed}:{question}".encode()).hexdigest()[:13], 16) / 16**13
+
+
+def _aside(row: str, reason: str, detail: str, content: str) -> Aside:
+    return Aside(stage="generate", row=row, reason=reason, detail=detail, content=content[:2000])

@@ -1,0 +1,149 @@
+"""The stage `judge`: the panel's votes on each proof, and the label that they make."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pv_data.asking.asker import Question
+from pv_data.labels.answer import parse_check
+from pv_data.labels.prompt import CHECK_TEMPLATE, check_messages
+from pv_data.labels.rule import decide, rule_text
+from pv_data.records import Aside, Judgment, Label, Proof, Row
+from pv_data.run.chunk import ROWS, Chunk, Done, chunks_of, lanes
+from pv_data.run.config import RunConfig, Seat
+from pv_data.run.opening import Opened, opened
+from pv_data.table import read_group
+from pv_rl.judge.answer import JudgeFailure
+
+__all__ = ["Judging"]
+
+NOT_JUDGED = "naive_negative"
+"""A method whose proofs are wrong by construction."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judging:
+    """See the module; a `pv_data.run.chunk.Job`."""
+
+    run: Path
+    config: RunConfig
+    stage: str = "judge"
+    tables: Mapping[str, type[Row]] = field(
+        default_factory=lambda: {"judgments": Judgment, "aside": Aside, "labels": Label}
+    )
+
+    def chunks(self) -> Iterator[Chunk]:
+        """All row groups of the proofs that came with the problems and of those that were generated."""
+        yield from chunks_of(self.run / "proofs", Proof)
+        yield from chunks_of(self.run / "generated", Proof, spec=1)
+
+    def at_once(self, of: int) -> int:
+        """By the judge that has the most places for each vote of the panel."""
+        models = self.config.models
+        return max(
+            (
+                lanes(models[seat.model].limits.concurrency // of, ROWS * seat.votes)
+                for seat in self.config.panel
+            ),
+            default=1,
+        )
+
+    def questions(self, chunk: Chunk) -> int:
+        """The panel's votes on each of its proofs."""
+        return len(self.proofs(chunk)) * sum(seat.votes for seat in self.config.panel)
+
+    def proofs(self, chunk: Chunk) -> list[Proof]:
+        """Those of the chunk that are judged."""
+        wanted = self.config.labels.of
+        return [
+            proof
+            for proof in read_group(chunk.part, Proof, chunk.group)
+            if (proof.method in wanted if wanted else proof.method != NOT_JUDGED)
+        ]
+
+    @contextlib.asynccontextmanager
+    async def opened(self, part: int, of: int) -> AsyncIterator[JudgingWork]:
+        """With the panel's models."""
+        names = {seat.model for seat in self.config.panel}
+        async with opened(self.run, self.config, names, part, of) as found:
+            yield JudgingWork(self, found)
+
+
+class JudgingWork:
+    """Judges chunks in one process."""
+
+    def __init__(self, job: Judging, opened: Opened) -> None:
+        self._job, self._opened = job, opened
+        panel = job.config.panel
+        self._votes = [(seat, number) for seat in panel for number in range(seat.votes)]
+
+    def stop(self, why: str) -> None:
+        """Send nothing any more."""
+        self._opened.stop(why)
+
+    async def do(self, chunk: Chunk) -> Done:
+        """Judge the proofs of a chunk. A proof that lacks a vote goes aside; its other judgments are kept."""
+        judged = await asyncio.gather(*(self._judge(proof) for proof in self._job.proofs(chunk)))
+        return Done(
+            tables={
+                "judgments": [one for judgments, _ in judged for one in judgments],
+                "aside": [end for _, end in judged if isinstance(end, Aside)],
+                "labels": [end for _, end in judged if isinstance(end, Label)],
+            }
+        )
+
+    async def _judge(self, proof: Proof) -> tuple[list[Judgment], Label | Aside]:
+        problem = self._opened.problems[proof.problem_id]
+        question = Question(template=CHECK_TEMPLATE, messages=check_messages(problem.text, proof.text))
+        asked = await asyncio.gather(
+            *(self._vote(proof, question, seat, number) for seat, number in self._votes),
+            return_exceptions=True,
+        )
+        failures = [one for one in asked if isinstance(one, BaseException)]
+        for failure in failures:
+            if not isinstance(failure, JudgeFailure):  # the end of the run, or a bug
+                raise failure
+        judgments = [one for one in asked if isinstance(one, Judgment)]
+        if failures:
+            return judgments, _without_label(proof, failures, len(self._votes))
+        labels = self._job.config.labels
+        votes = tuple(one.verdict for one in judgments)
+        return judgments, Label(
+            proof_id=proof.id,
+            problem_id=proof.problem_id,
+            slice=proof.slice,
+            value=decide(votes, [seat.weight for seat, _ in self._votes], labels),
+            rule=rule_text(len(votes), labels),
+            votes=votes,
+            judges=tuple(one.judge for one in judgments),
+            known=proof.known,
+        )
+
+    async def _vote(self, proof: Proof, question: Question, seat: Seat, number: int) -> Judgment:
+        replied = await self._opened.askers[seat.model].ask(question, parse_check, sample=number)
+        check = replied.value
+        return Judgment(
+            proof_id=proof.id,
+            judge=seat.model,
+            conditions=check.conditions,
+            stated=check.stated,
+            verdict=check.verdict,
+            text=replied.text,
+            origin=replied.origin,
+        )
+
+
+def _without_label(proof: Proof, failures: list[BaseException], votes: int) -> Aside:
+    first = failures[0]
+    assert isinstance(first, JudgeFailure)
+    return Aside(
+        stage="judge",
+        row=proof.id,
+        reason=f"no answer: {first.kind}",
+        detail=f"{len(failures)} of {votes} votes are missing; the first: {first}",
+        content=proof.text[:2000],
+    )

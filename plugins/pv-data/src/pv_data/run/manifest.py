@@ -1,0 +1,127 @@
+"""What a run folder was made with: a run that goes on does so with the same settings, or says which differ."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from pv_data.asking.settings import Model
+from pv_data.labels.prompt import CHECK_TEMPLATE
+from pv_data.run.config import RunConfig
+from pv_data.run.generating import methods
+from pv_rl.errors import ConfigError, DataError
+from pv_rl.files import write_atomically
+
+__all__ = ["FILE", "STAGES", "check_manifest", "settings_of"]
+
+FILE = "run.json"
+VERSION = 1
+STAGES = ("collect", "generate", "judge")
+OF_STAGE = {
+    "collect": ("sources", "filters", "duplicates", "seed"),
+    "generate": ("generate",),
+    "judge": ("panel", "labels"),
+}
+GROWING = ("sources", "generate")
+"""Lists to whose end a run that goes on may add."""
+
+
+def settings_of(config: RunConfig) -> dict[str, Any]:
+    """All that the rows hang on. Limits, budgets, workers and the like are not in it: they may change."""
+    return {
+        "seed": config.seed,
+        "sources": [asdict(source) | {"file": _fingerprint(Path(source.path))} for source in config.sources],
+        "filters": asdict(config.filters),
+        "duplicates": asdict(config.duplicates),
+        "generate": [
+            asdict(spec) | {"template": method.template, "asks": _asks(config.models.get(spec.model))}
+            for spec, method in zip(config.generate, methods(config), strict=True)
+        ],
+        "panel": [
+            asdict(seat) | {"template": CHECK_TEMPLATE, "asks": _asks(config.models[seat.model])}
+            for seat in config.panel
+        ],
+        "labels": asdict(config.labels),
+    }
+
+
+def check_manifest(run: Path, config: RunConfig, redo: str = "") -> None:
+    """Hold a config to what the folder was made with, and write down what is new.
+
+    Args:
+        run: the folder.
+        config: of the run that goes on.
+        redo: from this stage on, settings may be others.
+
+    Raises:
+        ConfigError: a setting that rows hang on is another.
+        DataError: the folder holds something else than a run.
+    """
+    path, now = run / FILE, json.loads(json.dumps(settings_of(config)))
+    try:
+        before = json.loads(path.read_text())
+        if before["version"] != VERSION:
+            raise ValueError(f"it is of version {before['version']}, and this pv-data knows {VERSION}")
+        before = {name: value for name, value in before["settings"].items() if name not in _free(redo)}
+    except FileNotFoundError:
+        before = None
+        if any(run.glob("*/*.parquet")):
+            raise DataError(f"{run} holds tables and no {FILE}: it is no run; name another run_dir") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path} does not say what the run was made with ({error}); restore it") from error
+    held = {name: value for name, value in now.items() if name not in _free(redo)}
+    if before is not None and (changed := _changed(before, held)):
+        raise ConfigError(
+            f"{run} was made with other settings: {'; '.join(changed)}. Change them back, name another run_dir "
+            "(answers can be kept: copy answers.sqlite there), or have stages done again with --redo STAGE"
+        )
+    text = json.dumps({"version": VERSION, "settings": now}, indent=1)
+    write_atomically(path, lambda temporary: temporary.write_text(text))
+
+
+def _free(redo: str) -> list[str]:
+    """The settings that only the stages from `redo` on hang on."""
+    return [name for stage in STAGES[STAGES.index(redo) :] for name in OF_STAGE[stage]] if redo else []
+
+
+def _changed(before: Any, now: Any, where: str = "") -> list[str]:
+    if isinstance(before, dict) and isinstance(now, dict):
+        keys = list(dict.fromkeys([*before, *now]))
+        return [
+            one
+            for key in keys
+            for one in _changed(before.get(key), now.get(key), f"{where}.{key}".lstrip("."))
+        ]
+    if isinstance(before, list) and isinstance(now, list) and where in GROWING and len(now) >= len(before):
+        pairs = zip(before, now, strict=False)
+        return [one for i, pair in enumerate(pairs) for one in _changed(*pair, f"{where}[{i}]")]
+    if before == now:
+        return []
+    return [f"{where} was {_short(before)} and is {_short(now)}"]
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _asks(model: Model | None) -> Any:
+    return None if model is None else [model.model, model.fields()]
+
+
+def _fingerprint(path: Path) -> str:
+    """SHA-256 of a file, or of a folder's files; empty for what is not there, which its source will say."""
+    digest = hashlib.sha256()
+    files = sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
+    for file in files:
+        try:
+            with file.open("rb") as opened:
+                digest.update(file.relative_to(path).as_posix().encode())
+                while block := opened.read(1 << 20):
+                    digest.update(block)
+        except OSError:
+            return ""
+    return digest.hexdigest()[:20]

@@ -1,0 +1,93 @@
+"""The stages in order, in one folder."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+
+from pv_data.run.chunk import Job, aside_of, forget, is_done
+from pv_data.run.collecting import collect
+from pv_data.run.config import RunConfig
+from pv_data.run.ending import end
+from pv_data.run.generating import Generating
+from pv_data.run.judging import Judging
+from pv_data.run.local import run_local
+from pv_data.run.lock import locked
+from pv_data.run.manifest import STAGES, check_manifest
+from pv_data.run.progress import shown
+from pv_data.run.spent import fold
+from pv_rl.errors import ConfigError, SetupError
+
+__all__ = ["jobs", "run"]
+
+TABLES = {"collect": ("problems", "proofs"), "generate": ("generated",), "judge": ("judgments", "labels")}
+
+
+def run(config: RunConfig, console: Console, *, redo: str = "") -> Path:
+    """Do all that is left of a run, and return its folder.
+
+    Args:
+        config: the run.
+        console: for progress.
+        redo: a stage that is done again, with all after it; answers that were kept cost nothing.
+
+    Raises:
+        ConfigError: settings that do not go together, or other ones than those of the folder.
+        DataError: a source that is not what its kind says.
+        Stopped: money, patience or the user ended it. The same command goes on.
+    """
+    folder = Path(config.run_dir)
+    if redo and redo not in STAGES:
+        raise ConfigError(f"there is no stage {redo!r} to be done again; there are {', '.join(STAGES)}")
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder):
+        check_manifest(folder, config, redo)
+        if redo:
+            _forget(folder, redo)
+        fold(folder)
+        collect(folder, config, console)
+        for job in jobs(folder, config):
+            if config.retry_aside:
+                _retry(job)
+            with shown(job, config.budget_usd, console):
+                _executor(config.executor)(job, config.workers)
+        end(folder, config, console)
+    return folder
+
+
+def jobs(folder: Path, config: RunConfig) -> list[Job]:
+    """The stages that ask models."""
+    stages: list[Job] = []
+    if config.generate:
+        stages.append(Generating(run=folder, config=config))
+    if config.panel:
+        stages.append(Judging(run=folder, config=config))
+    return stages
+
+
+def _executor(name: str) -> Callable[[Job, int], None]:
+    if name == "local":
+        return run_local
+    try:
+        from pv_data.run.on_ray import run_on_ray
+    except ModuleNotFoundError as error:
+        raise SetupError(f"executor=ray needs {error.name}: pip install 'pv-data[ray]'") from error
+    return run_on_ray
+
+
+def _retry(job: Job) -> None:
+    """Have the chunks done again in which a model gave no answer. What it has answered costs nothing."""
+    for chunk in job.chunks():
+        if is_done(job, chunk) and any(row.reason.startswith("no answer") for row in aside_of(job, chunk)):
+            forget(job, chunk)
+
+
+def _forget(folder: Path, redo: str) -> None:
+    for stage in STAGES[STAGES.index(redo) :]:
+        for table in TABLES[stage]:
+            shutil.rmtree(folder / table, ignore_errors=True)
+        for path in (folder / "aside").glob(f"{stage}-*.parquet"):
+            path.unlink()

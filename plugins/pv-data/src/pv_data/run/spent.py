@@ -1,0 +1,66 @@
+"""What a run has spent, over all its processes and all the times that it went on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pv_data.run.config import RunConfig
+from pv_rl.errors import DataError
+from pv_rl.files import write_atomically
+from pv_rl.judge.budget import BudgetKeeper, Totals
+from pv_rl.judge.config import Budget
+
+__all__ = ["budget_of", "fold", "spent"]
+
+FILE = "spent.json"
+
+
+def budget_of(run: Path, config: RunConfig, of: int) -> BudgetKeeper:
+    """The budget of one of `of` processes: its part of what the run has left."""
+    prices: dict[str, Any] = {}
+    for model in config.models.values():
+        prices |= model.prices
+    left = None
+    if config.budget_usd is not None:
+        left = max(0.0, config.budget_usd - _read(run / FILE).usd) / of
+    return BudgetKeeper(Budget(usd_per_run=left), prices)
+
+
+def spent(run: Path) -> Totals:
+    """Of the run so far, at most a second old."""
+    total = _read(run / FILE)
+    for path in _of_workers(run):
+        total = total.plus(**vars(_read(path)))
+    return total
+
+
+def fold(run: Path) -> None:
+    """Add what the processes of an earlier attempt have spent to the run's own, when none of them is at work.
+
+    A crash in the middle counts something twice rather than not at all.
+    """
+    total = spent(run)
+    write_atomically(run / FILE, lambda path: path.write_text(json.dumps({"in_run": vars(total)})))
+    for path in _of_workers(run):
+        path.unlink()
+
+
+def _of_workers(run: Path) -> list[Path]:
+    return sorted((run / "workers").glob(f"*/{FILE}"))
+
+
+def _read(path: Path) -> Totals:
+    try:
+        said = json.loads(path.read_text())["in_run"]
+        numbers = {name: said[name] for name in ("usd", "calls", "tokens")}
+        if not all(isinstance(number, int | float) and number >= 0 for number in numbers.values()):
+            raise ValueError("a number that is none, or below 0")
+    except FileNotFoundError:
+        return Totals()
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            f"{path} does not say what the run has spent ({error}). Restore it, or delete it to begin the budget anew"
+        ) from error
+    return Totals(**numbers)

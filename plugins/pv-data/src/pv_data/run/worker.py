@@ -1,0 +1,70 @@
+"""One process at work on a stage: several chunks at a time, each written when it is done."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Callable, Iterator, Sequence
+
+from pv_data.run.chunk import Chunk, Job, Work, write
+
+__all__ = ["work"]
+
+
+async def work(job: Job, chunks: Iterator[Chunk], *, part: int = 0, of: int = 1, at_once: int = 4) -> None:
+    """Do chunks until there are none left, or one fails.
+
+    A first Ctrl-C (or SIGTERM) sends nothing any more and waits for what is on its way; a second does not wait.
+
+    Args:
+        job: the stage.
+        chunks: those of this process.
+        part: which of the processes this is, from 0.
+        of: how many there are.
+        at_once: chunks in the works together, so that the last questions of one do not hold up the next.
+
+    Raises:
+        Stopped: the run ends. What was on its way has been kept; its chunk is not written.
+    """
+    async with job.opened(part, of) as opened:
+        # Each takes the next chunk when it is free; all read the same iterator.
+        lanes = [asyncio.ensure_future(_lane(job, opened, chunks)) for _ in range(at_once)]
+        with _interrupts(lambda: opened.stop("it was interrupted"), lanes):
+            await asyncio.gather(*lanes, return_exceptions=True)
+    for lane in lanes:
+        lane.result()
+
+
+async def _lane(job: Job, opened: Work, chunks: Iterator[Chunk]) -> None:
+    try:
+        for chunk in chunks:
+            done = await opened.do(chunk)
+            await asyncio.to_thread(write, job, chunk, done)
+    except BaseException as error:
+        opened.stop(str(error) or type(error).__name__)
+        raise
+
+
+@contextlib.contextmanager
+def _interrupts(first: Callable[[], object], lanes: Sequence[asyncio.Future[None]]) -> Iterator[None]:
+    loop, seen = asyncio.get_running_loop(), []
+
+    def interrupted() -> None:
+        seen.append(None)
+        if len(seen) == 1:
+            first()
+        else:
+            for lane in lanes:
+                lane.cancel()
+
+    handled = []
+    with contextlib.suppress(RuntimeError, ValueError):  # not the main thread: somebody else handles signals
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, interrupted)
+            handled.append(number)
+    try:
+        yield
+    finally:
+        for number in handled:
+            loop.remove_signal_handler(number)

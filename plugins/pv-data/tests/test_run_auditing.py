@@ -1,0 +1,130 @@
+"""The audit of a run: sheets without labels, marks that are understood or refused, slices that pass or fail."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from pv_data.cli import app
+from pv_data.records import AuditMark, Label, Problem, Proof
+from pv_data.run.auditing import draw_sheet, record_sheet, standing
+from pv_data.table import read_rows, write_part
+from pv_rl.errors import DataError
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """Two slices of 100 labelled proofs each, and one proof on which the judges do not agree."""
+    problem = Problem(source="S", native_id="1", text="Prove it.")
+    proofs = [
+        Proof(problem_id=problem.id, source="S", method="proof", model=model, text=f"=Proof {n} by {model}")
+        for model in ("a", "b")
+        for n in range(100)
+    ]
+    write_part(tmp_path / "problems" / "0.parquet", Problem, [problem])
+    write_part(tmp_path / "proofs" / "0.parquet", Proof, proofs)
+    labels = [
+        Label(
+            proof_id=proof.id,
+            problem_id=problem.id,
+            slice=proof.slice,
+            value=True if n else None,
+            rule="unanimous 1 of 1",
+            votes=(True,),
+            judges=("j",),
+        )
+        for n, proof in enumerate(proofs)
+    ]
+    write_part(tmp_path / "labels" / "0.parquet", Label, labels)
+    return tmp_path
+
+
+def fill(sheet: Path, said) -> None:
+    with sheet.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    with sheet.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(row | {"right": said(number, row)} for number, row in enumerate(rows))
+
+
+def test_a_sheet_has_what_is_to_be_read_and_no_label(run):
+    assert draw_sheet(run, run / "sheet.csv") == 60
+    with (run / "sheet.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["slice"] for row in rows} == {"S/proof/a", "S/proof/b"}
+    assert set(rows[0]) == {"proof_id", "round", "slice", "problem", "proof", "right", "note"}
+    assert {row["right"] for row in rows} == {""}
+    assert all(row["proof"].startswith("'=Proof") for row in rows)  # or a spreadsheet would compute it
+    with pytest.raises(DataError, match="is there"):
+        draw_sheet(run, run / "sheet.csv")
+
+
+def test_slices_are_accepted_and_discarded_by_what_people_say(run):
+    """Of 30, all right in slice a; in slice b 20, which is below the first gate of 75%."""
+    draw_sheet(run, run / "sheet.csv")
+    wrong = {"S/proof/b": 10, "S/proof/a": 0}
+
+    def said(_: int, row: dict[str, str]) -> str:
+        wrong[row["slice"]] -= 1
+        return "no" if wrong[row["slice"]] >= 0 else "yes"
+
+    fill(run / "sheet.csv", said)
+    assert record_sheet(run, run / "sheet.csv", "A") == 60
+    states = standing(run)
+    assert (states["S/proof/a"].verdict, states["S/proof/b"].verdict) == ("accept", "discard")
+    assert (states["S/proof/b"].agree, states["S/proof/b"].checked) == (20, 30)
+    assert states["S/proof/a"].size == 99  # a proof without a label is none of it
+    told = CliRunner().invoke(app, ["audit", "status", str(run)])
+    assert told.exit_code == 0
+    assert "split.discarded=[S/proof/b]" in told.output
+
+
+def test_a_sheet_may_be_filled_in_little_by_little_and_again(run):
+    draw_sheet(run, run / "sheet.csv")
+    fill(run / "sheet.csv", lambda number, _: "yes" if number < 7 else "")
+    assert record_sheet(run, run / "sheet.csv", "A") == 7
+    assert draw_sheet(run, run / "rest.csv") == 53
+    fill(run / "sheet.csv", lambda number, _: "no" if number < 7 else "")
+    assert record_sheet(run, run / "sheet.csv", "A") == 7
+    assert len(list(read_rows(run / "marks", AuditMark))) == 14
+    assert sum(state.checked for state in standing(run).values()) == 7
+    assert sum(state.agree for state in standing(run).values()) == 0
+
+
+def test_two_readers_who_differ_settle_nothing(run):
+    draw_sheet(run, run / "sheet.csv")
+    for auditor, word in (("A", "yes"), ("B", "no")):
+        fill(run / "sheet.csv", lambda number, _, word=word: word if number == 0 else "")
+        record_sheet(run, run / "sheet.csv", auditor)
+    assert sum(state.checked for state in standing(run).values()) == 0
+    assert draw_sheet(run, run / "again.csv") == 60
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda text: text.replace(",,\r\n", ",maybe,\r\n", 1), r"row 2: right is 'maybe'"),
+        (lambda text: "proof_id,right\r\nx,yes\r\n", "has no column note, problem, proof, round, slice"),
+        (
+            lambda text: text.replace(text.splitlines()[1][:20], "0" * 20, 1).replace(
+                ",,\r\n", ",yes,\r\n", 1
+            ),
+            "no proof",
+        ),
+        (lambda text: text.replace('"', "", 1) + '"', "cannot be read as a sheet|no proof of this run"),
+    ],
+)
+def test_a_sheet_that_is_not_understood_records_nothing(run, change, says):
+    draw_sheet(run, run / "sheet.csv")
+    path = run / "sheet.csv"
+    with path.open(newline="") as file:
+        text = file.read()
+    with path.open("w", newline="") as file:
+        file.write(change(text))
+    with pytest.raises(DataError, match=says):
+        record_sheet(run, path, "A")
+    assert not (run / "marks").exists()

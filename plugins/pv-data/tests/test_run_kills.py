@@ -1,0 +1,101 @@
+"""A run that is killed again and again, at a server that fails, ends with the tables of an undisturbed one."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "tests"))
+sys.path.insert(0, str(Path(__file__).parent))
+
+from judge_server.script import Fault, Latency
+from panel import JudgeServer, Script, by_mark, make_tables, settings
+
+from pv_data.records import Aside, Judgment, Label
+from pv_data.run.judging import Judging
+from pv_data.run.local import run_local
+from pv_data.table import read_rows
+
+CHILD = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from panel import settings
+from pv_data.run.judging import Judging
+from pv_data.run.local import run_local
+from pv_data.run.spent import fold
+if __name__ == "__main__":
+    run = Path({run!r})
+    fold(run)
+    config = settings(run, {url!r}, concurrency={at_once}, workers={workers})
+    run_local(Judging(run=run, config=config), {workers})
+"""
+FAULTS = (
+    Fault(kind="status", status=500, probability=0.05),
+    Fault(kind="reset", probability=0.03),
+    Fault(kind="invalid_json", probability=0.03),
+    Fault(kind="empty_choices", probability=0.02),
+)
+AT_ONCE = 4
+"""Requests on their way to each of two models."""
+
+
+@pytest.mark.parametrize(
+    ("proofs", "kills", "workers"),
+    [
+        pytest.param(60, 3, 1, marks=pytest.mark.slow),
+        pytest.param(500, 20, 1, marks=pytest.mark.paths),
+        pytest.param(500, 20, 2, marks=pytest.mark.paths),
+    ],
+)
+def test_a_killed_run_loses_nothing_and_pays_for_nothing_twice(proofs, kills, workers, tmp_path):
+    calm, killed = tmp_path / "calm", tmp_path / "killed"
+    for run in (calm, killed):
+        make_tables(run, proofs, words="TORN")
+    with JudgeServer(Script(reply=by_mark)) as server:
+        run_local(Judging(run=calm, config=settings(calm, server.url)), 1)
+    script = Script(reply=by_mark, faults=FAULTS, latency=Latency(median_s=0.05, sigma=0.5))
+    with JudgeServer(script) as server:
+        code = CHILD.format(
+            tests=str(Path(__file__).parent),
+            run=str(killed),
+            url=server.url,
+            workers=workers,
+            at_once=AT_ONCE,
+        )
+        program = tmp_path / "child.py"
+        program.write_text(code)
+        rng = random.Random(proofs)
+        done = 0
+        for _ in range(kills):
+            child = subprocess.Popen([sys.executable, str(program)])
+            wanted = len(server.chats()) + rng.randrange(1, max(2, 2 * proofs * 4 // kills))
+            while child.poll() is None and len(server.chats()) < wanted:
+                time.sleep(0.005)
+            time.sleep(rng.random() * 0.05)
+            child.send_signal(signal.SIGKILL)
+            done += child.wait() == -signal.SIGKILL
+            time.sleep(1.5 if workers > 1 else 0)  # processes whose parent is gone end within a second
+        child = subprocess.run([sys.executable, str(program)], check=True, timeout=500)
+        answers = sum(one["fault"] is None for one in server.chats())
+    assert done > 0
+    assert not list(read_rows(killed / "aside", Aside))
+    for kind in (Label, Judgment):
+        folder = f"{kind.kind}s"
+        ids = Counter(row.id for row in read_rows(killed / folder, kind))
+        assert set(ids.values()) == {1}
+        assert set(ids) == {row.id for row in read_rows(calm / folder, kind)}
+    assert labels(killed) == labels(calm)
+    # What was on its way when the run was killed had to be asked again, and nothing else.
+    assert proofs * 4 <= answers <= proofs * 4 + done * 2 * AT_ONCE
+
+
+def labels(run: Path) -> dict[str, Label]:
+    return {one.proof_id: one for one in read_rows(run / "labels", Label)}
