@@ -20,7 +20,7 @@ from typing import Any
 from pv_rl.errors import ConfigError
 from pv_rl.judge.answer import JudgeFailure, Messages
 
-__all__ = ["KINDS", "Finding", "Fluency", "FluencyPrompt", "parse_fluency"]
+__all__ = ["CONTROL", "KINDS", "Finding", "Fluency", "FluencyPrompt", "parse_fluency"]
 
 KINDS = ("repetition", "local_loop", "malformed_meta_comment", "irrelevant_insertion", "abrupt_conclusion")
 """The anomalies that the judge may report: the paper's list (Section 5.2, LLM-based Fluency Judge)."""

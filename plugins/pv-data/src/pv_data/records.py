@@ -214,7 +214,7 @@ class Qpc:
     label: bool
     """True: the proof is right."""
     rule: str
-    """Where the label is from: the rule of `Label` or the proof's `known_by`."""
+    """Whose label it is, and by what: `audit: 2 of 2`, `known: final answer` or `panel: unanimous 5 of 5`."""
     slice: str
     split: str
     """`train` or `test`."""

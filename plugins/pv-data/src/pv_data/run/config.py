@@ -21,8 +21,8 @@ class Source:
     """A source of pv-data or of a plugin: `pv-data sources` lists them."""
     path: str
     """File or folder."""
-    name: str = ""
-    """The first part of its slices; the source's own name if not given."""
+    name: str = Field(default="", pattern=r"[^/]*")
+    """The first part of its slices; the source's own name if not given. It has no `/`."""
     limit: int | None = Field(default=None, ge=1)
     """So many problems at most, the first ones."""
     split: Literal["", "train", "test"] = ""
@@ -57,6 +57,8 @@ class Generate:
 
     method: str
     """A method of pv-data or of a plugin: `pv-data methods` lists them."""
+    name: str = Field(default="", pattern=r"[^/]*")
+    """What its slices call it; the method's own name if not given. Two entries of one method want two."""
     model: str = ""
     """A name of `models`; none for a method that makes its proofs without one."""
     samples: int = Field(default=1, ge=1)
@@ -95,7 +97,7 @@ class Labels:
     needed_share: float = Field(default=0.5, ge=0.5, le=1)
     """Of `weighted`; exactly half is no label."""
     of: tuple[str, ...] = ()
-    """Methods of the proofs that are judged; all but `naive_negative`, which is known to be wrong, if none is given."""
+    """Methods of the proofs that are judged; if none is given, all but those that were made wrong on purpose."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

@@ -149,7 +149,7 @@ class GeneratingWork:
             Proof,
             problem_id=problem.id,
             source=row.source,
-            method=spec.method,
+            method=spec.name or spec.method,
             parent_id=proof.id if proof else "",
         )
         if isinstance(task, Made):

@@ -21,8 +21,8 @@ from pv_rl.judge.answer import JudgeFailure
 
 __all__ = ["Judging"]
 
-NOT_JUDGED = "naive_negative"
-"""A method whose proofs are wrong by construction."""
+BY_CONSTRUCTION = "construction"
+"""How `known_by` begins where a proof was made wrong: nobody need be paid to say so."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,7 @@ class Judging:
         return [
             proof
             for proof in read_group(chunk.part, Proof, chunk.group)
-            if (proof.method in wanted if wanted else proof.method != NOT_JUDGED)
+            if (proof.method in wanted if wanted else not proof.known_by.startswith(BY_CONSTRUCTION))
         ]
 
     @contextlib.asynccontextmanager

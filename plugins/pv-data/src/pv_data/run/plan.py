@@ -62,8 +62,8 @@ def estimates(folder: Path, config: RunConfig) -> list[Estimate]:
     judged = [one for one in proofs if (one.method in wanted if wanted else True)]
     generated = sum(
         count
-        for count, spec in zip(made, config.generate, strict=True)
-        if (spec.method in wanted if wanted else spec.method != "naive_negative")
+        for count, spec, method in zip(made, config.generate, methods(config), strict=True)
+        if ((spec.name or spec.method) in wanted if wanted else method.template)
     )
     empty = sum(len(message["content"]) for message in check_messages("", ""))
     length = sum(len(one.text) + len(problems[one.problem_id].text) for one in judged)

@@ -1,0 +1,139 @@
+"""How a set is made up: the paper's table of its training data (arXiv appendix, "Data distribution"), for any set."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from pv_data.export.slices import Slice
+from pv_data.records import GROUND_TRUTH, Qpc
+from pv_rl.report.text import markdown, plain
+
+__all__ = ["GROUPS", "Distribution", "Line", "distribution"]
+
+GROUPS = {
+    "llm_aided": "LLM-aided",
+    "human": "Human source",
+    "auxiliary": "Auxiliary",
+}
+AUXILIARY = "naive_negative"
+HEADS = ("group", "source", "model", "method", "positive", "negative")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A slice, or a sum of slices."""
+
+    group: str
+    """Of `GROUPS`."""
+    source: str
+    model: str
+    method: str
+    positive: int
+    """Right proofs."""
+    negative: int
+
+    @property
+    def total(self) -> int:
+        return self.positive + self.negative
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distribution:
+    """The table."""
+
+    lines: tuple[Line, ...]
+
+    def sum(self, group: str | None = None) -> Line:
+        """Of one group, or of all."""
+        lines = [line for line in self.lines if group is None or line.group == group]
+        return Line(
+            group=group or "total",
+            source="",
+            model="",
+            method="",
+            positive=sum(line.positive for line in lines),
+            negative=sum(line.negative for line in lines),
+        )
+
+    def to_csv(self) -> str:
+        """One line a slice, without sums: what a program reads."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(HEADS)
+        for line in self.lines:
+            writer.writerow([_no_formula(str(getattr(line, head))) for head in HEADS])
+        return text.getvalue()
+
+    def to_markdown(self) -> str:
+        """A table with a sum for each group and for all."""
+        rows = ["| source | model | method | positive | negative | total |", "|---|---|---|---:|---:|---:|"]
+        for group, title in GROUPS.items():
+            lines = [line for line in self.lines if line.group == group]
+            rows += [_row((line.source, line.model, line.method), line) for line in lines]
+            if lines:
+                rows.append(
+                    _row((f"{title}, {len(lines)} combinations", "", ""), self.sum(group), strong=True)
+                )
+        rows.append(_row((f"All, {len(self.lines)} combinations", "", ""), self.sum(), strong=True))
+        return "\n".join(rows) + "\n"
+
+
+def distribution(rows: Iterable[Qpc], *, human_sources: Collection[str] = ()) -> Distribution:
+    """Count triples.
+
+    `auxiliary` is what the method `naive_negative` made; `human` are proofs that came with their problem, and all of
+    `human_sources` (in the paper student work, whose augmented and translated copies it counts there); the rest is
+    `llm_aided`.
+    """
+    return of_counts(Counter((row.slice, row.label) for row in rows), human_sources=human_sources)
+
+
+def of_counts(counts: Counter[tuple[str, bool]], *, human_sources: Collection[str] = ()) -> Distribution:
+    """The same from counts by slice and label."""
+    lines = []
+    for name in {name for name, _ in counts}:
+        one = Slice.read(name)
+        lines.append(
+            Line(
+                group=_group(one, human_sources),
+                source=one.source,
+                model=one.model,
+                method=one.method,
+                positive=counts[name, True],
+                negative=counts[name, False],
+            )
+        )
+    order = list(GROUPS)
+    lines.sort(
+        key=lambda line: (
+            order.index(line.group),
+            *map(str.casefold, (line.source, line.model, line.method)),
+            line.source,
+        )
+    )
+    return Distribution(lines=tuple(lines))
+
+
+def _group(one: Slice, human_sources: Collection[str]) -> str:
+    if one.method == AUXILIARY:
+        return "auxiliary"
+    return "human" if one.method == GROUND_TRUTH or one.source in human_sources else "llm_aided"
+
+
+def _row(names: tuple[str, str, str], line: Line, *, strong: bool = False) -> str:
+    cells = [
+        *(markdown(plain(name)) for name in names),
+        *(f"{number:,}" for number in (line.positive, line.negative, line.total)),
+    ]
+    return f"| {' | '.join(f'**{cell}**' if strong and cell else cell for cell in cells)} |"
+
+
+def _no_formula(text: str) -> str:
+    """Spreadsheets run a cell that begins like a formula; names are from outside. A lone `-` is none."""
+    return (
+        f"'{text}" if text[:1] in ("=", "+", "@", "\t", "\r") or (text[:1] == "-" and len(text) > 1) else text
+    )

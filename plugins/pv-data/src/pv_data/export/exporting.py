@@ -1,0 +1,173 @@
+"""From the tables of a run to everything that is made of them, in one folder that is there whole or not at all."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from pv_data.export.card import CardFacts, write_card
+from pv_data.export.columns import read_columns
+from pv_data.export.dataset_folder import Written, write_dataset
+from pv_data.export.distribution import of_counts
+from pv_data.export.folders import whole_folder
+from pv_data.export.spending import spending
+from pv_data.export.triples import kept_apart, triples
+from pv_data.export.verl_parquet import VerlFormat, write_verl
+from pv_data.export.winning import LabelRules, latest_marks, panel_labels
+from pv_data.records import Aside, AuditMark, Label, Problem, Proof, Qpc, Row
+from pv_data.report.labels import LabelReport, measure_labels
+from pv_data.report.page import write_label_report
+from pv_data.splits import SplitRules, Splits, split_problems
+from pv_data.table import read_rows, write_part
+
+__all__ = ["ExportSettings", "Exported", "Tables", "export"]
+
+PART_ROWS = 5_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tables:
+    """Folders or parts of tables; one that is not there is empty."""
+
+    problems: Sequence[Path]
+    proofs: Sequence[Path]
+    """Those of the sources and those that were generated."""
+    labels: Sequence[Path] = ()
+    judgments: Sequence[Path] = ()
+    marks: Sequence[Path] = ()
+    aside: Sequence[Path] = ()
+
+    @classmethod
+    def of_run(cls, run: Path) -> Tables:
+        """The tables of a run folder."""
+        return cls(
+            problems=[run / "problems"],
+            proofs=[run / "proofs", run / "generated"],
+            labels=[run / "labels"],
+            judgments=[run / "judgments"],
+            marks=[run / "marks"],
+            aside=[run / "aside"],
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportSettings:
+    """How a run becomes a data set."""
+
+    title: str = "Question-proof-check triples"
+    split: SplitRules = field(default_factory=SplitRules)
+    labels: LabelRules = field(default_factory=LabelRules)
+    verl: VerlFormat = field(default_factory=VerlFormat)
+    human_sources: tuple[str, ...] = ()
+    """Sources all of whose proofs count as people's in the distribution."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exported:
+    """What was written."""
+
+    written: Written
+    splits: Splits
+    left_out: Counter[str]
+    """Proofs that are in no split, by reason."""
+    labels: LabelReport
+
+
+def export(
+    tables: Tables, folder: Path, settings: ExportSettings, clusters: Mapping[str, str] | None = None
+) -> Exported:
+    """Write `folder`:
+
+        qpc/            the triples, a table of `Qpc`
+        left_out/       proofs that are no triple and why, a table of `Aside`
+        verl/           train.parquet, test.parquet
+        dataset/        data/*.parquet and README.md, the card
+        report/         labels.md, labels.html, labels.json, distribution_SPLIT.md and .csv
+
+    Problems are held in memory, and of each proof its id, its label and its votes; texts pass through.
+
+    Args:
+        clusters: problem id to cluster id, of near-duplicates.
+
+    Raises:
+        DataError: a table that cannot be read, or no proof with a label.
+        ConfigError: the folder holds something else.
+    """
+    marks = list(read_rows(_there(tables.marks), AuditMark))
+    problems = {problem.id: problem for problem in read_rows(_there(tables.problems), Problem)}
+    audited = {mark.problem_id for mark in marks}
+    splits = split_problems(problems.values(), settings.split, clusters=clusters, audited=audited)
+    labels = measure_labels(read_rows(_there(tables.labels), Label))
+    made = triples(
+        read_rows(_there(tables.proofs), Proof),
+        problems=problems,
+        splits=splits,
+        labels=panel_labels(read_rows(_there(tables.labels), Label)),
+        marks=latest_marks(marks),
+        rules=settings.labels,
+    )
+    with whole_folder(folder) as new:
+        left_out = _write_triples(new, made)
+        qpc = new / "qpc"
+        write_verl(new / "verl", read_rows(qpc, Qpc), settings.verl)
+        facts = CardFacts(
+            title=settings.title,
+            splits=splits,
+            rules=settings.labels,
+            human_sources=settings.human_sources,
+            asked=spending(_there(tables.proofs), _there(tables.judgments)),
+            aside=_aside(tables.aside)
+            + Counter({("export", why): number for why, number in left_out.items()}),
+            labels=labels,
+            audited_slices=frozenset(mark.slice for mark in marks),
+        )
+        written = write_dataset(new / "dataset", kept_apart(read_rows(qpc, Qpc)), partial(write_card, facts))
+        _write_reports(new / "report", labels, written, settings)
+    return Exported(written=written, splits=splits, left_out=left_out, labels=labels)
+
+
+def _write_triples(folder: Path, made: Iterable[Qpc | Aside]) -> Counter[str]:
+    """Both tables, some rows at a time. Returns reasons of what is left out."""
+    reasons: Counter[str] = Counter()
+    rows: dict[str, list[Row]] = {"qpc": [], "left_out": []}
+    kinds: dict[str, type[Row]] = {"qpc": Qpc, "left_out": Aside}
+    numbers = {name: itertools.count() for name in rows}
+
+    def write(name: str) -> None:
+        write_part(folder / name / f"{next(numbers[name]):05d}.parquet", kinds[name], rows[name])
+        rows[name].clear()
+
+    for row in made:
+        name = "qpc" if isinstance(row, Qpc) else "left_out"
+        if isinstance(row, Aside):
+            reasons[row.reason] += 1
+        rows[name].append(row)
+        if len(rows[name]) >= PART_ROWS:
+            write(name)
+    for name, left in rows.items():
+        if left:
+            write(name)
+    return reasons
+
+
+def _write_reports(folder: Path, labels: LabelReport, written: Written, settings: ExportSettings) -> None:
+    write_label_report(folder, labels, f"Labels: {settings.title}")
+    for split in written.rows:
+        table = of_counts(written.by_slice(split), human_sources=settings.human_sources)
+        for end, text in (("md", table.to_markdown()), ("csv", table.to_csv())):
+            (folder / f"distribution_{split}.{end}").write_text(text, encoding="utf-8", errors="replace")
+
+
+def _aside(tables: Sequence[Path]) -> Counter[tuple[str, str]]:
+    reasons: Counter[tuple[str, str]] = Counter()
+    for some in read_columns(_there(tables), Aside, ("stage", "reason")):
+        reasons.update((row["stage"], row["reason"]) for row in some.to_pylist())
+    return reasons
+
+
+def _there(tables: Sequence[Path]) -> list[Path]:
+    return [table for table in tables if table.exists()]

@@ -1,0 +1,112 @@
+"""How a judge's answer is read: strictly, since a wrong verdict costs more than asking again."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from pv_rl.judge.answer import FailureKind, JudgeFailure
+
+__all__ = ["CONDITIONS", "Check", "parse_check"]
+
+CONDITIONS = ("logical soundness", "computational accuracy", "structural completeness", "notational rigour")
+"""The four criteria, in the prompt's order."""
+KEYS = (*(f"condition{number}_satisfied" for number in range(1, 5)), "proof_correct")
+FLAT_OBJECT = re.compile(r"\{[^{}]*\}")
+FENCE_OPENS = re.compile(r"(?:\A|\n)[^\S\n]*```(?:json)?\s*\Z", re.IGNORECASE)
+INSIDE = re.compile(r"(?:[,\[{]|[\"\d\]}]\s*:)\s*\Z")
+"""The object is a part of another one, or of a list."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """What a judge says of a proof."""
+
+    conditions: tuple[bool, ...]
+    """`CONDITIONS`, each whether it is satisfied."""
+    stated: bool
+    """The judge's own `proof_correct`."""
+
+    @property
+    def verdict(self) -> bool:
+        """What counts: all four conditions and `stated`. A judge that contradicts itself does not accept."""
+        return self.stated and all(self.conditions)
+
+    @property
+    def inconsistent(self) -> bool:
+        """Whether `stated` differs from what the four conditions say, in either direction."""
+        return self.stated != all(self.conditions)
+
+
+def parse_check(text: str) -> Check:
+    """Read an answer: its end is one JSON object of the five booleans, alone or in one code fence.
+
+    Before it may stand thoughts and prose. The object begins its line, and no other complete answer in the prose has
+    another verdict: a proof that brings an answer of its own, and is quoted, must not win.
+
+    Example: `So step 2 fails.\\n{"condition1_satisfied": false, ..., "proof_correct": false}`.
+
+    Raises:
+        JudgeFailure: `invalid_json` where the end is no JSON object, `wrong_schema` where it is of another form or
+            another answer contradicts it.
+    """
+    body = text.rpartition("</think>")[2]
+    if "<think>" in body:
+        _fail("invalid_json", "it ends in the middle of its thoughts")
+    before, found = _last_object(body.strip())
+    check = _check(found)
+    for other in FLAT_OBJECT.finditer(before):
+        if "proof_correct" not in other[0]:
+            continue
+        try:
+            earlier = _check(other[0])
+        except JudgeFailure:  # a form, or a draft that was not finished
+            continue
+        if earlier.verdict != check.verdict:
+            _fail("wrong_schema", "it has two answers with different verdicts")
+    return check
+
+
+def _last_object(body: str) -> tuple[str, str]:
+    """What stands before the object at the end, and the object."""
+    fenced = body.endswith("```")
+    if fenced:
+        body = body[:-3].rstrip()
+    start = body.rfind("{")
+    if start < 0 or not body.endswith("}"):
+        _fail("invalid_json", "it does not end with a JSON object")
+    before, found = body[:start], body[start:]
+    if fenced:
+        opening = FENCE_OPENS.search(before[-40:])
+        if opening is None:
+            _fail("invalid_json", "its code fence holds more than one JSON object")
+        before = before[: len(before) - len(opening[0])]
+    elif before and before.rstrip(" \t")[-1:] != "\n":
+        _fail("invalid_json", "the JSON object at its end does not begin its line")
+    if INSIDE.search(before[-200:]):
+        _fail("wrong_schema", "the object at its end is a part of something larger")
+    return before, found
+
+
+def _check(found: str) -> Check:
+    try:
+        value = json.loads(found, object_pairs_hook=_no_duplicates)
+    except (ValueError, RecursionError) as error:
+        _fail("invalid_json", f"its end is no JSON object: {error}")
+    if set(value) != set(KEYS):
+        _fail("wrong_schema", f"it has not exactly the keys {', '.join(KEYS)}")
+    if wrong := [key for key in KEYS if not isinstance(value[key], bool)]:
+        _fail("wrong_schema", f"{', '.join(wrong)} is not true or false")
+    return Check(conditions=tuple(value[key] for key in KEYS[:4]), stated=value["proof_correct"])
+
+
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise ValueError("a key appears twice")
+    return dict(pairs)
+
+
+def _fail(kind: FailureKind, why: str) -> NoReturn:
+    raise JudgeFailure(f"the judge's answer cannot be used: {why}", kind) from None

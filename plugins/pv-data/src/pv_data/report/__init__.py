@@ -1,0 +1,1 @@
+"""What a run's labels are worth: against what is known, and by how far the judges agree."""
