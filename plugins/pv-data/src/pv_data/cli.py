@@ -8,6 +8,7 @@ import typer
 
 from pv_data import __version__
 from pv_data.audit.command import app as audit
+from pv_data.evaluate.report_command import report
 from pv_data.run.audit_commands import draw, record, status
 from pv_data.run.command import run_command
 
@@ -20,6 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("run")(run_command)
+app.command("report")(report)
 app.add_typer(audit, name="audit")
 for step in (draw, record, status):
     audit.command()(step)

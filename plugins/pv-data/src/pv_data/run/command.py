@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -31,6 +30,7 @@ def run_command(
 
     from pv_data.asking.asker import Stopped
     from pv_data.run.compose import compose
+    from pv_data.run.ending import EXPORT
     from pv_data.run.pipeline import run
     from pv_data.run.plan import plan
 
@@ -49,4 +49,4 @@ def run_command(
     except PvRlError as error:
         console.print(f"Error: {error}", style="red", markup=False)
         raise typer.Exit(2) from None
-    typer.echo(Path(folder) / "report.md")
+    typer.echo(f"{folder / EXPORT}: report/labels.md, dataset/README.md (the card), verl/*.parquet")

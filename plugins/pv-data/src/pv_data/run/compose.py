@@ -31,6 +31,7 @@ def compose(config: str, overrides: Sequence[str] = ()) -> RunConfig:
     from hydra.errors import HydraException
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
+    from yaml import YAMLError
 
     path = Path(config)
     if path.suffix in (".yaml", ".yml"):
@@ -47,9 +48,20 @@ def compose(config: str, overrides: Sequence[str] = ()) -> RunConfig:
         )
     try:
         with opened:
-            found = hydra_compose(name, list(overrides))
+            found = hydra_compose(name, [_adding(override) for override in overrides])
         values = OmegaConf.to_container(found, resolve=True, throw_on_missing=True)
+    except (YAMLError, UnicodeDecodeError, OSError) as error:
+        raise ConfigError(f"{config} cannot be read as YAML: {' '.join(str(error).split())}") from error
     except (HydraException, OmegaConfBaseException) as error:
-        raise ConfigError(f"{config}: {str(error).splitlines()[0]}") from error
-    assert isinstance(values, dict)
+        where = f" ({key})" if (key := getattr(error, "full_key", None)) else ""
+        raise ConfigError(f"{config}: {str(error).splitlines()[0]}{where}") from error
+    if not isinstance(values, dict):
+        raise ConfigError(f"{config} is no mapping of settings")
+    values.pop("vars", None)  # what a config interpolates
     return read_run(values)
+
+
+def _adding(override: str) -> str:
+    """An override that may name a setting of which the file says nothing; `RunConfig` knows which there are."""
+    key = override.partition("=")[0]
+    return override if key[:1] in "+~" or "@" in key or "/" in key else f"++{override}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from pv_data.filters import geometry, language, length
 from pv_data.records import Aside, Problem, Proof
 from pv_data.run.config import Filters, Source
 
@@ -52,20 +53,20 @@ class Sieve:
         return problem
 
     def _unfit(self, problem: Problem) -> tuple[str, str] | None:
-        low, high = self._filters.problem_characters
-        if not low <= len(problem.text) <= high:
-            return "length", f"a problem of {len(problem.text)} characters; {low} to {high} are taken"
-        return None
+        filters = self._filters
+        return (
+            length(problem.text, *filters.problem_characters)
+            or (geometry(problem) if filters.geometry else None)
+            or language(problem, filters.languages)
+        )
 
     def _proof(self, row: Proof) -> Iterator[Proof | Aside]:
         name = self._names.get(row.problem_id)
         if name is None:
             return  # its problem is aside already
         proof = replace(row, problem_id=name, source=self._source.name or row.source)
-        low, high = self._filters.proof_characters
-        if not low <= len(proof.text) <= high:
-            detail = f"a proof of {len(proof.text)} characters; {low} to {high} are taken"
-            yield _aside(proof.id, "length", detail, proof.text)
+        if unfit := length(proof.text, *self._filters.proof_characters):
+            yield _aside(proof.id, *unfit, proof.text)
         elif proof.id in self._proofs:
             yield _aside(proof.id, "twice", "the same proof is there already", proof.text)
         else:

@@ -1,0 +1,63 @@
+"""The statistics of a human audit: what it proves, and what a plan will do before anyone reads a proof.
+
+Nothing here imports numpy, scipy or matplotlib until it computes or draws.
+"""
+
+from pv_data.audit.bounds import interval, lower_bound, upper_bound
+from pv_data.audit.clusters import (
+    Clustered,
+    bootstrap_lower_bound,
+    clustered_lower_bound,
+    intraclass_correlation,
+)
+from pv_data.audit.comparison import Comparison, PlanFigures, compare, usual_plans
+from pv_data.audit.curtail import curtailed
+from pv_data.audit.decisions import SliceState, decide, slice_states
+from pv_data.audit.evidence import Evidence, Group, weigh
+from pv_data.audit.fixed import Risks, fixed_plan
+from pv_data.audit.marks import Mark
+from pv_data.audit.operating import OperatingCharacteristic, Stop, implied_bound, operating_characteristic
+from pv_data.audit.plan import Plan, Stage
+from pv_data.audit.rounds import Round, Rounds
+from pv_data.audit.sampling import cumulative_samples, pilot_proofs, pilot_questions
+from pv_data.audit.sequential import sequential_plan
+from pv_data.audit.simultaneous import confidence_each, simultaneous_lower_bounds, slices_above
+
+__all__ = [
+    "Clustered",
+    "Comparison",
+    "Evidence",
+    "Group",
+    "Mark",
+    "OperatingCharacteristic",
+    "Plan",
+    "PlanFigures",
+    "Risks",
+    "Round",
+    "Rounds",
+    "SliceState",
+    "Stage",
+    "Stop",
+    "bootstrap_lower_bound",
+    "clustered_lower_bound",
+    "compare",
+    "confidence_each",
+    "cumulative_samples",
+    "curtailed",
+    "decide",
+    "fixed_plan",
+    "implied_bound",
+    "interval",
+    "intraclass_correlation",
+    "lower_bound",
+    "operating_characteristic",
+    "pilot_proofs",
+    "pilot_questions",
+    "sequential_plan",
+    "simultaneous_lower_bounds",
+    "slice_states",
+    "slices_above",
+    "upper_bound",
+    "usual_plans",
+    "weigh",
+]

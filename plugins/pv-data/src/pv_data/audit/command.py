@@ -1,0 +1,146 @@
+"""`pv-data audit`: what a plan will do, and what counts prove."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from pv_data.audit import (
+    Risks,
+    compare,
+    confidence_each,
+    interval,
+    lower_bound,
+    upper_bound,
+    usual_plans,
+)
+from pv_data.audit.comparison import AGREEMENTS, MINUTES
+from pv_data.audit.figure import check_plot, draw_comparison
+from pv_data.audit.table import print_comparison
+from pv_rl.errors import ConfigError, PvRlError
+from pv_rl.files import write_atomically
+from pv_rl.weights.writing import check_target
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="audit",
+    help="Plan a human audit of labels, and say what one has proven.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+Confidence = Annotated[float, typer.Option(help="Of a bound; above 0 and below 1.")]
+
+
+@app.callback()
+def main() -> None:
+    """Keeps `plan` and `bound` sub-commands, whatever their number."""
+
+
+@app.command()
+def plan(
+    size: Annotated[
+        int,
+        typer.Option(
+            "--slice-size", max=200_000, help="Labelled proofs of the slice; 1,440 is 20 times a pilot of 72."
+        ),
+    ] = 1440,
+    agreement: Annotated[
+        list[float] | None, typer.Option(help="A true agreement to show, 0 to 1; may be given several times.")
+    ] = None,
+    good: Annotated[float, typer.Option(help="Agreement of a slice that should be accepted.")] = 0.95,
+    bad: Annotated[float, typer.Option(help="Agreement of a slice that should be discarded.")] = 0.80,
+    alpha: Annotated[float, typer.Option(help="The most risk to discard the good one.")] = 0.10,
+    beta: Annotated[float, typer.Option(help="The most risk to accept the bad one.")] = 0.10,
+    confidence: Confidence = 0.90,
+    minutes: Annotated[float, typer.Option(help="Human minutes a proof.")] = MINUTES,
+    finite: Annotated[
+        bool, typer.Option("--finite", help="Draw from these proofs only, without replacement.")
+    ] = False,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the curves to this file: .png, .pdf or .svg (needs matplotlib).")
+    ] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write all figures to this file; - for standard output.")
+    ] = None,
+) -> None:
+    """Compare the paper's rounds, a fixed sample and a sequential test before anyone reads a proof."""
+    with _said():
+        if plot is not None:
+            check_plot(plot)
+        to_output = json_file is not None and str(json_file) == "-"
+        if json_file is not None and not to_output:
+            check_target("--json", json_file)
+        plans = usual_plans(size, Risks(good=good, bad=bad, alpha=alpha, beta=beta))
+        large = [one.name for one in plans if finite and one.most > size]
+        plans = [one for one in plans if one.name not in large]
+        result = compare(
+            plans,
+            size,
+            agreements=agreement or AGREEMENTS,
+            confidence=confidence,
+            minutes=minutes,
+            finite=finite,
+        )
+        if plot is not None:
+            draw_comparison(result, plot)
+        if json_file is not None:
+            text = json.dumps(result.document(), allow_nan=False) + "\n"
+            if to_output:
+                typer.echo(text, nl=False)
+                return
+            write_atomically(json_file, lambda file: file.write_text(text, encoding="utf-8"))
+        console = Console(highlight=False)
+        print_comparison(result, console if console.is_terminal else Console(highlight=False, width=130))
+        if large:
+            console.print(f"left out, they read more than {size} proofs: {'; '.join(large)}", soft_wrap=True)
+        for file in (plot, json_file):
+            if file is not None:
+                console.print(f"wrote {file}", markup=False, soft_wrap=True)
+
+
+@app.command()
+def bound(
+    agree: Annotated[int, typer.Argument(help="Proofs where the human mark is the label.")],
+    checked: Annotated[int, typer.Argument(help="Proofs with a human mark.")],
+    confidence: Confidence = 0.90,
+    population: Annotated[int | None, typer.Option(help="Proofs there are in all, if that counts.")] = None,
+    slices: Annotated[
+        int, typer.Option(help="Slices whose bounds are to hold together (Sidak); 1 for this alone.")
+    ] = 1,
+) -> None:
+    """Exact bounds of an agreement: Clopper-Pearson, or hypergeometric with --population."""
+    with _said():
+        if slices < 1:
+            raise ConfigError(f"--slices is {slices}; give 1 for this slice alone, or how many were audited")
+        each = confidence_each(confidence, slices)
+        lower = lower_bound(agree, checked, each, population=population)
+        upper = upper_bound(agree, checked, each, population=population)
+        low, high = interval(agree, checked, each, population=population)
+        seen = f" ({agree / checked:.2%})" if checked else ""
+        typer.echo(f"{agree} of {checked} agree{seen}")
+        if slices > 1:
+            typer.echo(f"{confidence:g} for {slices} slices together: {each:.5f} each")
+        typer.echo(f"at least  {lower:.4f}   one-sided, {each:.5g}")
+        typer.echo(f"at most   {upper:.4f}   one-sided, {each:.5g}")
+        typer.echo(f"between   {low:.4f} and {high:.4f}   two-sided, {each:.5g}")
+
+
+@contextmanager
+def _said() -> Iterator[None]:
+    """An error that is the user's to mend is one line."""
+    try:
+        yield
+    except (PvRlError, OSError) as error:
+        Console(stderr=True, soft_wrap=True).print(
+            f"[bold red]error[/] {escape(str(error))}", highlight=False
+        )
+        raise typer.Exit(1) from error

@@ -1,0 +1,110 @@
+"""What the marks prove: bounds a slice, pooled, and by class."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from pv_data.audit.bounds import lower_bound
+from pv_data.audit.clusters import Clustered, clustered_lower_bound
+from pv_data.audit.marks import Mark, checked_marks
+from pv_data.audit.simultaneous import confidence_each
+from pv_rl.errors import DataError
+
+__all__ = ["Evidence", "Group", "weigh"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Marks that are counted together."""
+
+    agree: int
+    checked: int
+    questions: int
+    ratio: float
+    """Agreement seen; nan where nothing was checked."""
+    lower: float
+    """Exact one-sided bound, as if proofs were independent. 0 where nothing was checked."""
+    lower_together: float | None
+    """The bound that holds for all slices at once; None for a group that is no slice."""
+    clustered: Clustered | None
+    """The bound that knows of questions; None where the marks are of fewer than two."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """All groups, at one confidence."""
+
+    confidence: float
+    slices: Mapping[str, Group]
+    pooled: Group
+    """All slices together: about the mean of their agreements, weighted by the proofs checked, not by their sizes."""
+    classes: Mapping[str, Group]
+    """`correct` and `wrong`: the proofs with that label. Their agreement is the label's precision."""
+
+
+def weigh(
+    marks: Iterable[Mark],
+    confidence: float = 0.90,
+    *,
+    sizes: Mapping[str, int] | None = None,
+    pool: Collection[str] | None = None,
+) -> Evidence:
+    """Bounds of all groups.
+
+    Args:
+        marks: of all slices that were audited, discarded ones too: the bounds "together" count them.
+        confidence: of each bound; for `lower_together`, of all slices' at once.
+        sizes: labelled proofs of each slice. Then its bounds are about these proofs (no endless supply), and slices
+            without marks are in the result too.
+        pool: slices that `pooled` and `classes` are about, such as the accepted ones. None: all.
+
+    Raises:
+        DataError: a proof marked twice, more marks than proofs, or an unknown slice.
+    """
+    known = checked_marks(marks)
+    names = sorted({mark.slice for mark in known} | set(sizes or {}))
+    if sizes is not None and (unknown := [name for name in names if name not in sizes]):
+        raise DataError(f"the size of slice {unknown[0]!r} is not given; give it, or leave sizes out")
+    if unknown := sorted(set(pool or ()) - set(names)):
+        raise DataError(
+            f"slice {unknown[0]!r} of the pool has no marks; slices are {', '.join(names) or 'none'}"
+        )
+    each = confidence_each(confidence, len(names))
+    kept = known if pool is None else [mark for mark in known if mark.slice in pool]
+    return Evidence(
+        confidence=confidence,
+        slices={
+            name: _group(
+                [mark for mark in known if mark.slice == name],
+                confidence,
+                each,
+                sizes[name] if sizes else None,
+            )
+            for name in names
+        },
+        pooled=_group(kept, confidence),
+        classes={
+            name: _group([mark for mark in kept if mark.label is label], confidence)
+            for name, label in (("correct", True), ("wrong", False))
+        },
+    )
+
+
+def _group(
+    marks: list[Mark], confidence: float, together: float | None = None, population: int | None = None
+) -> Group:
+    agree, checked = sum(mark.agrees for mark in marks), len(marks)
+    questions = len({mark.question for mark in marks})
+    pairs = [(mark.question, mark.agrees) for mark in marks]
+    return Group(
+        agree=agree,
+        checked=checked,
+        questions=questions,
+        ratio=agree / checked if checked else float("nan"),
+        lower=lower_bound(agree, checked, confidence, population=population),
+        lower_together=None
+        if together is None
+        else lower_bound(agree, checked, together, population=population),
+        clustered=clustered_lower_bound(pairs, confidence) if questions > 1 else None,
+    )

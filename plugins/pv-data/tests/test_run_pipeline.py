@@ -1,0 +1,206 @@
+"""The whole pipeline by its command: from files to a verl parquet, a card and a report, and on where it stopped."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "tests"))
+sys.path.insert(0, str(Path(__file__).parent))
+
+from panel import JudgeServer, Script, answer
+
+from pv_data.cli import app
+from pv_data.records import Aside, Label, Problem, Proof, Qpc
+from pv_data.table import read_rows
+
+SHARED = Path(__file__).parents[4] / "shared" / "data"
+GSM8K = SHARED / "gsm8k_solutions" / "example_model_solutions.jsonl"
+CONFIG = """
+vars: {{url: "???"}}
+run_dir: {run}
+sources:
+  - {{kind: table, path: {rows}, name: Mine, options: {{columns: {columns}}}}}
+models:
+  judge:
+    endpoints: [{{url: "${{vars.url}}", model: judge}}]
+    retries: {{attempts: 2, backoff_s: 0.01}}
+    prices: {{judge: {{input: 1.0, output: 1.0}}}}
+panel: [{{model: judge, votes: 3}}]
+split: {{test: 0.3}}
+"""
+COLUMNS = "{problem: question, proof: solution, label: right}"
+
+
+def rows(path: Path, number: int) -> None:
+    lines = [
+        {
+            "question": f"Prove that the sum of the first {n // 4 + 3} odd numbers is the square of {n // 4 + 3}.",
+            "solution": f"{'SOUND' if n % 2 else 'A hope'}: attempt {n} goes by induction over the number of summands.",
+            "right": n % 2 == 1,
+        }
+        for n in range(number)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def by_mark(prompt: str) -> str:
+    return answer("SOUND" in prompt)
+
+
+def invoke(*arguments: str):
+    return CliRunner().invoke(app, ["run", *arguments])
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    rows(tmp_path / "rows.jsonl", 40)
+    path = tmp_path / "mine.yaml"
+    path.write_text(CONFIG.format(run=tmp_path / "run", rows=tmp_path / "rows.jsonl", columns=COLUMNS))
+    return path
+
+
+def test_the_command_makes_a_set_and_goes_on_for_nothing(config, tmp_path):
+    with JudgeServer(Script(reply=by_mark)) as server:
+        url = f"vars.url={server.url}"
+        done = invoke(str(config), url)
+        assert done.exit_code == 0, done.output
+        assert len(server.chats()) == 120
+        again = invoke(str(config), url)
+        assert again.exit_code == 0, again.output
+        assert len(server.chats()) == 120
+    made = list(read_rows(tmp_path / "run" / "export" / "qpc", Qpc))
+    assert len(made) == 40
+    assert {one.split for one in made} == {"train", "test"}
+    train = {one.problem_id for one in made if one.split == "train"}
+    assert not train & {one.problem_id for one in made if one.split == "test"}
+    export = tmp_path / "run" / "export"
+    assert (export / "verl" / "train.parquet").exists()
+    assert "precision of True" in (export / "report" / "labels.md").read_text()
+    assert (export / "dataset" / "README.md").read_text().startswith("---\n")
+
+
+def test_more_sources_can_be_added_and_nothing_else_changed(config, tmp_path):
+    with JudgeServer(Script(reply=by_mark)) as server:
+        url = f"vars.url={server.url}"
+        assert invoke(str(config), url).exit_code == 0
+        changed = invoke(str(config), url, "split.test=0.3", "labels.rule=majority", "filters.geometry=false")
+        assert changed.exit_code == 2
+        assert "labels.rule was" in " ".join(changed.output.split())
+        assert "filters.geometry was true and is false" in " ".join(changed.output.split())
+        redone = invoke(str(config), url, "labels.rule=majority", "--redo", "judge")
+        assert redone.exit_code == 0, redone.output
+        assert len(server.chats()) == 120
+        assert {one.rule for one in read_rows(tmp_path / "run" / "labels", Label)} == {"majority 2 of 3"}
+        rows(tmp_path / "more.jsonl", 48)
+        text = config.read_text().replace(
+            "models:", MORE.format(rows=tmp_path / "more.jsonl", columns=COLUMNS) + "models:"
+        )
+        config.write_text(text)
+        grown = invoke(str(config), url, "labels.rule=majority")
+        assert grown.exit_code == 0, grown.output
+        assert len(server.chats()) == 120 + 8 * 3  # the other 40 say what was judged before
+    assert len(list(read_rows(tmp_path / "run" / "problems", Problem))) == 10 + 12
+
+
+MORE = """  - {{kind: table, path: {rows}, name: More, options: {{columns: {columns}}}}}
+"""
+
+
+def test_a_dry_run_says_what_it_would_cost_and_asks_nothing(config, tmp_path):
+    told = invoke(str(config), "vars.url=http://127.0.0.1:9/v1", "--dry-run", "budget_usd=0.001")
+    assert told.exit_code == 0, told.output
+    assert "120" in told.output
+    assert "The budget, $0.00, would end the run before it is done." in told.output
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_row_that_got_no_answer_is_asked_about_again_on_request(config, tmp_path):
+    state = {"well": False}
+
+    def reply(prompt: str) -> str:
+        return by_mark(prompt) if state["well"] or "attempt 7 " not in prompt else "hm"
+
+    with JudgeServer(Script(reply=reply)) as server:
+        url = f"vars.url={server.url}"
+        assert invoke(str(config), url).exit_code == 0
+        (aside,) = read_rows(tmp_path / "run" / "aside", Aside)
+        assert aside.reason == "no answer: invalid_json"
+        asked = len(server.chats())
+        state["well"] = True
+        assert invoke(str(config), url).exit_code == 0
+        assert len(server.chats()) == asked
+        assert invoke(str(config), url, "retry_aside=true").exit_code == 0
+        assert len(server.chats()) == asked + 3
+    assert list(read_rows(tmp_path / "run" / "aside", Aside)) == []
+    assert len(list(read_rows(tmp_path / "run" / "labels", Label))) == 40
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["nowhere.yaml"], "nowhere.yaml is no file"),
+        (["gsm8k_judge"], "no config is called 'gsm8k_judge'. Did you mean gsm8k_judges?"),
+        (["gsm8k_judges"], "Missing mandatory value: data_dir (vars.data_dir)"),
+        (["gsm8k_judges", "vars.data_dir=x", "vars.judge_url=http://x/v1", "labels.rul=x"], "rul"),
+        (["gsm8k_judges", "vars.data_dir=x", "vars.judge_url=ftp://x"], "begins with http"),
+        (["gsm8k_judges", "vars.data_dir=x", "vars.judge_url=http://x/v1", "budget_usd=1"], "needs a price"),
+    ],
+)
+def test_what_cannot_be_run_is_said_before_anything_starts(arguments, says, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    told = invoke(*arguments)
+    assert told.exit_code == 2
+    assert says in " ".join(told.output.split())
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    "text", ["a: {b", "- 1", "a: 1\na: 2", "\x00", "run_dir: [1", "x: !!python/object:os.system {}"]
+)
+def test_a_file_that_is_no_config_is_said(text, tmp_path):
+    (tmp_path / "odd.yaml").write_text(text)
+    told = invoke(str(tmp_path / "odd.yaml"))
+    assert told.exit_code == 2
+    assert told.output.startswith("Error: ")
+
+
+@pytest.mark.skipif(not GSM8K.exists(), reason="../shared/data is not there")
+def test_the_report_says_what_unanimity_and_majority_are_worth_where_labels_are_known(tmp_path):
+    """Judges that slip: unanimity keeps less and is right more often."""
+    known = {}
+
+    def reply(prompt: str) -> str:
+        for text, right in known.items():
+            if text in prompt:
+                state["n"] += 1
+                return answer(right != (state["n"] % 7 == 0))
+        raise AssertionError(prompt)
+
+    state = {"n": 0}
+    from pv_data.plugins import SOURCES, named
+
+    for row in named(SOURCES, "gsm8k_solutions").read(GSM8K):
+        if isinstance(row, Proof) and row.known is not None:
+            known[row.text] = row.known
+            if len(known) == 60:
+                break
+    with JudgeServer(Script(reply=reply)) as server:
+        done = invoke(
+            *(
+                "gsm8k_judges",
+                f"vars.data_dir={SHARED}",
+                f"vars.judge_url={server.url}",
+                f"run_dir={tmp_path}/run",
+            ),
+            "sources.0.limit=10",
+        )
+        assert done.exit_code == 0, done.output
+    report = json.loads((tmp_path / "run" / "export" / "report" / "labels.json").read_text())
+    assert report
+    text = (tmp_path / "run" / "export" / "report" / "labels.md").read_text()
+    assert "| GSM8K/solution/175b\\_verification | majority |" in text
