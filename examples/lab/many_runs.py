@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,22 +27,39 @@ if TYPE_CHECKING:
 
 __all__ = ["read_runs", "train_runs"]
 
-RUN = ("mode", "lr", "p_true", "seed", "kl")
+RUN = tuple(one.name for one in fields(Run))
 """Columns that tell runs apart."""
 
 
 def train_runs(
-    runs: Sequence[Run], settings: Settings, folder: Path, *, device: str = "cpu", at_once: int = 60
+    runs: Sequence[Run],
+    settings: Settings,
+    folder: Path,
+    *,
+    device: str = "cpu",
+    at_once: int = 60,
+    part: str = "1/1",
 ) -> None:
     """Train `runs`, `at_once` of them together, and write each stack to a file of `folder` when it is done.
 
     A stack that is there already is not trained again; its name is a hash of its runs and settings.
+
+    Args:
+        runs: all of them, whatever the part.
+        settings: of all runs.
+        folder: of the files.
+        device: cpu or cuda.
+        at_once: runs trained together.
+        part: "2/3" trains the second, fifth, eighth ... stack: three processes on one GPU share the work so.
+
+    Raises:
+        DataError: `part` is none, or a start cannot be read.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     folder.mkdir(parents=True, exist_ok=True)
-    stacks = [list(runs[i : i + at_once]) for i in range(0, len(runs), at_once)]
+    stacks = _part([list(runs[i : i + at_once]) for i in range(0, len(runs), at_once)], part)
     columns = (
         *(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()),
         *(TimeElapsedColumn(), TimeRemainingColumn()),
@@ -65,6 +82,16 @@ def train_runs(
                 )
                 write_atomically(path, lambda temporary, table=table: pq.write_table(table, temporary))
             progress.update(task, completed=number * settings.steps)
+
+
+def _part(stacks: list[list[Run]], part: str) -> list[list[Run]]:
+    try:
+        number, of = map(int, part.split("/"))
+    except ValueError:
+        number, of = 0, 0
+    if not 1 <= number <= of:
+        raise DataError(f"part is {part!r}; give 1/3, 2/3 or 3/3 for example")
+    return stacks[number - 1 :: of]
 
 
 def read_runs(folder: Path) -> pa.Table:

@@ -101,7 +101,7 @@ def _settings(table: pd.DataFrame) -> Iterator[tuple[float, float, pd.DataFrame]
     """Share of right proofs, rate, and the runs that have both."""
     for share in sorted(table["p_true"].unique()):
         for rate in sorted(table["lr"].unique()):
-            yield share, rate, table[(table["p_true"] == share) & (table["lr"] == rate)]
+            yield share, rate, table.loc[(table["p_true"] == share) & (table["lr"] == rate)]
 
 
 def _lengths(table: pd.DataFrame) -> str:

@@ -11,19 +11,24 @@ from torch import Tensor
 __all__ = ["group_advantages", "kl_terms", "policy_terms"]
 
 
-def group_advantages(scores: Tensor, groups: Tensor) -> Tensor:
+def group_advantages(scores: Tensor, groups: Tensor, counts: Tensor | None = None) -> Tensor:
     """`(score - mean of its group) / (standard deviation of its group + 1e-6)`, as GRPO (arXiv 2402.03300).
+
+    Mean and deviation are over the rows that count. One that is alone in its group keeps its score, as in verl.
 
     Args:
         scores: (R, B).
         groups: (B,) a number for the prompt of each row, 0 and up.
+        counts: (R, B) bool, False for a row that abstains; its advantage is 0. All count if left out.
     """
+    counted = torch.ones_like(scores) if counts is None else counts.to(scores.dtype)
     member = torch.nn.functional.one_hot(groups).to(scores.dtype)  # (B, groups)
-    size = member.sum(0)
-    mean = scores @ member / size @ member.T
-    squares = (scores - mean).square() @ member
-    deviation = (squares / (size - 1).clamp(min=1)).sqrt() @ member.T
-    return (scores - mean) / (deviation + 1e-6)
+    scores = scores.where(counted > 0, 0.0)
+    size = counted @ member  # (R, groups)
+    mean = (scores @ member / size.clamp(min=1)).where(size > 1, 0.0) @ member.T
+    squares = ((scores - mean).square() * counted) @ member
+    deviation = (squares / (size - 1).clamp(min=1)).sqrt().where(size > 1, 1.0) @ member.T
+    return (scores - mean) / (deviation + 1e-6) * counted
 
 
 def policy_terms(

@@ -29,26 +29,35 @@ class StackedAdamW:
         self.weight_decay, self.max_norm, self.epsilon = weight_decay, max_norm, epsilon
         self.first = [torch.zeros_like(parameter) for parameter in parameters]
         self.second = [torch.zeros_like(parameter) for parameter in parameters]
-        self.steps = 0
+        self.steps = torch.zeros_like(lr)
+        """(R,) that each run has taken."""
 
     @torch.no_grad()
-    def step(self) -> Tensor:
-        """Use up the gradients. Returns their norms before the clip, (R,)."""
+    def step(self, active: Tensor | None = None) -> Tensor:
+        """Use up the gradients. Returns their norms before the clip, (R,).
+
+        A run takes no step, not even by momentum or decay, whose gradient is not finite (as in verl's engines) or that
+        is not `active`, (R,) bool.
+        """
         gradients = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
         norms = torch.stack([gradient.flatten(1).norm(dim=1) for gradient in gradients]).norm(dim=0)
         scale = (self.max_norm / (norms + 1e-6)).clamp(max=1.0)
-        self.steps += 1
-        first_beta, second_beta = self.betas
-        step = self.lr / (1 - first_beta**self.steps)
+        taken = norms.isfinite() if active is None else norms.isfinite() & active
+        self.steps += taken
+        steps = self.steps.clamp(min=1)
+        new_first, new_second = ((1 - beta) * taken for beta in self.betas)
+        step = self.lr * taken / (1 - self.betas[0] ** steps)
+        of_root = 1 - self.betas[1] ** steps
+        decayed = 1 - self.lr * taken * self.weight_decay
         for parameter, gradient, first, second in zip(
             self.parameters, gradients, self.first, self.second, strict=True
         ):
             shape = (-1, *[1] * (parameter.dim() - 1))
-            gradient = gradient * scale.view(shape)
-            first.lerp_(gradient, 1 - first_beta)
-            second.mul_(second_beta).addcmul_(gradient, gradient, value=1 - second_beta)
-            root = (second / (1 - second_beta**self.steps)).sqrt_().add_(self.epsilon)
-            parameter.mul_(1 - self.lr.view(shape) * self.weight_decay)
+            gradient = torch.where(taken.view(shape), gradient * scale.view(shape), 0.0)
+            first.lerp_(gradient, new_first.view(shape))
+            second.lerp_(gradient.square(), new_second.view(shape))
+            root = (second / of_root.view(shape)).sqrt_().add_(self.epsilon)
+            parameter.mul_(decayed.view(shape))
             parameter.sub_(step.view(shape) * first / root)
             parameter.grad = None
         return norms

@@ -20,12 +20,14 @@ from typing import Any
 
 import torch
 from pv_rl.lab.evaluate import held_out
+from pv_rl.lab.loop_settings import Run, Settings
 from pv_rl.lab.objective import group_advantages, kl_terms, policy_terms
 from pv_rl.lab.optimizer import StackedAdamW
-from pv_rl.lab.samples import Sample, make_sample
+from pv_rl.lab.paying import pay, training_sample
+from pv_rl.lab.samples import Sample
 from pv_rl.lab.stacked import StackedVerifier
 from pv_rl.lab.tokenizer import ASSISTANT, PAD, USER, VOCABULARY, encode
-from pv_rl.lab.trace_shares import trace_shares, verdict_of
+from pv_rl.lab.trace_shares import trace_shares
 from torch import Tensor
 
 from pv_rl.losses import response_weights
@@ -36,46 +38,7 @@ PAD_ID = VOCABULARY[PAD]
 TOKENS_AT_ONCE = {"cpu": 2**14, "cuda": 2**18}
 """Of all runs together in one forward and backward pass."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class Run:
-    """What one run has for itself."""
-
-    mode: str = "balanced:0.6"
-    """Loss-aggregation mode, as in verl's config."""
-    lr: float = 2e-4
-    """Learning rate of AdamW, constant."""
-    p_true: float = 0.6
-    """Share of right proofs among those to train on."""
-    seed: int = 0
-    """Of the proofs. Sampling is seeded by the loop."""
-    kl: float = 0.001
-    """Weight of the KL term to the start (low_var_kl)."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """What the runs of a loop share; the defaults are those of `runs/lab`."""
-
-    steps: int = 60
-    prompts: int = 16
-    """P, prompts a step."""
-    responses: int = 8
-    """G, responses a prompt."""
-    mini_batches: int = 1
-    """Updates a step."""
-    difficulty: int = 2
-    max_tokens: int = 128
-    """Of a response."""
-    clip: tuple[float, float] = (3e-3, 4e-3)
-    """Of the ratio, below and above 1."""
-    sequence_ratio: bool = True
-    """GSPO (arXiv 2507.18071); False is PPO's ratio of each token."""
-    eval_every: int = 10
-    """Steps from one held-out measurement to the next; the first is before step 1 and the last at the end."""
-    eval_proofs: int = 256
-    """Held-out proofs, half of them right, the same for all runs."""
-    sampling_seed: int = 0
+Traces = list[list[int]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +53,8 @@ class Batch:
     """(R, B) rewards."""
     groups: Sequence[int] = field(default=())
     """B numbers, equal for responses of the same prompt; P groups of G in a row if left out."""
+    counts: Tensor | None = None
+    """(R, B) bool, False for a row that abstains; all count if left out."""
 
 
 class ReferenceLoop:
@@ -104,54 +69,65 @@ class ReferenceLoop:
         start: StackedVerifier | None = None,
     ) -> None:
         self.runs, self.settings, self.device = list(runs), settings, device
-        self.policy = start or StackedVerifier.load(len(runs), device=device)
+        self.policy = start or StackedVerifier.load_each([run.start for run in runs], device=device)
         self.reference = self.policy.copy()
         for weight in self.policy.weights.values():
             weight.requires_grad_(True)
-        self.optimizer = StackedAdamW(
-            list(self.policy.weights.values()), lr=torch.tensor([run.lr for run in runs], device=device)
-        )
+        self.optimizer = StackedAdamW(list(self.policy.weights.values()), lr=self._rates(1))
         self.kl = torch.tensor([run.kl for run in runs], device=device)
         self.generator = torch.Generator(device=device).manual_seed(settings.sampling_seed)
-        self._held_out = held_out(settings.eval_proofs, settings.difficulty)
+        self.entropy = torch.zeros(len(runs), device=device)
+        """(R,) nats, mean over the response tokens of the last update, before it."""
+        self._held_out = held_out(settings.eval_proofs, settings.difficulty, settings.eval_seed)
 
     def train(self) -> Iterator[dict[str, Any]]:
         """Train, and yield a row for each run and step (and for each held-out measurement, `split="held_out"`)."""
         yield from self._measured(0)
         for step in range(1, self.settings.steps + 1):
-            samples = [self._samples(run, step) for run in self.runs]
-            rows = [[s for s in of_run for _ in range(self.settings.responses)] for of_run in samples]
-            batch, traces = self.rollout(rows)
-            measured = self.update(batch)
-            for i, row in enumerate(map(trace_shares, traces, rows)):
-                yield self._row(
-                    step, i, "train", row | {name: value[i].item() for name, value in measured.items()}
+            rows = [self._samples(run, step) for run in self.runs]
+            prompts, responses, traces = self.rollout(rows)
+            paid = [
+                pay(run, step, of_run, samples, self.settings.max_tokens)
+                for run, of_run, samples in zip(self.runs, traces, rows, strict=True)
+            ]
+            self.optimizer.lr = self._rates(step)
+            measured = self.update(
+                Batch(
+                    prompts=prompts,
+                    responses=responses,
+                    scores=torch.tensor([one.scores for one in paid], device=self.device),
+                    counts=torch.tensor([one.counts for one in paid], device=self.device),
                 )
+            )
+            measured = {
+                name: value.tolist() for name, value in (measured | {"entropy": self.entropy}).items()
+            }
+            for i, row in enumerate(map(trace_shares, traces, rows)):
+                numbers = {name: value[i] for name, value in measured.items()}
+                yield self._row(step, i, "train", row | paid[i].columns | numbers)
             if step % self.settings.eval_every == 0 or step == self.settings.steps:
                 yield from self._measured(step)
 
-    def rollout(self, rows: list[list[Sample]]) -> tuple[Batch, list[list[list[int]]]]:
-        """Sample a response for each of the R times B samples and pay it; the traces as ids too."""
+    def rollout(self, rows: list[list[Sample]]) -> tuple[Tensor, Tensor, list[Traces]]:
+        """Sample a response for each of the R times B samples: prompts, responses, and each trace as ids without
+        padding."""
         prompts, mask = self._prompts(rows)
         responses = self.policy.sample(
             prompts, mask, max_tokens=self.settings.max_tokens, generator=self.generator
         )
         traces = [[[i for i in ids if i != PAD_ID] for ids in run] for run in responses.tolist()]
-        scores = torch.tensor(
-            [
-                [float(verdict_of(tuple(trace)) == sample.label) for trace, sample in zip(*pair, strict=True)]
-                for pair in zip(traces, rows, strict=True)
-            ],
-            device=self.device,
-        )
-        return Batch(prompts=prompts, responses=responses, scores=scores), traces
+        return prompts, responses, traces
 
     def update(self, batch: Batch) -> dict[str, Tensor]:
-        """One step of every run on its batch. Returns numbers by verl's names, (R,) each, means over mini-batches."""
+        """One step of every run on its batch. Returns numbers by verl's names, (R,) each, means over mini-batches.
+
+        A run of whose rows none counts takes no step.
+        """
         settings = self.settings
         runs, rows, _ = batch.responses.shape
         mask = batch.responses != PAD_ID
-        lengths = mask.sum(-1)
+        counts = torch.ones_like(batch.scores, dtype=torch.bool) if batch.counts is None else batch.counts
+        lengths = mask.sum(-1) * counts
         groups = batch.groups or [row // settings.responses for row in range(rows)]
         weights = torch.stack(
             [
@@ -159,14 +135,15 @@ class ReferenceLoop:
                 for run, of_run in zip(self.runs, lengths, strict=True)
             ]
         ).to(self.device, torch.float32)
-        advantages = group_advantages(batch.scores, torch.tensor(groups, device=self.device))
+        advantages = group_advantages(batch.scores, torch.tensor(groups, device=self.device), counts)
         parts = torch.arange(rows, device=self.device).chunk(settings.mini_batches)
         old = None
         if len(parts) > 1:
             with torch.no_grad():
                 old = torch.cat(
-                    [self._log_probs(self.policy, batch, part) for part in self._cuts(batch)], dim=1
+                    [self._log_probs(self.policy, batch, part)[0] for part in self._cuts(batch)], dim=1
                 )
+        self.entropy = torch.zeros(runs, device=self.device)
         sums = {name: torch.zeros(runs, device=self.device) for name in ("pg_loss", "kl_loss", "grad_norm")}
         for part in parts:
             for rows_at_once in self._cuts(batch, part):
@@ -181,7 +158,8 @@ class ReferenceLoop:
                 (loss + self.kl * kl).sum().backward()
                 sums["pg_loss"] += loss.detach() / len(parts)
                 sums["kl_loss"] += kl.detach() / len(parts)
-            sums["grad_norm"] += self.optimizer.step() / len(parts)
+            sums["grad_norm"] += self.optimizer.step(counts.any(-1)) / len(parts)
+        self.entropy /= mask.sum((-1, -2)).clamp(min=1)
         return sums
 
     def _losses(
@@ -194,9 +172,10 @@ class ReferenceLoop:
         old: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         """Policy loss and KL term of some rows of every run, (R,) each, weighted and not divided by anything."""
-        log_probs = self._log_probs(self.policy, batch, rows)
+        log_probs, entropies = self._log_probs(self.policy, batch, rows)
         with torch.no_grad():
-            reference = self._log_probs(self.reference, batch, rows)
+            reference, _ = self._log_probs(self.reference, batch, rows)
+            self.entropy += (entropies * mask).sum((-1, -2))
         old = log_probs.detach() if old is None else old
         settings = self.settings
         policy = policy_terms(
@@ -208,13 +187,17 @@ class ReferenceLoop:
 
         return summed(policy), summed(kl_terms(log_probs, reference))
 
-    def _log_probs(self, model: StackedVerifier, batch: Batch, rows: Tensor) -> Tensor:
-        """(R, rows, L) log-probability of each token of the responses."""
+    def _log_probs(self, model: StackedVerifier, batch: Batch, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Log-probability of each token of the responses, and the entropy in nats where it was drawn, (R, rows, L)
+        each; no gradient goes through the entropy."""
         responses = batch.responses[:, rows]
         ids = torch.cat([batch.prompts[:, rows], responses], dim=-1)
         length = responses.shape[-1]
         logits = model.logits(ids[..., :-1], ids[..., :-1] != PAD_ID, last=length)
-        return logits.log_softmax(-1).gather(-1, responses[..., None])[..., 0]
+        log_probs = logits.log_softmax(-1)
+        with torch.no_grad():
+            entropies = -(log_probs.exp() * log_probs).sum(-1)
+        return log_probs.gather(-1, responses[..., None])[..., 0], entropies
 
     def _cuts(self, batch: Batch, rows: Tensor | None = None) -> Iterator[Tensor]:
         if rows is None:
@@ -223,11 +206,21 @@ class ReferenceLoop:
         room = TOKENS_AT_ONCE[torch.device(self.device).type]
         yield from rows.split(max(1, room // (len(self.runs) * tokens)))
 
+    def _rates(self, step: int) -> Tensor:
+        """(R,) learning rates at a step."""
+        risen = (min(1.0, step / run.lr_warm_up) if run.lr_warm_up else 1.0 for run in self.runs)
+        return torch.tensor(
+            [run.lr * part for run, part in zip(self.runs, risen, strict=True)], device=self.device
+        )
+
     def _samples(self, run: Run, step: int) -> list[Sample]:
+        """B samples, each as often as it has responses."""
         first = (step - 1) * self.settings.prompts
         return [
-            _sample(run.seed, self.settings.difficulty, run.p_true, index)
+            sample
             for index in range(first, first + self.settings.prompts)
+            for sample in [training_sample(run, step, index, self.settings.difficulty)]
+            * self.settings.responses
         ]
 
     def _prompts(self, rows: list[list[Sample]]) -> tuple[Tensor, Tensor]:
@@ -241,21 +234,16 @@ class ReferenceLoop:
 
     def _measured(self, step: int) -> Iterator[dict[str, Any]]:
         rows = [self._held_out] * len(self.runs)
-        traces: list[list[list[int]]] = [[] for _ in self.runs]
+        traces: list[Traces] = [[] for _ in self.runs]
         at_once = self.settings.prompts * self.settings.responses
         for first in range(0, len(self._held_out), at_once):
-            _, sampled = self.rollout([of_run[first : first + at_once] for of_run in rows])
+            *_, sampled = self.rollout([of_run[first : first + at_once] for of_run in rows])
             traces = [have + new for have, new in zip(traces, sampled, strict=True)]
         for i, row in enumerate(map(trace_shares, traces, rows)):
             yield self._row(step, i, "held_out", row)
 
     def _row(self, step: int, run: int, split: str, measured: dict[str, float]) -> dict[str, Any]:
         return {"run": run, "step": step, "split": split, **asdict(self.runs[run]), **measured}
-
-
-@lru_cache(maxsize=2**16)
-def _sample(seed: int, difficulty: int, p_true: float, index: int) -> Sample:
-    return make_sample(seed=seed, split="train", index=index, difficulty=difficulty, p_true=p_true)
 
 
 @lru_cache(maxsize=2**16)

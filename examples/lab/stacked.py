@@ -6,6 +6,7 @@ parameters leaves idle trains dozens of them in this form. `tests/unit/test_lab_
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from pv_rl.lab import MODEL_DIR
 from pv_rl.lab.tokenizer import EOS, PAD, VOCABULARY
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention, silu
+
+from pv_rl.errors import DataError
 
 __all__ = ["StackedVerifier"]
 
@@ -43,13 +46,21 @@ class StackedVerifier:
     @classmethod
     def load(cls, runs: int, *, folder: Path = MODEL_DIR, device: str = "cpu") -> StackedVerifier:
         """`runs` copies of the verifier in `folder`, in float32."""
-        from safetensors.torch import load_file
+        return cls.load_each([str(folder)] * runs, device=device)
 
-        loaded = load_file(folder / "model.safetensors")
+    @classmethod
+    def load_each(cls, folders: Sequence[str], *, device: str = "cpu") -> StackedVerifier:
+        """A run for each folder, in float32; an empty name is the committed verifier.
+
+        Raises:
+            DataError: there is no verifier of the lab in a folder.
+        """
+        loaded = {folder: _read(Path(folder) if folder else MODEL_DIR) for folder in dict.fromkeys(folders)}
+        names = next(iter(loaded.values()))
         return cls(
             {
-                name: weight.float().to(device)[None].repeat(runs, *[1] * weight.dim())
-                for name, weight in loaded.items()
+                name: torch.stack([loaded[folder][name] for folder in folders]).float().to(device)
+                for name in names
             }
         )
 
@@ -184,6 +195,23 @@ class StackedVerifier:
         angles = positions[..., None] * self._frequencies
         angles = torch.cat([angles, angles], -1)[:, :, :, None]  # (R, B, T, 1, head_dim)
         return angles.cos(), angles.sin()
+
+
+def _read(folder: Path) -> dict[str, Tensor]:
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    path, ours = folder / "model.safetensors", MODEL_DIR / "model.safetensors"
+    advice = "give a folder that pv_rl.lab.warmstart --out wrote"
+    try:
+        weights = load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise DataError(f"{path} cannot be read ({error}); {advice}") from error
+    if folder != MODEL_DIR:
+        expected = {name: weight.shape for name, weight in load_file(ours).items()}
+        if {name: weight.shape for name, weight in weights.items()} != expected:
+            raise DataError(f"{path} holds no verifier of the lab's size; {advice}")
+    return weights
 
 
 def _positions(mask: Tensor) -> Tensor:

@@ -17,7 +17,10 @@ from pv_rl.errors import DataError
 
 __all__ = ["MODES", "TraceMix", "sample_trace"]
 
-MODES = ("bare", "accept", "reject", "long", "verbose")
+MODES = ("bare", "accept", "reject", "long", "verbose", "loop")
+
+LOOKS = 4
+"""How often a looping trace looks at the first step; three times are repetitive (`trace_shares.repetitive`)."""
 
 SHORT = {"bare": "### True", "accept": "looks fine ### True", "reject": "looks wrong ### False"}
 
@@ -36,6 +39,9 @@ class TraceMix:
     """Share of step-by-step checks."""
     verbose: float = 0.12
     """Share of step-by-step checks with second looks."""
+    loop: float = 0.0
+    """Share of checks that go round at the first step, `LOOKS` times the same words, and are then as reliable as a
+    second look: they loop and still end right."""
     miss: float = 0.55
     """Probability that the check of a wrong step agrees with it."""
     false_alarm: float = 0.06
@@ -60,6 +66,8 @@ def sample_trace(rng: Random, question: Question, steps: tuple[Step, ...], mix: 
     mode = rng.choices(MODES, [getattr(mix, mode) for mode in MODES])[0]
     if mode in SHORT:
         return SHORT[mode], mode
+    if mode == "loop":
+        return _looping(rng, question, steps, mix), mode
     return _checked(rng, question, steps, mix, verbose=mode == "verbose"), mode
 
 
@@ -77,6 +85,17 @@ def _checked(
         if verbose and (not fine or rng.random() < mix.relook):
             text, fine = _look(rng, question, steps, i, right, mistaken=rng.random() >= mix.second_look)
             parts += ["wait", text]
+        if not fine:
+            return " ".join([*filter(None, parts), f"so S{i + 1} wrong ### False"])
+    return " ".join([*filter(None, parts), "so all fine ### True"])
+
+
+def _looping(rng: Random, question: Question, steps: tuple[Step, ...], mix: TraceMix) -> str:
+    """The first look says the same `LOOKS` times over. Nothing new is learned by that, and the rest is a good check."""
+    parts = ["check"]
+    for i, right in enumerate(recompute(question, steps)):
+        text, fine = _look(rng, question, steps, i, right, mistaken=rng.random() >= mix.second_look)
+        parts += [text] if i else [" wait ".join([text] * LOOKS)]
         if not fine:
             return " ".join([*filter(None, parts), f"so S{i + 1} wrong ### False"])
     return " ".join([*filter(None, parts), "so all fine ### True"])

@@ -5,6 +5,9 @@ learns to calculate. The second half teaches the habits that RL is to change, a 
 verdicts and unreliable checks, with the loss on the trace alone. Without the study a model learns to copy
 the value that the proof claims, and has little to gain from looking.
 
+With `--begin` it goes on from a verifier that has studied, to teach it other habits: starts for experiments,
+such as one that loops now and then (`--mix '{"accept": 0.32, "loop": 0.15}'`).
+
 Each step draws fresh questions of the train split. What comes out depends on the seed, the steps, the mix
 and the device; the number of workers changes nothing, since a batch is decided by (seed, step) alone.
 """
@@ -84,19 +87,29 @@ def _batches(steps: int, *, workers: int, **options) -> Iterator[tuple["torch.Te
 
 
 def train(
-    *, seed: int, steps: int, size: int, lr: float, mix: TraceMix, device: str, workers: int
+    *,
+    seed: int,
+    steps: int,
+    size: int,
+    lr: float,
+    mix: TraceMix,
+    device: str,
+    workers: int,
+    begin: Path | None = None,
 ) -> tuple["torch.nn.Module", float]:
-    """Train a new model; returns it and the mean loss of the last hundred steps.
+    """Train a new model, or one in the folder `begin`, which needs no study; returns it and the mean loss of the last
+    hundred steps.
 
     AdamW (0.9, 0.98), warm-up of 100 steps, cosine to 5% of `lr`, mean cross-entropy over tokens.
     """
     import torch
     from torch.nn.functional import cross_entropy
 
-    model = make_model(seed).to(device).train()
+    model = (make_model(seed) if begin is None else _load(begin)).to(device).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=lr, betas=(0.9, 0.98), weight_decay=0.01)
     losses: list[torch.Tensor] = []
-    batches = _batches(steps, workers=workers, seed=seed, size=size, mix=mix, study=steps // 2)
+    study = steps // 2 if begin is None else 0
+    batches = _batches(steps, workers=workers, seed=seed, size=size, mix=mix, study=study)
     for step, (ids, labels) in enumerate(batches):
         cosine = 0.5 * (1 + math.cos(math.pi * step / steps))
         for group in optimizer.param_groups:
@@ -114,6 +127,16 @@ def train(
     return model.eval(), torch.stack(losses[-100:]).mean().item()
 
 
+def _load(folder: Path) -> "torch.nn.Module":
+    from transformers import Qwen3ForCausalLM
+
+    if not (folder / "model.safetensors").is_file():
+        raise DataError(
+            f"{folder} holds no model.safetensors; give the folder of a verifier, of warmstart --out"
+        )
+    return Qwen3ForCausalLM.from_pretrained(folder, dtype="float32")
+
+
 def main(
     out: Annotated[Path, typer.Option(help="Folder for the weights and the tokenizer.")],
     seed: Annotated[int, typer.Option(help="Initial weights and data.")] = 0,
@@ -128,6 +151,9 @@ def main(
         0, min(12, (os.cpu_count() or 1) - 2)
     ),
     proofs: Annotated[int, typer.Option(help="Held-out proofs for the measurement at the end.")] = 1024,
+    begin: Annotated[
+        Path | None, typer.Option(help="Folder of a verifier to go on from, without study.")
+    ] = None,
 ) -> None:
     """Train the verifier that RL starts from, measure it and save it with a `training.json`."""
     import torch
@@ -139,15 +165,25 @@ def main(
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(True, warn_only=True)
     started = time.monotonic()
-    model, loss = train(
-        seed=seed, steps=steps, size=size, lr=lr, mix=trace_mix, device=device, workers=workers
-    )
+    try:
+        model, loss = train(
+            seed=seed,
+            steps=steps,
+            size=size,
+            lr=lr,
+            mix=trace_mix,
+            device=device,
+            workers=workers,
+            begin=begin,
+        )
+    except DataError as error:
+        raise typer.BadParameter(str(error)) from error
     seconds = time.monotonic() - started
     save_model(model, out)
     measured = {d: asdict(evaluate(model, held_out(proofs, d))) for d in DIFFICULTIES}
     record = {
         "command": f"python -m pv_rl.lab.warmstart --out DIR --seed {seed} --steps {steps} --size {size} "
-        f"--lr {lr} --device {device} --mix '{mix}'",
+        f"--lr {lr} --device {device} --mix '{mix}'" + (f" --begin {begin}" if begin else ""),
         "seconds": round(seconds, 1),
         "device": torch.cuda.get_device_name() if device.startswith("cuda") else device,
         "torch": torch.__version__,

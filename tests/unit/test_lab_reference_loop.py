@@ -19,7 +19,7 @@ from pv_rl.lab.reference_loop import Batch, ReferenceLoop, Run, Settings
 from pv_rl.lab.samples import make_sample
 from pv_rl.lab.sentinel_table import fall_of, watch_run
 from pv_rl.lab.tokenizer import ASSISTANT, EOS, PAD, USER, VOCABULARY, encode
-from pv_rl.lab.trace_shares import trace_shares
+from pv_rl.lab.trace_shares import repetitive, trace_shares
 from pv_rl.lab.weighting_map import best_rates, fresh_runs, grid
 
 from pv_rl.errors import DataError
@@ -93,7 +93,7 @@ def test_mini_batches_are_updates_whose_weights_are_those_of_the_step():
     whole, _ = updated([still])
     loop = ReferenceLoop([still], halves)
     measured = loop.update(batch(1))
-    assert loop.optimizer.steps == 2
+    assert loop.optimizer.steps.tolist() == [2]
     # Nothing moves at rate 0: the mean of the two halves, each scaled to weigh as much as a step, is the whole.
     assert measured["pg_loss"].item() == pytest.approx(whole["pg_loss"].item(), rel=1e-5)
 
@@ -116,6 +116,21 @@ def test_traces_are_counted_by_what_they_are():
     assert shares["repetitive"] == 0.25
     assert shares["length_accepting"] == 4
     assert math.isnan(trace_shares(traces[:1], samples[:1])["wrong_proofs"])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("S2 +14 plus 5 = +19 ok wait S2 +14 plus 5 = +19 ok", False),  # a second look
+        ("S2 +14 plus 5 = +19 a S2 +14 plus 5 = +19 b S2 +14 plus 5 = +19 c", True),  # a third one
+        ("S2 +14 plus 5 = +19 a S2 +14 plus 5 = +18 b S2 +14 plus 5 = +19 c", False),  # with another result
+        ("wait " * 7, False),  # six in a row at two places
+        ("wait " * 8, True),
+        ("", False),
+    ],
+)
+def test_a_trace_is_repetitive_from_the_third_time(text, expected):
+    assert repetitive(text.split()) is expected
 
 
 def test_runs_that_are_there_are_not_trained_again(tmp_path):

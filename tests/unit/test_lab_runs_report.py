@@ -15,7 +15,7 @@ from pv_rl.lab.runs.order import find_orders, say_order
 from pv_rl.lab.runs.report import report_lab
 from pv_rl.lab.runs.stages import stages_of, value_at, windows
 from pv_rl.lab.runs.summary import summarise_lab
-from pv_rl.lab.runs.traces import describe_step, read_traces, repetitive
+from pv_rl.lab.runs.traces import describe_step, read_traces
 from rich.console import Console
 from scipy import stats
 
@@ -27,8 +27,8 @@ data: {{max_response_length: 16}}
 actor_rollout_ref: {{actor: {{loss_agg_mode: "{mode}"}}}}
 """
 LONG = " ".join(f"w{n}" for n in range(12))
-CUT = " ".join(f"w{n}" for n in range(16))
-LOOP = "a b c d " * 3
+CUT = " ".join(f"w{n}" for n in range(20))
+LOOP = "a b c d e f " * 3
 
 
 def add_run(
@@ -74,45 +74,31 @@ def setting(out, label):
 
 
 def test_traces_are_told_apart_by_their_words_and_the_end_mark():
-    # Words: 2, 4, 12, 12, 16. Tokens with the end mark: 3, 5, 13, 13, and 16 of the one that was cut.
+    # Words: 2, 4, 12, 18, 20. Tokens with the end mark: 3, 5, 13, 19, and 20 of the one that was cut.
     traces = ["### True", "looks wrong ### False", LONG, LOOP, CUT]
-    assert describe_step(traces, 16) == {
+    assert describe_step(traces, 20) == {
         "short": 2 / 5,
-        "empty": 1 / 5,
-        "truncated": 1 / 5,
+        "bare": 1 / 5,
+        "cut_off": 1 / 5,
         "repetitive": 1 / 5,
-        "length": 50 / 5,
+        "length": 60 / 5,
     }
 
 
-def test_a_bare_false_is_short_and_not_empty_and_seven_words_are_short():
-    kinds = describe_step(["### False", " ".join("abcdefg"), " ".join("abcdefgh")], 16)
-    assert (kinds["empty"], kinds["short"]) == (0, 2 / 3)
+def test_a_bare_false_is_bare_too_and_seven_words_are_short():
+    kinds = describe_step(["### False", "looks fine", " ".join("abcdefg"), " ".join("abcdefgh")], 16)
+    assert (kinds["bare"], kinds["short"]) == (1 / 4, 3 / 4)
 
 
-def test_a_response_that_ended_at_the_limit_is_not_truncated():
-    assert describe_step([" ".join("w" * 15)], 16)["truncated"] == 0  # 15 words and the end mark
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("S2 +14 plus 5 = +19 ok wait S2 +14 plus 5 = +19 ok", False),  # a second look
-        ("S2 +14 plus 5 = +19 S2 +14 plus 5 = +18 S2 +14 plus 5 = +17", True),  # a third one
-        ("wait " * 5, False),  # four in a row at two places
-        ("wait " * 6, True),
-        ("", False),
-    ],
-)
-def test_a_trace_is_repetitive_from_the_third_time(text, expected):
-    assert repetitive(text.split()) is expected
+def test_a_response_that_ended_at_the_limit_is_not_cut_off():
+    assert describe_step([" ".join("w" * 15)], 16)["cut_off"] == 0  # 15 words and the end mark
 
 
 def test_a_step_that_is_not_written_to_its_end_is_left_out(tmp_path):
     (tmp_path / "1.jsonl").write_text('{"output": "### True"}\n')
     (tmp_path / "2.jsonl").write_text('{"output": "### True"}\n{"outp')
     (tmp_path / "4.jsonl").write_text('{"output": "### True"}\n')
-    assert read_traces(tmp_path, 3, 16)["empty"] == {1: 1.0}  # 3 is not there; 4 is beyond the log
+    assert read_traces(tmp_path, 3, 16)["bare"] == {1: 1.0}  # 3 is not there; 4 is beyond the log
 
 
 def test_a_broken_line_is_named(tmp_path):
@@ -154,7 +140,7 @@ def test_stages_are_means_over_seeds_with_students_interval(tmp_path):
     assert [(stage.first, stage.last) for stage in wrong.values()] == [(0, 0), (1, 1), (3, 3)]
     assert [stage.mean.mean for stage in wrong.values()] == pytest.approx([0.3, 0.4, 0.9])
     assert stages_of(grpo, *by_name["held_out_balanced"])["end"].mean.mean == pytest.approx(0.75)
-    assert stages_of(grpo, *by_name["traces_empty"])["start"].mean.mean == 0.5
+    assert stages_of(grpo, *by_name["traces_bare"])["start"].mean.mean == 0.5
 
 
 def test_a_window_leaves_out_what_is_no_number(tmp_path):
@@ -294,7 +280,7 @@ def test_a_report_is_written_whole_with_all_that_it_says(tmp_path):
 
     text = (folder / "report.md").read_text()
     assert "| response length | tokens | grpo | 1, 5, 10 | 20.0 (20.0 to 20.0) |" in text
-    assert "| empty traces | share of responses | dapo | 1, 5, 10 | 0.500 (0.500 to 0.500) |" in text
+    assert "| bare traces | share of responses | dapo | 1, 5, 10 | 0.500 (0.500 to 0.500) |" in text
     assert "the order of lengths dapo \\> balanced:0.6 \\> grpo is there: in 3 of 3 seeds" in text
     assert "## Runs" in text  # what pv-rl report says comes after
     assert text.count("![curves of the runs](report.png)") == 1

@@ -5,7 +5,8 @@ from random import Random
 
 import pytest
 from pv_rl.lab.samples import make_sample
-from pv_rl.lab.traces import MODES, TraceMix, sample_trace
+from pv_rl.lab.trace_shares import repetitive
+from pv_rl.lab.traces import LOOKS, MODES, TraceMix, sample_trace
 
 from pv_rl.errors import DataError
 from pv_rl.verdict import parse_verdict
@@ -82,3 +83,20 @@ def test_traces_are_compact():
 def test_a_bad_mix_says_what_is_allowed(changes, message):
     with pytest.raises(DataError, match=message):
         replace(TraceMix(), **changes)
+
+
+def test_a_looping_trace_goes_round_at_the_first_step_and_ends_as_a_good_check_does():
+    mix = TraceMix(**{**NONE, "loop": 1.0}, miss=1, second_look=1)
+    for sample, text, mode in draw(mix):
+        assert mode == "loop"
+        assert repetitive(text.split())
+        assert text.count(" S1 ") == LOOKS + (sample.error_step == 1)  # once more in "so S1 wrong"
+        assert parse_verdict(text) is sample.label
+    assert max(len(text.split()) for _, text, _ in draw(mix)) < 128
+
+
+def test_what_a_mix_without_loops_draws_is_what_it_always_was():
+    """The committed weights come from these draws."""
+    drawn = [text for _, text, _ in draw(TraceMix(), count=12)]
+    assert drawn[3] == "looks fine ### True"
+    assert sum(map(len, drawn)) == 957

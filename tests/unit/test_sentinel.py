@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import subprocess
 import sys
 from dataclasses import replace
@@ -75,7 +76,7 @@ def test_both_streams_are_read_alike():
     for step, metrics in rows:
         of_verl = {VERL.get(name, name): value for name, value in metrics.items()}
         assert lab.observe(step, metrics) == verl.observe(step, of_verl)
-    assert set(lab.missing()) == {"veto_rate", "weight_evenness"}
+    assert set(lab.missing()) == {"veto_rate", "weight_evenness", "policy_speed", "update_kl"}
 
 
 def test_an_alarm_says_what_where_from_and_what_to_do():
@@ -213,6 +214,55 @@ def test_nothing_but_a_limit_alarms_in_the_warm_up():
         assert any(said) is alarms
 
 
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+@pytest.mark.parametrize(
+    ("sign", "metric"),
+    [("gradient_norm", "actor/grad_norm"), ("policy_speed", "actor/kl_loss"), ("update_kl", "actor/ppo_kl")],
+)
+def test_a_gradient_or_a_kl_term_that_is_no_number_alarms_at_once_and_once(sign, metric, bad):
+    watcher = Watcher(replace(CONFIG, signs=(sign,)))
+    said = [
+        watcher.observe(step, {metric: x, "step": step})
+        for step, x in enumerate([bad, bad, 0.3, bad, None], 1)
+    ]
+    assert [[alarm.kind for alarm in alarms] for alarms in said] == [
+        ["not_finite"],
+        [],
+        [],
+        ["not_finite"],
+        [],
+    ]
+    assert watcher.reads({metric: bad})
+    assert f"{SIGNS[sign].what} is no finite number" in said[0][0].sentence
+    assert said[0][0].expected is None
+    json.dumps([alarm.to_dict() for alarms in said for alarm in alarms], allow_nan=False)
+
+
+def test_what_was_before_a_gradient_that_is_no_number_is_said():
+    watcher = Watcher(replace(CONFIG, signs=("gradient_norm",)))
+    watcher.observe(1, {"grad_norm": 0.25})
+    assert "it was about 0.25" in watcher.observe(2, {"grad_norm": math.nan})[0].sentence
+
+
+def leaving(speed_at, *, seed: int = 0, steps: int = 60):
+    """Alarms of the policy's speed: a KL term of (speed x updates)^2 with a scatter of 30 %, as the lab's has."""
+    watcher, rng, way, said = Watcher(replace(CONFIG, signs=("policy_speed",))), random.Random(seed), 0.0, []
+    for step in range(1, steps + 1):
+        kl = way**2 * math.exp(rng.gauss(0, 0.3))
+        said += watcher.observe(step, {"actor/kl_loss": kl, "training/global_step": step})
+        way += speed_at(step)
+    return said
+
+
+def test_a_policy_that_goes_straight_on_or_slows_down_is_no_alarm_and_one_that_hurries_is():
+    for seed in range(10):
+        assert not leaving(lambda step: 0.006, seed=seed)
+        assert not leaving(lambda step: 0.01 / step, seed=seed)
+        alarms = leaving(lambda step: 0.006 if step < 30 else 0.03, seed=seed)
+        assert 30 < alarms[0].step <= 44
+        assert alarms[0].sign == "policy_speed"
+
+
 @pytest.mark.parametrize("step", [3, 2, 0])
 def test_steps_that_do_not_go_up_are_refused(step):
     watcher = Watcher(CONFIG)
@@ -264,7 +314,7 @@ def test_the_rate_is_shared_by_all_sides():
     assert (
         replace(CONFIG, signs=("cut_off", "length_accepting")).run_length == 3 * CONFIG.steps_per_false_alarm
     )
-    assert CONFIG.run_length == 16 * CONFIG.steps_per_false_alarm
+    assert CONFIG.run_length == 18 * CONFIG.steps_per_false_alarm
 
 
 def test_a_level_is_told_in_the_unit_of_its_metric():

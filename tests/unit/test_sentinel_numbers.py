@@ -12,7 +12,16 @@ from pv_rl.sentinel import SIGNS, SentinelConfig
 from pv_rl.sentinel.chart import Chart
 from pv_rl.sentinel.false_alarms import alarm_rate
 from pv_rl.sentinel.level import Level, Memories, normal_score, student_score
-from pv_rl.sentinel.reading import LEAST_LOG_NOISE, Reading, difference, logarithm, mean_of_two, number, share
+from pv_rl.sentinel.reading import (
+    LEAST_LOG_NOISE,
+    Reading,
+    difference,
+    logarithm,
+    mean_of_two,
+    number,
+    share,
+    speed,
+)
 from pv_rl.sentinel.run_length import average_run_length, threshold
 
 CONFIG = SentinelConfig(responses=128)
@@ -167,6 +176,18 @@ def test_readings_by_hand():
     assert parts(difference(1.0, 0.2, (8, 10))) == (0.8, 0.8, pytest.approx(0.01125 + 0.01875))
     assert parts(mean_of_two(1.0, 0.2, (8, 10))) == (0.6, 0.6, pytest.approx(0.0075))
     assert parts(difference(0.9, 0.5, (8, math.inf))) == (0.4, 0.4, pytest.approx(0.82 * 0.18 / 8))
+
+
+def test_a_speed_by_hand():
+    assert parts(speed(0.0036, 11)) == (
+        pytest.approx(0.006),
+        pytest.approx(math.log(0.006)),
+        LEAST_LOG_NOISE**2,
+    )
+    assert speed(0.01, 1) is None  # before any update
+    assert speed(0.0, 5) is None
+    assert SIGNS["policy_speed"].read({"kl_loss": 0.0036, "step": 11}, 128) == speed(0.0036, 11)
+    assert SIGNS["policy_speed"].read({"kl_loss": 0.0036}, 128) is None
 
 
 def test_the_largest_share_of_the_loop_rules_counts():

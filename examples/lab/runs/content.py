@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pv_rl.lab.evaluate import SHORT
 from pv_rl.lab.runs.measures import STAGED
 from pv_rl.lab.runs.order import Order, say_order
 from pv_rl.lab.runs.stages import STAGES, Stage, stages_of
-from pv_rl.lab.runs.traces import TIMES, WORDS
+from pv_rl.lab.trace_shares import KINDS
 
 from pv_rl.report.blocks import Block, Grid, Heading, Items, Paragraph, Picture
 from pv_rl.report.content import content
@@ -21,12 +20,6 @@ NOTHING = "-"
 CAPTION = (
     "One colour a weighting; thin lines are runs, one a seed, the thick one is the mean of those that are averaged and "
     "the band its 95 % interval (Student's t). A dotted line is a run that is not averaged."
-)
-KINDS = (
-    f"short traces: at most {SHORT} tokens, the end mark included, which is too few to look at a step",
-    "empty traces: ### True and nothing else",
-    "truncated traces: as many tokens as data.max_response_length allows, without an end mark",
-    f"repetitive traces: the same {WORDS} words in a row, {TIMES} times or more",
 )
 
 
@@ -43,7 +36,7 @@ def lab_content(summary: Summary, orders: Sequence[Order]) -> Iterator[Block]:
         "is the mean over the steps that are named; held out, the validation at the step that is named."
     )
     yield stages_grid(summary)
-    yield Items(KINDS)
+    yield Items([f"{name.replace('_', ' ')} traces: {what}" for name, what in KINDS.items()])
     yield from (Picture(CAPTION) if isinstance(block, Picture) else block for block in rest)
 
 

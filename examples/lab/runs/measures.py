@@ -17,7 +17,7 @@ def trace_key(name: str) -> str:
 TRACES = tuple(
     Measure(
         name=f"traces_{name}",
-        title=f"{name} traces",
+        title=f"{name.replace('_', ' ')} traces",
         unit="share of responses",
         keys=(trace_key(name),),
         panel=True,

@@ -9,17 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from pv_rl.lab.evaluate import SHORT
-from pv_rl.lab.trace_shares import repeats
+from pv_rl.lab.trace_shares import BARE, KINDS, repetitive
 
 from pv_rl.errors import DataError
 from pv_rl.report.logs import Series
+from pv_rl.verdict import parse_verdict
 
-__all__ = ["SHARES", "describe_step", "read_traces", "repetitive"]
+__all__ = ["SHARES", "describe_step", "read_traces"]
 
-SHARES = ("short", "empty", "truncated", "repetitive")
-WORDS, TIMES = 4, 3
-"""A trace is repetitive if the same `WORDS` words in a row are in it `TIMES` times or more."""
-EMPTY = ["###", "True"]
+SHARES = tuple(KINDS)
 
 
 def read_traces(folder: Path, steps: int, max_length: int) -> dict[str, Series]:
@@ -47,28 +45,22 @@ def describe_step(traces: Sequence[str], max_length: int) -> dict[str, float]:
 
     A word of the lab is a token, and the end mark, which the text does not show, is one more unless the trace was cut.
 
-    Example: `### True` has 3 tokens: it is short and empty. 128 words at a limit of 128 are truncated.
+    Example: `### True` has 3 tokens: it is short and bare. 128 words at a limit of 128 are cut off.
     """
     counted = Counter[str]()
     tokens = 0
     for trace in traces:
         words = trace.split()
-        truncated = len(words) >= max_length
-        length = len(words) + (not truncated)
+        cut_off = len(words) >= max_length
+        length = len(words) + (not cut_off)
         tokens += length
         counted.update(
-            short=length <= SHORT, empty=words == EMPTY, truncated=truncated, repetitive=repetitive(words)
+            short=length <= SHORT,
+            bare=length <= BARE and parse_verdict(trace) is not None,
+            cut_off=cut_off,
+            repetitive=repetitive(words),
         )
     return {name: counted[name] / len(traces) for name in SHARES} | {"length": tokens / len(traces)}
-
-
-def repetitive(words: Sequence[str]) -> bool:
-    """Whether some `WORDS` words in a row come `TIMES` times or more; places may overlap.
-
-    A step that is looked at three times is: `S2 +14 plus 5` is four words. Of 4,000 traces of the warm start, which
-    looks at a step twice at most, 10 are, by numbers that happen to be equal.
-    """
-    return repeats(words, WORDS, TIMES)
 
 
 def _read_step(path: Path) -> list[str]:

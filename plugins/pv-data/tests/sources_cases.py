@@ -13,7 +13,7 @@ import pytest
 from pv_data.plugins import SOURCES, named
 from pv_data.records import Aside, Problem, Proof
 
-DATA = Path(__file__).resolve().parents[3].parent / "shared" / "data"
+DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
 FOLDERS = {
     "olympiadbench": "olympiadbench",
     "opc": "opc",

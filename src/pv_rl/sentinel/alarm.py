@@ -14,18 +14,18 @@ class Alarm:
 
     sign: str
     step: int
-    value: float
-    """At this step, in the sign's own unit."""
-    expected: float
-    """The level before the move; of an alarm by limit, the limit that was passed."""
+    value: float | None
+    """At this step, in the sign's own unit; None if it is no finite number."""
+    expected: float | None
+    """The level before the move; of an alarm by limit, the limit that was passed; None before the first value."""
     band: tuple[float | None, float | None]
     """Where a single step's value was to be expected, three standard deviations around the level before the move;
     None where there is no bound."""
-    kind: Literal["cusum", "limit"]
-    """Which statistic: a sum of deviations, or a limit from the config."""
-    statistic: float
+    kind: Literal["cusum", "limit", "not_finite"]
+    """Which statistic: a sum of deviations, a limit from the config, or none: a NaN or an infinity."""
+    statistic: float | None
     """The CUSUM in standard deviations; of an alarm by limit, the value."""
-    threshold: float
+    threshold: float | None
     """What the statistic has passed."""
     since: int
     """The step at which the move began, as estimated."""

@@ -70,7 +70,7 @@ class Chart:
     moved: dict[str, Cusum] = field(default_factory=lambda: {"up": Cusum(), "down": Cusum()})
     alarming: dict[str, Cusum] = field(default_factory=lambda: {"up": Cusum(), "down": Cusum()})
     outside: bool = False
-    """Whether the last value was beyond the sign's limits."""
+    """Whether the last value was beyond the sign's limits, or no finite number where it has to be one."""
 
     def observe(
         self, step: int, reading: Reading, sign: Sign, config: SentinelConfig, drift: float, limit: float

@@ -7,7 +7,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Reading", "Scale", "difference", "logarithm", "mean_of_two", "number", "share"]
+__all__ = [
+    "Reading",
+    "Scale",
+    "difference",
+    "logarithm",
+    "mean_of_two",
+    "not_finite",
+    "number",
+    "share",
+    "speed",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +68,17 @@ def number(metrics: Mapping[str, Any], name: str) -> float | None:
     return given if math.isfinite(given) else None
 
 
+def not_finite(metrics: Mapping[str, Any], name: str) -> bool:
+    """Whether a number is there that is NaN or infinite."""
+    value = metrics.get(name)
+    if value is None or isinstance(value, bool | str | bytes):
+        return False
+    try:
+        return not math.isfinite(float(value))
+    except (TypeError, ValueError):  # a list, an array of several numbers
+        return False
+
+
 def share(part: float, trials: float) -> Reading | None:
     """A share of `trials` responses on Anscombe's scale (1948, Biometrika 35), whose variance is 1 / (4 n + 2).
 
@@ -76,6 +97,19 @@ def logarithm(value: float) -> Reading | None:
     if value <= 0:
         return None
     return Reading(value=value, scaled=LOG.forth(value), least=LEAST_LOG_NOISE**2)
+
+
+def speed(kl: float, step: float) -> Reading | None:
+    """How fast the policy has left its start: `sqrt(kl) / (step - 1)`, since step 1 is measured before any update.
+
+    A KL divergence of small moves grows with the square of the way. A run that goes straight on at the rate at which it
+    began keeps its speed, and one that has nothing more to learn slows down; so no healthy growth has to be assumed.
+
+    Example: 0.0036 at step 11 is a speed of 0.006.
+    """
+    if kl <= 0 or step <= 1:
+        return None
+    return logarithm(math.sqrt(kl) / (step - 1))
 
 
 def difference(first: float, second: float, trials: tuple[float, float]) -> Reading | None:

@@ -15,11 +15,16 @@ from pv_rl.sentinel.reading import (
     difference,
     logarithm,
     mean_of_two,
+    not_finite,
     number,
     share,
+    speed,
 )
 
 __all__ = ["DEFAULT_SIGNS", "SIGNS", "Sign"]
+
+LEAST_KL = 1e-5
+"""Nats: standard deviation of an update's KL divergence that is taken for granted; runs of one update a step have 0."""
 
 Side = Literal["up", "down"]
 Metrics = Mapping[str, Any]
@@ -30,6 +35,8 @@ RIGHT = ("pv_rl/reward/acc/label_true", "right_proofs")
 WRONG = ("pv_rl/reward/acc/label_false", "wrong_proofs")
 ACCEPTED = ("pv_rl/reward/verdict_true", "accepted")
 LABELS = ("pv_rl/reward/label_true", "label_true")
+KL = ("actor/kl_loss", "kl_loss")
+STEP = ("training/global_step", "step")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +62,12 @@ class Sign:
     grows: bool = False
     """Growth by doubling in `doubling_steps` is healthy."""
     unit: str = ""
+    finite: bool = False
+    """A value that is NaN or infinite is an alarm by itself; else it is no observation."""
+
+    def broken(self, metrics: Metrics) -> bool:
+        """Whether it is one whose value is no finite number."""
+        return self.finite and any(not_finite(metrics, name) for name in self.metrics[0])
 
 
 def _first(metrics: Metrics, names: tuple[str, ...]) -> float | None:
@@ -97,6 +110,16 @@ def _classes(combine: Callable[[float, float, tuple[float, float]], Reading | No
     return {"metrics": (RIGHT, WRONG), "read": read, "scale": PLAIN}
 
 
+def _policy_speed(metrics: Metrics, responses: int) -> Reading | None:
+    kl, step = _first(metrics, KL), _first(metrics, STEP)
+    return None if kl is None or step is None else speed(kl, step)
+
+
+def _update_kl(metrics: Metrics, responses: int) -> Reading | None:
+    value = number(metrics, "actor/ppo_kl")
+    return None if value is None else Reading(value=value, scaled=value, least=LEAST_KL**2)
+
+
 def _accepting_bias(metrics: Metrics, responses: int) -> Reading | None:
     accepted, labels = _first(metrics, ACCEPTED), _first(metrics, LABELS)
     if accepted is None or labels is None:
@@ -109,7 +132,7 @@ _ALL = (
         name="veto_rate",
         family="malformed",
         what="the share of vetoed responses",
-        **_share_of("pv_rl/reward/vetoed"),
+        **_share_of("pv_rl/reward/vetoed", "vetoed"),
         sides=("up",),
         advice="Read the last vetoed traces: a looping or malformed style is spreading, or the judge has changed",
     ),
@@ -207,7 +230,30 @@ _ALL = (
         what="the norm of the gradient",
         **_log_of("actor/grad_norm", "grad_norm"),
         sides=("up",),
+        finite=True,
         advice="Updates are getting larger: lower the learning rate",
+    ),
+    Sign(
+        name="policy_speed",
+        family="policy",
+        what="the root of the KL term over the steps so far, the speed at which the policy leaves its start,",
+        metrics=(KL,),  # and the step, which every stream has
+        read=_policy_speed,
+        scale=LOG,
+        sides=("up",),
+        finite=True,
+        advice="The policy leaves its start faster and faster: lower the learning rate, and look at what is paid",
+    ),
+    Sign(
+        name="update_kl",
+        family="policy",
+        what="the KL divergence of a step's updates",
+        metrics=(("actor/ppo_kl",),),
+        read=_update_kl,
+        scale=PLAIN,
+        sides=("up",),
+        finite=True,
+        advice="A step changes the policy more than it did: lower the learning rate, or clip more",
     ),
 )
 

@@ -42,7 +42,7 @@ class Watcher:
 
     def observe(self, step: int, metrics: Mapping[str, Any]) -> list[Alarm]:
         """Take in one step. What is absent, no finite number or impossible (a share below 0 or above 1, a length that
-        is not positive) is no observation.
+        is not positive) is no observation; of a gradient norm or a KL term, NaN and infinity are an alarm at once.
 
         Raises:
             DataError: `step` is not after the last one.
@@ -60,7 +60,10 @@ class Watcher:
 
     def reads(self, metrics: Mapping[str, Any]) -> bool:
         """Whether any sign can be read off these numbers."""
-        return any(SIGNS[name].read(metrics, self.config.responses) is not None for name in self.config.signs)
+        signs = [SIGNS[name] for name in self.config.signs]
+        return any(
+            sign.read(metrics, self.config.responses) is not None or sign.broken(metrics) for sign in signs
+        )
 
     def levels(self) -> dict[str, dict[str, float]]:
         """For each sign that has been seen: its level in its own unit, and how near it is to an alarm, 0 to 1."""
@@ -107,10 +110,13 @@ class Watcher:
         return watcher
 
     def _look(self, sign: Sign, step: int, metrics: Mapping[str, Any]) -> Alarm | None:
+        chart = self._charts[sign.name]
+        if sign.broken(metrics):
+            was_outside, chart.outside = chart.outside, True
+            return None if was_outside else self._not_finite(sign, step, chart)
         reading = sign.read(metrics, self.config.responses)
         if reading is None:
             return None
-        chart = self._charts[sign.name]
         drift = math.log(2) / self.config.doubling_steps if sign.grows else 0.0
         signal = chart.observe(step, reading, sign, self.config, drift, self.threshold)
         beyond = self._beyond(sign, reading.value)
@@ -125,6 +131,24 @@ class Watcher:
         if low is not None and value < low:
             return low
         return high if high is not None and value > high else None
+
+    def _not_finite(self, sign: Sign, step: int, chart: Chart) -> Alarm:
+        expected = sign.scale.back(chart.level.mean, self.config.responses) if chart.seen else None
+        before = "" if expected is None else f"; it was about {expected:.3g}{sign.unit}"
+        return Alarm(
+            sign=sign.name,
+            step=step,
+            value=None,
+            expected=expected,
+            band=(None, None),
+            kind="not_finite",
+            statistic=None,
+            threshold=None,
+            since=step,
+            sentence=f"Step {step}: {sign.what} is no finite number{before}. verl leaves out an update whose gradient "
+            "is none, so that nothing may move any more: lower the learning rate, and go on from a checkpoint before "
+            "it.",
+        )
 
     def _by_cusum(self, sign: Sign, step: int, reading: Reading, signal: Signal, chart: Chart) -> Alarm:
         deviation = chart.level.variance(reading.least) ** 0.5

@@ -47,7 +47,7 @@ class Filters:
 class Duplicates:
     """Near-duplicate problems: kept together in the split, so that none is in both train and test."""
 
-    threshold: float | None = Field(default=0.8, gt=0, le=1)
+    threshold: float | None = Field(default=0.6, gt=0, le=1)
     """Jaccard similarity of shingles above which two problems are taken for one; None does not look."""
 
 

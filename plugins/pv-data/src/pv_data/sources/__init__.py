@@ -1,0 +1,1 @@
+"""Sources: one file an adapter, `read(path, **options)`, for untrusted files."""

@@ -1,0 +1,141 @@
+"""Which problems of a run are in named test sets, or nearly."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pv_data.duplicates.nearby import Nearby
+from pv_data.records import Problem
+
+__all__ = ["Contamination", "Hit", "contamination", "problems_of"]
+
+SHOWN = 100
+"""Characters of a problem in the Markdown."""
+LISTED = 50
+"""Pairs in the Markdown; the rows have all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hit:
+    """A problem of the run and one of a test set that is near it."""
+
+    source: str
+    problem_id: str
+    native_id: str
+    test_set: str
+    test_id: str
+    """What the test set calls it."""
+    similarity: float
+    """Jaccard, from the threshold to 1."""
+    text: str
+    test_text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contamination:
+    """The report."""
+
+    threshold: float
+    hits: tuple[Hit, ...]
+    """The most similar first."""
+    problems: Mapping[str, int]
+    """Problems of the run by source."""
+    test_problems: Mapping[str, int]
+    """Problems by test set."""
+
+    def counts(self) -> Counter[tuple[str, str]]:
+        """Problems of the run that are near one of the set, by source and set."""
+        pairs = {(hit.source, hit.test_set, hit.problem_id) for hit in self.hits}
+        return Counter((source, name) for source, name, _ in pairs)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The pairs as plain values."""
+        return [asdict(hit) for hit in self.hits]
+
+    def to_markdown(self) -> str:
+        """Counts by source and set, and the nearest pairs."""
+        counts, sets = self.counts(), sorted(self.test_problems)
+        lines = [
+            f"Problems of the run with a Jaccard similarity of at least {self.threshold:g} to one of a test set.",
+            "",
+            f"| source | problems | {' | '.join(f'{_cell(one)} ({self.test_problems[one]})' for one in sets)} |",
+            f"|---|---|{'---|' * len(sets)}",
+        ]
+        for source in sorted(self.problems):
+            cells = " | ".join(str(counts[source, one]) for one in sets)
+            lines.append(f"| {_cell(source)} | {self.problems[source]} | {cells} |")
+        if not self.hits:
+            return "\n".join([*lines, "", "No pair was found.", ""])
+        lines += ["", "| similarity | problem | test set | text | text there |", "|---|---|---|---|---|"]
+        for hit in self.hits[:LISTED]:
+            problem, there = f"{hit.source} {hit.native_id}", f"{hit.test_set} {hit.test_id}"
+            cells = (problem, there, hit.text, hit.test_text)
+            lines.append(f"| {hit.similarity:.2f} | {' | '.join(map(_cell, cells))} |")
+        more = len(self.hits) - LISTED
+        return "\n".join([*lines, "", *([f"And {more} more pairs.", ""] if more > 0 else [])])
+
+
+def contamination(
+    problems: Iterable[Problem], test_sets: Mapping[str, Iterable[Problem]], *, threshold: float = 0.5
+) -> Contamination:
+    """Look for each problem in the test sets. The sets are held in memory, the problems are not.
+
+    Args:
+        problems: of the run.
+        test_sets: by name; `problems_of` reads one from a file.
+        threshold: Jaccard similarity from which a pair is listed; lower than for clusters, as a person looks at it.
+    """
+    index, known, sizes = Nearby(threshold), dict[str, tuple[str, Problem]](), Counter[str]()
+    for name, several in test_sets.items():
+        sizes[name] = 0
+        for one in several:
+            key = f"{name}\n{one.id}"
+            if key not in known:
+                known[key] = (name, one)
+                sizes[name] += 1
+                index.add(key, one.text)
+    hits, seen = list[Hit](), Counter[str]()
+    for problem in problems:
+        seen[problem.source] += 1
+        hits += [_hit(problem, *known[key], value) for key, value in index.near(problem.text)]
+    hits.sort(key=lambda hit: (-hit.similarity, hit.source, hit.problem_id, hit.test_set, hit.test_id))
+    return Contamination(
+        threshold=threshold, hits=tuple(hits), problems=dict(seen), test_problems=dict(sizes)
+    )
+
+
+def problems_of(source: str, path: Path, **options: Any) -> Iterator[Problem]:
+    """The problems of a test set, by the adapter of this name; what the adapter sets aside is left out.
+
+    Raises:
+        ConfigError: there is no such source.
+        DataError: the file is none of this source.
+    """
+    from pv_data.plugins import SOURCES, named
+
+    return (row for row in named(SOURCES, source).read(path, **options) if isinstance(row, Problem))
+
+
+def _hit(problem: Problem, name: str, there: Problem, value: float) -> Hit:
+    return Hit(
+        source=problem.source,
+        problem_id=problem.id,
+        native_id=problem.native_id,
+        test_set=name,
+        test_id=there.native_id,
+        similarity=value,
+        text=problem.text,
+        test_text=there.text,
+    )
+
+
+def _cell(text: str) -> str:
+    """A text of others in a table: one line, no bars, code marks or HTML of its own."""
+    short = " ".join(text.split())[:SHOWN]
+    for sign in "\\|`<>[]*_$":
+        short = short.replace(sign, f"\\{sign}")
+    return short

@@ -1,0 +1,76 @@
+"""What of a problem's text is compared: runs of tokens, after spelling that carries no meaning is taken out."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["SHINGLE", "normalised", "shingles"]
+
+SHINGLE = 3
+"""Tokens of a shingle."""
+LONGEST = 20_000
+"""Characters that are compared; a problem is seldom longer than 3,000."""
+SPACING = re.compile(
+    r"\\(?:left|right|big|Big|bigg|Bigg|displaystyle|textstyle|limits|quad|qquad|hspace|vspace|noindent|par|,|;|!|:| )"
+    r"(?![A-Za-z])"
+)
+WRAPPER = re.compile(
+    r"\\(?:text|textbf|textit|emph|mathrm|mathbf|mathbb|mathcal|mathit|operatorname|mbox|begin|end)(?![A-Za-z])\*?"
+)
+ONE_SPELLING = {
+    r"\leq": r"\le",
+    r"\geq": r"\ge",
+    r"\neq": r"\ne",
+    r"\leqslant": r"\le",
+    r"\geqslant": r"\ge",
+    r"\dfrac": r"\frac",
+    r"\tfrac": r"\frac",
+    r"\ldots": "",
+    r"\cdots": "",
+    r"\dots": "",
+    r"\rightarrow": r"\to",
+    r"\longrightarrow": r"\to",
+    r"\colon": "",
+    r"\times": r"\cdot",
+    r"\lvert": "",
+    r"\rvert": "",
+    r"\mid": "",
+    "≤": r"\le",
+    "≥": r"\ge",
+    "≠": r"\ne",
+    "→": r"\to",
+    "∈": r"\in",
+    "ℤ": "z",
+    "ℝ": "r",
+    "·": r"\cdot",
+    "×": r"\cdot",
+}
+# A word, a number, a command, or one sign that means something. The rest (`$`, braces, brackets, `^`, `_`) goes.
+TOKEN = re.compile(r"\\[A-Za-z]+|[^\W\d_]+|\d+|[+\-*/=<>%!≤≥≠→∈·×]")
+
+
+def normalised(text: str) -> list[str]:
+    """The tokens of a text."""
+    # the spelling of commands first: NFKC and case folding would change `\\Big`
+    text = WRAPPER.sub(" ", SPACING.sub(" ", text[:LONGEST])).replace("−", "-")
+    tokens = TOKEN.findall(unicodedata.normalize("NFKC", text))
+    same = (ONE_SPELLING.get(token, token) for token in tokens)
+    return [token.casefold() if not token.startswith("\\") else token for token in same if token]
+
+
+def shingles(text: str) -> NDArray[np.uint32]:
+    """Sorted 32-bit hashes of the different runs of `SHINGLE` tokens; of a shorter text, of the whole; never empty."""
+    import zlib
+
+    import numpy as np
+
+    # signs of any text are compared where it has no token
+    tokens = normalised(text) or ["".join(text.split())[:LONGEST]]
+    runs = {" ".join(tokens[at : at + SHINGLE]) for at in range(max(1, len(tokens) - SHINGLE + 1))}
+    return np.unique(np.array([zlib.crc32(run.encode("utf-8", "replace")) for run in runs], dtype=np.uint32))

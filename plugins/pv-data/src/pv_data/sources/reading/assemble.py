@@ -1,0 +1,105 @@
+"""From the rows of files to what a source gives: each problem once and before its proofs, each proof once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from pv_data.records import Aside, Problem, Proof
+from pv_data.sources.reading.columnar import read_parquet
+from pv_data.sources.reading.delimited import read_csv
+from pv_data.sources.reading.fields import Fields
+from pv_data.sources.reading.files import files, suffix_of
+from pv_data.sources.reading.jsonl import read_jsonl
+from pv_data.sources.reading.unusable import Unusable, aside
+from pv_rl.errors import DataError
+
+__all__ = ["Build", "Made", "Once", "assemble", "attempt"]
+
+Made: TypeAlias = Iterator[Problem | Proof | Aside]
+Build: TypeAlias = Callable[[Fields], Made]
+"""From one row to its problem and its proofs. `Unusable` sets the rest of the row aside."""
+READERS: Mapping[str, Callable[[Path], Iterator[Fields | Aside]]] = {
+    ".jsonl": read_jsonl,
+    ".csv": read_csv,
+    ".parquet": read_parquet,
+}
+
+
+def assemble(path: Path, suffixes: Sequence[str], build: Build, *, repeats: Sequence[str] = ()) -> Made:
+    """Read the file, or the files of a folder.
+
+    Args:
+        repeats: methods whose proofs stand in several rows by the source's design, and are not set aside for that.
+
+    Raises:
+        DataError: a file that cannot be read, or of which no row is one of this source.
+    """
+    once = Once(repeats)
+    for file in files(path, suffixes):
+        rows, good, first = 0, False, ""
+        for row in READERS[suffix_of(file)](file):
+            rows += 1
+            for made in [row] if isinstance(row, Aside) else _built(row, build):
+                good = good or not isinstance(made, Aside)
+                if isinstance(made, Aside):
+                    first = first or f"{made.row}: {made.reason} {made.detail}"
+                yield from once.sift(made)
+        if not good:
+            why = (
+                f"none of its {rows} rows is one of this source; the first, {first}"
+                if rows
+                else "it has no rows"
+            )
+            raise DataError(f"{file} cannot be used: {why}. Give the source's own file")
+
+
+def attempt(where: str, make: Callable[[], Proof]) -> Proof | Aside:
+    """One of several proofs of a row: if it is unusable, only it is set aside."""
+    try:
+        return make()
+    except Unusable as error:
+        return aside(where, error.reason, error.detail)
+
+
+class Once:
+    """Lets each problem and each proof pass once. It remembers ids only."""
+
+    def __init__(self, repeats: Sequence[str] = ()) -> None:
+        self._repeats = frozenset(repeats)
+        self._problems: set[str] = set()
+        self._proofs: dict[str, bool | None] = {}
+
+    def sift(self, row: Problem | Proof | Aside) -> Made:
+        """The row, or nothing for a problem that is there, or an `Aside` for a proof that is."""
+        if isinstance(row, Problem):
+            if row.id not in self._problems:
+                self._problems.add(row.id)
+                yield row
+        elif isinstance(row, Proof):
+            if row.id not in self._proofs:
+                self._proofs[row.id] = row.known
+                yield row
+            elif self._proofs[row.id] is row.known:
+                if row.method in self._repeats:
+                    return
+                yield aside(f"proof {row.id}", "twice", "the same proof of the same problem", row.text)
+            else:
+                yield aside(
+                    f"proof {row.id}", "twice, other label", f"first {self._proofs[row.id]}, then {row.known}"
+                )
+        else:
+            yield row
+
+
+def _built(row: Fields, build: Build) -> Made:
+    try:
+        yield from build(row)
+    except Unusable as error:
+        yield aside(row.where, error.reason, error.detail, _shown(row))
+
+
+def _shown(row: Fields) -> str:
+    """The texts of a row, each cut: `repr` of a deep value may not end."""
+    return "\n".join(f"{key}: {value[:400]}" for key, value in row.values.items() if isinstance(value, str))

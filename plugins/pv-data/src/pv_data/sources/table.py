@@ -1,0 +1,116 @@
+"""Plain JSON lines, CSV or Parquet, with columns of the user's names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from pv_data.hookspecs import Read
+from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof
+from pv_data.sources.mapping import check_columns, renamed
+from pv_data.sources.reading.assemble import assemble
+from pv_data.sources.reading.fields import Fields
+from pv_data.sources.reading.reference import REFERENCE
+from pv_data.sources.reading.unusable import Unusable
+from pv_rl.errors import ConfigError
+
+__all__ = ["MEANINGS", "read"]
+
+MEANINGS = (
+    *("problem", "proof", "label", "model", "id", "answer"),
+    *("subject", "language", "licence", "url", "split"),
+)
+RIGHT = frozenset({"true", "1", "correct", "right", "yes"})
+WRONG = frozenset({"false", "0", "incorrect", "wrong", "no"})
+UNKNOWN = frozenset({"", "null", "none", "unknown"})
+
+
+def read(
+    path: Path,
+    *,
+    columns: Mapping[str, str] | None = None,
+    method: str = "proof",
+    licence: str = "",
+    language: str = "",
+    known_by: str = "table",
+) -> Read:
+    """A problem a row, and its proof where the row has one.
+
+    Args:
+        columns: which column of the file is what, for example `{problem: question, proof: response}`; see `MEANINGS`.
+            One that is not named here is looked for under its own name.
+        method: of the proofs; `ground_truth` for reference proofs, which are right where no label says otherwise.
+        licence: of rows that do not say theirs.
+        language: of rows that do not say theirs.
+        known_by: what the labels rest on, for example `human: 7 of 7`.
+    """
+    chosen = check_columns(columns or {}, MEANINGS)
+    for name, value in (("method", method), ("known_by", known_by)):
+        if not isinstance(value, str) or not value or "/" in value:
+            raise ConfigError(f"{name}={value!r}; it is a word or two, without a slash")
+    given = {"method": method, "licence": licence, "language": language, "known_by": known_by}
+    yield from assemble(
+        path,
+        (".jsonl", ".csv", ".parquet"),
+        lambda row: _rows(renamed(row, chosen, MEANINGS), given, needs_proof="proof" in chosen),
+    )
+
+
+def _rows(row: Fields, given: Mapping[str, str], *, needs_proof: bool) -> Iterator[Problem | Proof | Aside]:
+    problem = Problem(
+        source="table",
+        native_id=row.where if row.values["id"] is None else row.name("id"),
+        text=row.text("problem"),
+        answer=_answer(row),
+        subject=row.optional("subject"),
+        language=row.optional("language") or given["language"],
+        licence=row.optional("licence") or given["licence"],
+        url=row.optional("url"),
+        split=_split(row),
+    )
+    yield problem
+    if row.values["proof"] is None and not needs_proof:
+        return
+    known = _label(row)
+    reference = given["method"] == GROUND_TRUTH and known is None
+    yield Proof(
+        problem_id=problem.id,
+        source=problem.source,
+        method=given["method"],
+        model=row.optional("model"),
+        text=row.text("proof"),
+        known=True if reference else known,
+        known_by=REFERENCE if reference else "" if known is None else given["known_by"],
+    )
+
+
+def _answer(row: Fields) -> str:
+    """A text that may be blank, or a number."""
+    value = row.values["answer"]
+    if isinstance(value, float):
+        return str(row.number("answer"))
+    return row.optional("answer") if value is None or isinstance(value, str) else row.name("answer")
+
+
+def _split(row: Fields) -> str:
+    split = row.optional("split")
+    if split not in ("", "train", "test"):
+        raise Unusable("split", f"split is {split[:60]!r}; it is train, test or nothing")
+    return split
+
+
+def _label(row: Fields) -> bool | None:
+    value = row.values["label"]
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int) and value in (0, 1):
+        return value == 1
+    word = value.strip().lower() if isinstance(value, str) else "?"
+    if word in RIGHT | WRONG:
+        return word in RIGHT
+    if word in UNKNOWN:
+        return None
+    shown = repr(value[:60]) if isinstance(value, str) else f"a {type(value).__name__}"
+    raise Unusable(
+        "no label: label", f"label is {shown}; it is true or false, 1 or 0, correct or incorrect, or nothing"
+    )

@@ -1,0 +1,136 @@
+"""Near-duplicates: what is the same problem, which go together, and what a test set has of a run."""
+
+from __future__ import annotations
+
+import sys
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from sources_cases import DATA, needs_data, problems, real
+
+from pv_data.duplicates import clusters, contamination, first_of_each, problems_of
+from pv_data.duplicates.clusters import members
+from pv_data.duplicates.nearby import Nearby, similarity
+from pv_data.duplicates.shingles import normalised, shingles
+from pv_data.records import Aside, Problem
+from pv_rl.errors import ConfigError
+
+PRIMES = "Let $n \\geq 2$ be an integer. Prove that there is a prime $p$ with $n < p < 2n$, and find it for $n = 9$."
+
+
+def problem(text: str, source: str = "S", native_id: str = "1") -> Problem:
+    return Problem(source=source, native_id=native_id, text=text)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        PRIMES.replace("$", " $ ").upper().replace("\\GEQ", "\\geq"),
+        PRIMES.replace("\\geq", "\\ge").replace("$n < p < 2n$", "\\(n\\,<\\;p\\quad<2n\\)"),
+        PRIMES.replace(",", "").replace(".", "").replace("\\geq", "≥"),
+        "\\textbf{" + PRIMES.replace(" ", "\n\n", 5) + "}",
+        PRIMES.replace("$n < p < 2n$", "$$\\left. n<p<2n \\right.$$"),
+    ],
+)
+def test_spelling_that_carries_no_meaning_makes_no_difference(other: str):
+    assert normalised(other) == normalised(PRIMES)
+
+
+def test_a_number_or_a_sign_makes_a_difference():
+    assert normalised(PRIMES.replace("9", "8")) != normalised(PRIMES)
+    assert normalised("$a < b$") != normalised("$a > b$")
+    assert normalised("$\\alpha$") != normalised("$\\beta$")
+
+
+def test_similarity_is_shared_runs_of_three_over_all():
+    # abc bcd cde against abc bcd cdf: 2 shared of 4
+    assert similarity(shingles("a b c d e"), shingles("a b c d f")) == 0.5
+    assert similarity(shingles("a b c d e"), shingles("A, b; c d $e$")) == 1.0
+    assert similarity(shingles("a b c"), shingles("d e f")) == 0.0
+
+
+def test_a_text_without_words_is_near_itself_only():
+    found = clusters([problem("???"), problem("? ??", "T"), problem("", "U"), problem(";;;")])
+    assert len(set(found.values())) == 3
+
+
+def test_a_chain_of_near_duplicates_is_one_cluster_with_the_smallest_id_as_its_name():
+    words = [chr(97 + number) * 2 for number in range(24)]
+    texts = [" ".join(words[start : start + 20]) for start in (0, 2, 4)]
+    # 18 runs of three each; neighbours share 16 of 20, the ends 14 of 22
+    assert similarity(shingles(texts[0]), shingles(texts[1])) == 16 / 20
+    assert similarity(shingles(texts[0]), shingles(texts[2])) == 14 / 22
+    chain = [problem(text, source) for text, source in zip(texts, "STU", strict=True)]
+    alone = problem("Something else altogether that nobody else asks.", "V")
+    for order in ([*chain, alone], [alone, chain[2], chain[0], chain[1]]):
+        found = clusters(order, threshold=0.7)
+        assert {found[one.id] for one in chain} == {min(one.id for one in chain)}
+        assert found[alone.id] == alone.id
+        assert set(found) == {one.id for one in order}
+
+
+def test_the_first_source_of_the_config_keeps_a_problem_of_several():
+    rows = [
+        problem(PRIMES, "A"),
+        problem(PRIMES.lower(), "B"),
+        problem("Is 91 a prime number or is it none?", "B"),
+    ]
+    kept = list(first_of_each(rows, clusters(rows)))
+    assert kept[0] is rows[0]
+    assert kept[2] is rows[2]
+    assert isinstance(kept[1], Aside)
+    assert (kept[1].reason, kept[1].row) == ("near-duplicate", rows[1].id)
+    assert rows[0].id in kept[1].detail
+
+
+@pytest.mark.parametrize("threshold", [0, -1, 1.1, float("nan")])
+def test_a_threshold_that_is_no_similarity_is_refused(threshold: float):
+    with pytest.raises(ConfigError, match="Jaccard"):
+        Nearby(threshold)
+
+
+@needs_data
+def test_hashing_finds_what_comparing_all_pairs_finds():
+    some = [*problems(real("olympiadbench"))[:150], *problems(real("prmbench"))]
+    sets = {one.id: shingles(one.text) for one in some}
+    pairs = [(a, b) for a, b in combinations(sets, 2) if similarity(sets[a], sets[b]) >= 0.6]
+    assert len(pairs) > 100
+    found = clusters(some, threshold=0.6)
+    assert all(found[a] == found[b] for a, b in pairs)
+    joined = sum(len(group) for group in members(found).values())
+    assert joined == len({one for pair in pairs for one in pair})
+
+
+@needs_data
+def test_problems_that_two_sources_share_are_found():
+    bench, outputs = problems(real("proofbench")), problems(real("dsmathv2"))
+    found = clusters([*bench, *outputs])
+    shared = {found[one.id] for one in bench} & {found[one.id] for one in outputs}
+    assert len(shared) == 29
+    report = contamination(bench, {"outputs": outputs}, threshold=0.6)
+    assert report.counts() == {("IMO-ProofBench", "outputs"): 29}
+    assert all(hit.native_id == hit.test_id.partition("/")[2] for hit in report.hits)
+
+
+@needs_data
+def test_contamination_is_counted_by_source_and_set_and_written_as_markdown():
+    run = [problem(PRIMES, "A | B"), problem("Is 91 a prime number or is it none?", "C")]
+    sets = {
+        "mine": [problem(PRIMES.lower().replace("prove", "show"), "X", "x|<b>1"), problem(PRIMES, "X", "x2")],
+        "process": list(problems_of("processbench", DATA / "processbench")),
+    }
+    report = contamination(run, sets)
+    assert [hit.test_id for hit in report.hits] == ["x2", "x|<b>1"]
+    assert report.hits[0].similarity == 1.0 > report.hits[1].similarity >= 0.5
+    assert report.counts() == {("A | B", "mine"): 1}
+    assert report.rows()[0]["test_set"] == "mine"
+    lines = report.to_markdown().splitlines()
+    assert "| source | problems | mine (2) | process (413) |" in lines
+    assert "| A \\| B | 1 | 1 | 0 |" in lines
+    assert "| C | 1 | 0 | 0 |" in lines
+    assert not any("<b>" in line for line in lines)
+    assert "No pair was found." in contamination([run[1]], {"mine": sets["mine"]}).to_markdown()

@@ -1,0 +1,289 @@
+"""Files of the forms that the sources read: tables, student work, LaTeX; and files that are none of them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from sources_cases import jsonl, problems, proofs, read, reasons
+
+from pv_data.records import GROUND_TRUTH
+from pv_rl.errors import ConfigError, DataError
+
+STEP = {
+    "id": "a-1",
+    "generator": "M",
+    "problem": "What is 1 + 1?",
+    "steps": ["It is 2.", "Done."],
+    "label": -1,
+}
+
+
+def test_steps_are_joined_and_a_wrong_one_makes_the_solution_wrong(tmp_path: Path):
+    path = jsonl(tmp_path / "a.jsonl", STEP, STEP | {"id": "a-2", "generator": "N", "label": 1})
+    first, second = proofs(read("processbench", path))
+    assert (first.text, first.known, first.model) == ("It is 2.\n\nDone.", True, "M")
+    assert (second.known, second.known_by) == (False, "human: no wrong step")
+
+
+@pytest.mark.parametrize("label", [2, -2, True, "−1", "-1", -1.0, None, [], 10**30])
+def test_a_label_that_is_no_step_is_set_aside(tmp_path: Path, label: object):
+    path = jsonl(tmp_path / "a.jsonl", STEP, STEP | {"id": "a-2", "generator": "N", "label": label})
+    rows = read("processbench", path)
+    assert len(proofs(rows)) == 1
+    assert sum(reasons(rows).values()) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b'{"id": "x", "label": -1, "label": 0}', "key twice"),
+        (b"\xff\xfe\xfd", "not UTF-8"),
+        (b'{"id": "x"', "not JSON"),
+        (b"[" * 100_000, "not JSON"),
+        (b'{"id": NaN}', "not JSON"),
+        (b'{"label": ' + b"9" * 5000 + b"}", "not JSON"),
+        (b"[1]", "not an object"),
+        (b"{}", "missing: id"),
+        (json.dumps(STEP | {"problem": "a\x00b"}).encode(), "NUL character: problem"),
+        (json.dumps(STEP | {"problem": "a\ud800b"}).encode(), "lone surrogate: problem"),
+        (json.dumps(STEP | {"problem": 7}).encode(), "not text: problem"),
+        (json.dumps(STEP | {"problem": " \n"}).encode(), "empty: problem"),
+        (json.dumps(STEP | {"problem": "x" * 1_000_001}).encode(), "giant: problem"),
+        (json.dumps(STEP | {"steps": "x"}).encode(), "not a list: steps"),
+        (json.dumps(STEP | {"steps": []}).encode(), "empty: steps"),
+        (json.dumps(STEP | {"steps": ["a", ["b"]]}).encode(), "not text: steps"),
+        (json.dumps(STEP).encode(), "twice"),
+        (json.dumps(STEP | {"label": 0}).encode(), "twice, other label"),
+        (b'{"id": "' + b"x" * 8_000_001, "giant row"),
+    ],
+)
+def test_a_bad_line_is_set_aside_with_its_reason_and_the_next_is_read(
+    tmp_path: Path, line: bytes, reason: str
+):
+    good = json.dumps(STEP).encode(), json.dumps(STEP | {"id": "z", "problem": "And 2 + 2?"}).encode()
+    (tmp_path / "a.jsonl").write_bytes(b"\xef\xbb\xbf" + good[0] + b"\n" + line + b"\r\n\n" + good[1])
+    rows = read("processbench", tmp_path / "a.jsonl")
+    assert reasons(rows) == {reason: 1}
+    assert [one.known for one in proofs(rows)] == [True, True]
+    assert all(len(one.content) <= 2000 for one in rows if one.kind == "aside")  # pyright: ignore
+
+
+def test_files_that_are_altogether_wrong_are_refused(tmp_path: Path):
+    (tmp_path / "utf16.jsonl").write_text(json.dumps(STEP), encoding="utf-16")
+    (tmp_path / "empty.jsonl").write_text("")
+    jsonl(tmp_path / "other.jsonl", {"a": 1}, {"b": 2})
+    (tmp_path / "a.txt").write_text("x")
+    (tmp_path / "loop.jsonl").symlink_to(tmp_path / "loop.jsonl")
+    (tmp_path / "nowhere.jsonl").symlink_to(tmp_path / "nothing")
+    (tmp_path / "folder.jsonl").mkdir()
+    (tmp_path / "cut.jsonl.gz").write_bytes(gzip.compress(json.dumps(STEP).encode() * 100)[:60])
+    (tmp_path / "no.jsonl.gz").write_bytes(b"no gzip at all")
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    for name, said in {
+        "utf16.jsonl": "UTF-16",
+        "empty.jsonl": "no rows",
+        "other.jsonl": "none of its 2 rows",
+        "a.txt": "another kind",
+        "loop.jsonl": "not there",
+        "nowhere.jsonl": "not there",
+        "folder.jsonl": "has no file",
+        "cut.jsonl.gz": "to its end",
+        "no.jsonl.gz": "to its end",
+        "pipe.jsonl": "no regular file",
+        "not there.jsonl": "not there",
+        "a\0b.jsonl": "not there",
+    }.items():
+        with pytest.raises(DataError, match=said):
+            read("processbench", tmp_path / name)
+
+
+def test_a_folder_a_link_and_a_packed_file_are_read(tmp_path: Path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "b.jsonl.gz").write_bytes(gzip.compress(json.dumps(STEP | {"generator": "B"}).encode()))
+    real = jsonl(tmp_path / "real", STEP | {"generator": "A"})
+    (folder / "a.jsonl").symlink_to(real)
+    (folder / ".hidden.jsonl").write_text("not read")
+    assert [one.model for one in proofs(read("processbench", folder))] == ["A", "B"]
+
+
+def test_an_option_that_does_not_exist_or_fit_is_refused(tmp_path: Path):
+    path = jsonl(tmp_path / "a.jsonl", STEP)
+    with pytest.raises(TypeError, match="argument"):
+        read("processbench", path, colour=1)
+    for source, options in {
+        "dsmathv2": {"positive": 7},
+        "gsm8k_solutions": {"annotations": True},
+        "prmbench": {"not_wrong": "circular"},
+        "table": {"columns": {"proof": 3}},
+        "student": {"full": 0},
+        "latex": {"problems": "problem"},
+    }.items():
+        with pytest.raises(ConfigError, match=next(iter(options))):
+            read(source, path, **options)
+
+
+GRADED = {"set": "S", "problem_idx": 1, "problem": "Show it.", "proof": "Shown.", "max_rating": 7}
+
+
+@pytest.mark.parametrize(
+    ("points", "options", "known"),
+    [
+        (7, {}, True),
+        (6, {}, False),
+        (6.99, {}, False),
+        (5, {"positive": 5 / 7}, True),
+        (4, {"positive": 5 / 7}, False),
+        (4, {"positive": 5 / 7, "negative": 2 / 7}, None),
+        (2, {"positive": 5 / 7, "negative": 2 / 7}, False),
+    ],
+)
+def test_points_become_a_label_by_the_rule(
+    tmp_path: Path, points: float, options: dict[str, Any], known: bool | None
+):
+    path = jsonl(tmp_path / "a.jsonl", GRADED | {"human_rating": points})
+    (row,) = proofs(read("dsmathv2", path, **options))
+    assert row.known is known
+    assert row.known_by == ("" if known is None else "human: 5 or more of 7" if options else "human: 7 of 7")
+
+
+@pytest.mark.parametrize("points", [8, -1, "all", True, None])
+def test_points_that_cannot_be_are_set_aside(tmp_path: Path, points: object):
+    rows = read("dsmathv2", jsonl(tmp_path / "a.jsonl", GRADED | {"human_rating": points}))
+    assert len(problems(rows)) == 1
+    assert proofs(rows) == []
+
+
+TABLE = [
+    {"q": "Is 2 even?", "a": "Yes, 2 = 2 * 1.", "ok": "correct"},
+    {"q": "Is 3 even?", "a": "Yes.", "ok": "0"},
+    {"q": "Is 4 even?", "a": "Perhaps.", "ok": ""},
+    {"q": "Is 5 even?", "a": "No.", "ok": "maybe"},
+    {"q": "Is 6 even?", "a": "", "ok": "1"},
+]
+COLUMNS = {"problem": "q", "proof": "a", "label": "ok"}
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
+def test_a_table_gives_the_same_in_each_form(tmp_path: Path, suffix: str):
+    path = tmp_path / f"a.{suffix}"
+    if suffix == "jsonl":
+        jsonl(path, *TABLE)
+    elif suffix == "csv":
+        lines = ["q,a,ok", *(f'"{row["q"]}","{row["a"]}",{row["ok"]}' for row in TABLE)]
+        path.write_text("\r\n".join(lines), encoding="utf-8-sig")
+    else:
+        pq.write_table(pa.Table.from_pylist(TABLE), path)
+    rows = read("table", path, columns=COLUMNS, known_by="human: yes or no")
+    assert [(one.known, one.known_by) for one in proofs(rows)] == [
+        (True, "human: yes or no"),
+        (False, "human: yes or no"),
+        (None, ""),
+    ]
+    assert reasons(rows) == {"no label: label": 1, "empty: proof": 1}
+    assert len(problems(rows)) == 5
+
+
+def test_a_table_without_proofs_gives_problems_and_one_of_references_right_proofs(tmp_path: Path):
+    path = jsonl(tmp_path / "a.jsonl", {"problem": "P?", "answer": 7, "split": "test"})
+    (problem,) = read("table", path)
+    assert (problem.answer, problem.split) == ("7", "test")  # pyright: ignore
+    path = jsonl(tmp_path / "b.jsonl", {"problem": "P?", "proof": "So."})
+    (proof,) = proofs(read("table", path, method=GROUND_TRUTH))
+    assert (proof.known, proof.known_by) == (True, "reference solution")
+
+
+def test_a_column_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path):
+    with pytest.raises(DataError, match="missing: question the row has q, a, ok"):
+        read("table", jsonl(tmp_path / "a.jsonl", *TABLE), columns={"problem": "question"})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('problem,proof\nP,"never closed\nQ,b\n', "quotation mark"),
+        ('problem,proof\nP,"a"b\n', "quotation mark"),
+        ("problem,problem\na,b\n", "each once"),
+        ("", "no first line"),
+        ("problem,proof\nP," + "x" * 1_000_001, "more than"),
+    ],
+)
+def test_a_csv_whose_cells_cannot_be_told_apart_is_refused_before_its_first_row(
+    tmp_path: Path, text: str, said: str
+):
+    (tmp_path / "a.csv").write_text(text)
+    from pv_data.plugins import SOURCES, named
+
+    with pytest.raises(DataError, match=said):
+        next(named(SOURCES, "table").read(tmp_path / "a.csv"))
+
+
+def test_rows_of_a_csv_with_wrong_bytes_or_too_many_cells_are_set_aside(tmp_path: Path):
+    (tmp_path / "a.csv").write_bytes(b"problem,proof\nP,a\n\xe9t\xe9,b\nQ,c,d\nR\nS,e\n")
+    rows = read("table", tmp_path / "a.csv")
+    assert [one.text for one in proofs(rows)] == ["a", "e"]
+    assert reasons(rows) == {"not UTF-8: problem": 1, "cells": 2}
+
+
+def test_parquet_of_another_schema_or_damaged_is_refused(tmp_path: Path):
+    pq.write_table(pa.table({"x": [1, 2]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"problem": [["a"], ["b"]]}), tmp_path / "b.parquet")
+    (tmp_path / "c.parquet").write_bytes((tmp_path / "a.parquet").read_bytes()[:-9])
+    for name, said in {"a": "missing: problem", "b": "not text: problem", "c": "as Parquet"}.items():
+        with pytest.raises(DataError, match=said):
+            read("table", tmp_path / f"{name}.parquet")
+
+
+def student(path: Path, *rows: str) -> Path:
+    path.write_text("\n".join(["problem,answer,score_1,score_2", *rows]))
+    return path
+
+
+def test_student_work_is_right_if_and_only_if_both_marks_are_full(tmp_path: Path):
+    path = student(
+        tmp_path / "a.csv",
+        "P,A proof of some twenty letters,7,7.0",
+        "P,Another proof of twenty letters,7,6",
+        "P,A third proof of twenty letters,0,0",
+        "P,short,7,7",
+        "P,,7,7",
+        "P,A proof with a mark too high,8,7",
+        'P,A proof with a decimal comma,"6,5",7',
+        "P,A proof without a second mark,7,",
+        "P,A proof of some twenty letters,7,7",
+    )
+    rows = read("student", path, full=7)
+    assert [one.known for one in proofs(rows)] == [True, False, False]
+    assert {one.slice for one in proofs(rows)} == {"Student/ground_truth/-"}
+    assert reasons(rows) == {
+        "short answer": 1,
+        "empty: answer": 1,
+        "score": 1,
+        "no number: score_1": 1,
+        "no number: score_2": 1,
+        "twice": 1,
+    }
+    assert len(problems(rows)) == 1
+
+
+def test_full_marks_can_stand_in_a_column(tmp_path: Path):
+    path = jsonl(
+        tmp_path / "a.jsonl",
+        {"problem": "P", "answer": "x" * 30, "score_1": 10, "score_2": 10, "full": 10},
+        {"problem": "P", "answer": "y" * 30, "score_1": 10, "score_2": 10, "full": 20},
+        {"problem": "P", "answer": "z" * 30, "score_1": 0, "score_2": 0, "full": 0},
+    )
+    rows = read("student", path)
+    assert [one.known for one in proofs(rows)] == [True, False]
+    assert reasons(rows) == {"score": 1}

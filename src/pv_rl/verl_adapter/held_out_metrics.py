@@ -1,0 +1,176 @@
+"""Held-out accuracy by class, by slice and by length, for verl's metric stream at each validation.
+
+verl itself logs `val-core/DATA_SOURCE/acc/mean@N`: one number over right and wrong proofs, which a verifier that
+accepts everything may raise. A data source is a slice; `SLICE/right` and `SLICE/wrong` are one slice in two classes.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+from pv_rl.rewards.named import VALID
+
+__all__ = ["held_out_metrics", "patch_legacy_trainer", "patch_v1_trainer"]
+
+logger = logging.getLogger("pv_rl")
+
+PREFIX = "pv_rl/held_out/"
+CLASSES = ("/right", "/wrong")
+MOST_SLICES = 100
+"""Of a metric stream; with more, none is shown by itself."""
+LENGTHS = "_pv_rl_held_out_lengths"
+THIRDS = ("short", "middle", "long")
+
+
+def held_out_metrics(
+    data_sources: Sequence[Any], infos: Mapping[str, Sequence[Any]], lengths: Sequence[int] | None = None
+) -> dict[str, float]:
+    """The numbers of one validation, each a mean over rows. A row without a reward (it abstains) is in none of them.
+
+    Args:
+        data_sources: (B,) verl's `data_source` of each row.
+        infos: by name, (B,) values of the reward's extra info. Without `acc`, `label_true`, `verdict_true` and
+            `verdict_missing` (`pv_rl.rewards.ProofVerdict` gives them) there is nothing to say.
+        lengths: (B,) characters of each response.
+
+    Returns:
+        Under `pv_rl/held_out/`: `acc`; `acc/label_true` over right proofs and `acc/label_false` over wrong ones;
+        `balanced`, the mean of these two; `accepted`, `missing`, shares of all verdicts; `rows`, and `abstained`, a
+        share of all rows. Under `slice/NAME/` the same but `abstained`, where there is more than one. With lengths:
+        `length` and `length/OF`, means over all rows, over `right` and `wrong` verdicts, over `accepted`, `rejected`
+        and `missing`; `length/short/acc` (`middle`, `long`), the accuracy of each third of the rows by length. A
+        number that has no rows is not there.
+    """
+    rows = _rows(data_sources, infos, lengths)
+    if not rows:
+        return {}
+    counted = [row for row in rows if row["valid"]]
+    found = _accuracies(counted) | {"abstained": 1 - len(counted) / len(rows)}
+    slices: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in counted:
+        slices[row["slice"]].append(row)
+    if 1 < len(slices) <= MOST_SLICES:
+        for name, part in sorted(slices.items()):
+            found |= {f"slice/{name}/{key}": value for key, value in _accuracies(part).items()}
+    if lengths is not None and len(lengths) == len(data_sources):
+        found |= _by_length(counted)
+    return {PREFIX + name: value for name, value in found.items()}
+
+
+def patch_v1_trainer(module: ModuleType) -> None:
+    """Add the numbers to what `PPOTrainer._val_metrics_update` returns (verl/trainer/ppo/v1/trainer_base.py:1342).
+
+    Responses are seen in `_maybe_log_val_generations`, which verl calls before it with the rows in the same order.
+    Symptom without it: no held-out number by class but with a data source a class, and none by length. Can go when
+    verl hands all of a validation's rows to a function of the config.
+    """
+    _patch(module.PPOTrainer)
+
+
+def patch_legacy_trainer(module: ModuleType) -> None:
+    """The same for `trainer.use_v1=False` (verl/trainer/ppo/ray_trainer.py:721). Can go with verl's legacy trainer."""
+    _patch(module.RayPPOTrainer)
+
+
+def _patch(trainer: Any) -> None:
+    seen: Callable[..., Any] = trainer._maybe_log_val_generations
+    update: Callable[..., dict[str, float]] = trainer._val_metrics_update
+
+    @functools.wraps(seen)
+    def _maybe_log_val_generations(self, inputs, outputs, scores):
+        setattr(self, LENGTHS, [len(output) for output in outputs])
+        return seen(self, inputs, outputs, scores)
+
+    @functools.wraps(update)
+    def _val_metrics_update(self, data_sources, sample_uids, reward_extra_infos_dict, sample_turns, **others):
+        metrics = update(self, data_sources, sample_uids, reward_extra_infos_dict, sample_turns, **others)
+        lengths = self.__dict__.pop(LENGTHS, None)
+        try:
+            metrics |= held_out_metrics(list(data_sources), reward_extra_infos_dict, lengths)
+        except Exception:  # noqa: BLE001 - for the log alone: no run ends by it
+            _say_once()
+            metrics[f"{PREFIX}failed"] = 1.0
+        return metrics
+
+    trainer._maybe_log_val_generations = _maybe_log_val_generations
+    trainer._val_metrics_update = _val_metrics_update
+
+
+@functools.cache
+def _say_once() -> None:
+    logger.exception("pv-rl could not compute the held-out metrics, and says so once")
+
+
+def _rows(
+    data_sources: Sequence[Any], infos: Mapping[str, Sequence[Any]], lengths: Sequence[int] | None
+) -> list[dict[str, Any]]:
+    """Rows that say a label; those of another reward do not."""
+    names = ("acc", "label_true", "verdict_true", "verdict_missing")
+    if any(len(infos.get(name, ())) != len(data_sources) for name in names):
+        return []
+    counts = lengths if lengths is not None and len(lengths) == len(data_sources) else [0] * len(data_sources)
+    valid = infos.get(VALID) or [1.0] * len(data_sources)
+    columns = zip(data_sources, counts, valid, *(infos[name] for name in names), strict=True)
+    return [
+        {
+            "slice": _slice(str(source)),
+            "length": length,
+            # verl fills in None where a row has not what others have
+            "valid": bool(is_valid) and acc is not None,
+            "acc": acc,
+            "label": label == 1,
+            "accepted": accepted == 1,
+            "missing": missing == 1,
+        }
+        for source, length, is_valid, acc, label, accepted, missing in columns
+        if label is not None
+    ]
+
+
+def _slice(source: str) -> str:
+    for end in CLASSES:
+        if source == end[1:]:
+            return "all"
+        source = source.removesuffix(end)
+    return source
+
+
+def _accuracies(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    if not rows:
+        return {"rows": 0.0}
+    found = {"rows": float(len(rows)), "acc": _mean(rows, "acc")}
+    for name, label in (("label_true", True), ("label_false", False)):
+        if of_class := [row for row in rows if row["label"] is label]:
+            found[f"acc/{name}"] = _mean(of_class, "acc")
+    if "acc/label_true" in found and "acc/label_false" in found:
+        found["balanced"] = (found["acc/label_true"] + found["acc/label_false"]) / 2
+    return found | {"accepted": _mean(rows, "accepted"), "missing": _mean(rows, "missing")}
+
+
+def _by_length(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    if not rows:
+        return {}
+    parts = {
+        "right": [row for row in rows if row["acc"] == 1],
+        "wrong": [row for row in rows if row["acc"] != 1 and not row["missing"]],
+        "accepted": [row for row in rows if row["accepted"]],
+        "rejected": [row for row in rows if not row["accepted"] and not row["missing"]],
+        "missing": [row for row in rows if row["missing"]],
+    }
+    found = {"length": _mean(rows, "length")}
+    found |= {f"length/{name}": _mean(part, "length") for name, part in parts.items() if part}
+    order = sorted(rows, key=lambda row: row["length"])
+    for number, name in enumerate(THIRDS):
+        part = order[number * len(order) // 3 : (number + 1) * len(order) // 3]
+        if part:
+            found[f"length/{name}/acc"] = _mean(part, "acc")
+    return found
+
+
+def _mean(rows: Sequence[Mapping[str, Any]], name: str) -> float:
+    return sum(float(row[name]) for row in rows) / len(rows)
