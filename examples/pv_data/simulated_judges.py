@@ -2,9 +2,9 @@
 
     python examples/pv_data/simulated_judges.py --solutions ../shared/data/gsm8k_solutions/example_model_solutions.jsonl
 
-It knows the right labels, from the source, and is no judge of anything else. Each of its models errs in two ways: about
-a proof, each time that it is asked (`--blind`), as a model does that overlooks the same thing again; and by chance, each
-time anew (`--slips`). A panel can vote the second away and not the first.
+It knows the right labels, from the source, and is no judge of anything else. Each of its models errs in two ways:
+about a proof, each time that it is asked (`--blind`), as a model does that overlooks the same thing again; and by
+chance, each time anew (`--slips`). A panel can vote the second away and not the first.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 import uvicorn
 from fastapi import FastAPI, HTTPException, Request
+
 from pv_data.plugins import SOURCES, named
 from pv_data.records import Proof
 

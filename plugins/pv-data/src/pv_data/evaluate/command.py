@@ -94,8 +94,9 @@ def evaluate_command(
     from rich.console import Console
 
     with said("eval"):
-        from pv_data.evaluate.running import Wanted, evaluate_verifier
+        from pv_data.evaluate.running import evaluate_verifier
         from pv_data.evaluate.sampling import Sampling
+        from pv_data.evaluate.wanted import Wanted
         from pv_rl.scoring.command import read_options
 
         console = Console(stderr=True)
