@@ -93,6 +93,22 @@ class Generating:
             if drawn(question, self.config.seed) < spec.share:
                 yield row
 
+    def task(
+        self,
+        spec: Generate,
+        method: Method,
+        row: Problem | Proof,
+        problems: Mapping[str, Problem],
+        sample: int,
+    ) -> Ask | Made:
+        """What is to be done for one input and sample; raises `Unfit`."""
+        seed = int(content_id("seed", self.config.seed, spec.method, row.id, sample), 16) % 2**63
+        if isinstance(row, Proof):
+            given = Given(problem=problems[row.problem_id], proof=row, sample=sample, seed=seed)
+        else:
+            given = Given(problem=row, proof=None, sample=sample, seed=seed)
+        return method.prepare(given)
+
     @contextlib.asynccontextmanager
     async def opened(self, part: int, of: int) -> AsyncIterator[GeneratingWork]:
         """With the models of all entries."""
@@ -136,21 +152,17 @@ class GeneratingWork:
         return Done(tables={"aside": aside, "generated": list(proofs.values())})
 
     async def _one(self, spec: Generate, method: Method, row: Problem | Proof, sample: int) -> Proof | Aside:
-        proof = row if isinstance(row, Proof) else None
-        problem = self._opened.problems[proof.problem_id] if proof else row
-        assert isinstance(problem, Problem)
-        seed = int(content_id("seed", self._job.config.seed, spec.method, row.id, sample), 16) % 2**63
         where = f"{spec.method}/{spec.model or '-'} of {row.id}, sample {sample}"
         try:
-            task = method.prepare(Given(problem=problem, proof=proof, sample=sample, seed=seed))
+            task = self._job.task(spec, method, row, self._opened.problems, sample)
         except Unfit as unfit:
             return _aside(where, unfit.reason, unfit.detail, row.text)
         new = partial(
             Proof,
-            problem_id=problem.id,
+            problem_id=row.problem_id if isinstance(row, Proof) else row.id,
             source=row.source,
             method=spec.name or spec.method,
-            parent_id=proof.id if proof else "",
+            parent_id=row.id if isinstance(row, Proof) else "",
         )
         if isinstance(task, Made):
             return new(text=task.text, known=task.known, known_by=task.known_by, origin=Origin(sample=sample))

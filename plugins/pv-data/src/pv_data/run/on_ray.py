@@ -45,7 +45,7 @@ def run_on_ray(job: Job, workers: int) -> None:
             raise Stopped(end["stopped"])
 
 
-def _part(batch: dict[str, Any], job: Job, of: int) -> dict[str, list[str]]:
+def _part(batch: Any, job: Job, of: int) -> dict[str, list[str]]:
     """Why each part of a batch, which is one, stopped; nothing where it is done."""
     ends = []
     for part in batch["id"].tolist():

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 from pv_data.labels.prompt import check_messages
-from pv_data.records import Problem, Proof
+from pv_data.methods.base import Ask, Unfit
+from pv_data.records import Problem
 from pv_data.run.collecting import collect
 from pv_data.run.config import RunConfig
 from pv_data.run.generating import Generating, methods
+from pv_data.run.judging import Judging
 from pv_data.table import read_rows
-from pv_rl.judge.completion import estimate_tokens
+from pv_rl.judge.answer import Messages
 
 __all__ = ["Estimate", "estimates", "plan"]
+
+
+CHARACTERS_A_TOKEN = 4
+USUAL_PROOF = 2000
+"""Characters, where there is none to take the mean of."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,40 +48,54 @@ class Estimate:
 
 
 def estimates(folder: Path, config: RunConfig) -> list[Estimate]:
-    """From the problems and proofs that a folder has collected. A generated proof is taken to be of mean length."""
+    """From the problems and proofs that a folder has collected, with the prompts that would be sent.
+
+    A generated proof is taken to be as long as the mean of those that are there. Answers that are kept already, and
+    retries, are not counted.
+    """
     problems = {problem.id: problem for problem in read_rows(folder / "problems", Problem)}
-    proofs = list(read_rows(folder / "proofs", Proof))
-    mean = sum(len(proof.text) for proof in proofs) // max(1, len(proofs)) or 2000
-    found = []
-    job = Generating(run=folder, config=config)
-    made: list[int] = [0] * len(config.generate)
-    characters = list(made)
-    for chunk in job.chunks():
-        spec = config.generate[chunk.spec]
-        for row in job.inputs(chunk):
-            made[chunk.spec] += spec.samples
-            length = len(row.text) + (len(problems[row.problem_id].text) if isinstance(row, Proof) else 0)
-            characters[chunk.spec] += spec.samples * length
-    for number, (spec, method) in enumerate(zip(config.generate, methods(config), strict=True)):
-        if method.template:
-            found.append(
-                _estimate(f"generate {spec.method}", config, spec.model, made[number], characters[number])
-            )
-    wanted = config.labels.of
-    judged = [one for one in proofs if (one.method in wanted if wanted else True)]
-    generated = sum(
-        count
-        for count, spec, method in zip(made, config.generate, methods(config), strict=True)
-        if ((spec.name or spec.method) in wanted if wanted else method.template)
-    )
-    empty = sum(len(message["content"]) for message in check_messages("", ""))
-    length = sum(len(one.text) + len(problems[one.problem_id].text) for one in judged)
-    length += generated * (mean + sum(len(one.text) for one in problems.values()) // max(1, len(problems)))
-    length += empty * (len(judged) + generated)
+    found, made = _generation(Generating(run=folder, config=config), problems)
+    judging = Judging(run=folder, config=config)
+    calls, characters, texts = 0, 0, 0
+    for chunk in judging.chunks():
+        for proof in judging.proofs(chunk):
+            calls += 1
+            texts += len(proof.text)
+            characters += _length(check_messages(problems[proof.problem_id].text, proof.text))
+    empty = _length(check_messages("", ""))
+    mean_problem = sum(len(one.text) for one in problems.values()) // max(1, len(problems))
+    characters += made * (empty + mean_problem + (texts // calls if calls else USUAL_PROOF))
     for seat in config.panel:
-        calls = seat.votes * (len(judged) + generated)
-        found.append(_estimate("judge", config, seat.model, calls, seat.votes * length))
+        votes = seat.votes
+        found.append(_estimate("judge", config, seat.model, votes * (calls + made), votes * characters))
     return found
+
+
+def _generation(job: Generating, problems: Mapping[str, Problem]) -> tuple[list[Estimate], int]:
+    """What is asked of each entry's model, and how many of the proofs are to be judged."""
+    config, ready = job.config, methods(job.config)
+    calls, characters = [0] * len(ready), [0] * len(ready)
+    for chunk in job.chunks():
+        spec, method = config.generate[chunk.spec], ready[chunk.spec]
+        for row in job.inputs(chunk):
+            try:
+                task = job.task(spec, method, row, problems, 0)
+            except Unfit:
+                continue
+            calls[chunk.spec] += spec.samples
+            if isinstance(task, Ask):
+                characters[chunk.spec] += spec.samples * _length(task.messages)
+    names = [spec.name or spec.method for spec in config.generate]
+    wanted = config.labels.of
+    judged = [
+        name in wanted if wanted else bool(one.template) for name, one in zip(names, ready, strict=True)
+    ]
+    found = [
+        _estimate(names[n], config, config.generate[n].model, calls[n], characters[n])
+        for n, method in enumerate(ready)
+        if method.template
+    ]
+    return found, sum(number for number, is_judged in zip(calls, judged, strict=True) if is_judged)
 
 
 def plan(config: RunConfig, console: Console) -> None:
@@ -80,17 +103,20 @@ def plan(config: RunConfig, console: Console) -> None:
     with tempfile.TemporaryDirectory(prefix="pv-data-plan-") as folder:
         collect(Path(folder), config, Console(stderr=True))
         found = estimates(Path(folder), config)
-    table = Table(title="What the run would ask")
-    for column in ("stage", "model", "calls", "prompt tokens", "answer tokens", "at most", "USD", "at most"):
-        table.add_column(column, justify="left" if column in ("stage", "model") else "right")
+    table = Table(title="What the run would ask", box=SIMPLE_HEAD)
+    table.add_column("what", overflow="fold")
+    table.add_column("model", overflow="fold")
+    for column in ("calls", "tokens in", "out", "USD", "at most"):
+        table.add_column(column, justify="right", no_wrap=True)
     for one in found:
         table.add_row(
-            *(one.what, one.model, f"{one.calls:,}", f"{one.prompt_tokens:,}", f"{one.expected_tokens:,}"),
-            *(_number(one.most_tokens, ","), _number(one.usd, ".2f"), _number(one.most_usd, ".2f")),
+            *(one.what, one.model, f"{one.calls:,}", _short(one.prompt_tokens), _short(one.expected_tokens)),
+            *(_dollars(one.usd), _dollars(one.most_usd)),
         )
     usd = [one.usd for one in found]
     total = sum(usd for usd in usd if usd is not None)
-    table.add_row("all", "", f"{sum(one.calls for one in found):,}", "", "", "", f"{total:.2f}", "")
+    table.add_section()
+    table.add_row("all", "", f"{sum(one.calls for one in found):,}", "", "", _dollars(total), "")
     console.print(table)
     if None in usd:
         console.print("Some models have no price: the sum leaves them out.")
@@ -100,7 +126,7 @@ def plan(config: RunConfig, console: Console) -> None:
 
 def _estimate(what: str, config: RunConfig, name: str, calls: int, characters: int) -> Estimate:
     model = config.models[name]
-    prompt = calls * estimate_tokens("") + characters // 4
+    prompt = characters // CHARACTERS_A_TOKEN
     limit = model.sampling.get("max_tokens") or model.sampling.get("max_completion_tokens")
     most = calls * limit if isinstance(limit, int) else None
     expected = calls * model.expected_tokens
@@ -124,5 +150,16 @@ def _estimate(what: str, config: RunConfig, name: str, calls: int, characters: i
     )
 
 
-def _number(value: float | None, form: str) -> str:
-    return "?" if value is None else format(value, form)
+def _length(messages: Messages) -> int:
+    return sum(len(message["content"]) for message in messages)
+
+
+def _short(tokens: int | None) -> str:
+    """`4.90M` for 4,899,123."""
+    if tokens is None:
+        return "?"
+    return f"{tokens / 1e6:.2f}M" if tokens >= 100_000 else f"{tokens:,}"
+
+
+def _dollars(usd: float | None) -> str:
+    return "?" if usd is None else f"{usd:,.2f}"
