@@ -124,6 +124,10 @@ SEAMS = (
             "fit": ("self",),
             "_save_checkpoint": ("self",),
             "_load_checkpoint": ("self",),
+            "_maybe_log_val_generations": ("self", "inputs", "outputs", "scores"),
+            "_val_metrics_update": (
+                *("self", "data_sources", "sample_uids", "reward_extra_infos_dict", "sample_turns"),
+            ),
         }.items()
     ),
     *(
@@ -143,6 +147,10 @@ SEAMS = (
             "fit": ("self",),
             "_save_checkpoint": ("self",),
             "_load_checkpoint": ("self",),
+            "_maybe_log_val_generations": ("self", "inputs", "outputs", "scores"),
+            "_val_metrics_update": (
+                *("self", "data_sources", "sample_uids", "reward_extra_infos_dict", "sample_turns"),
+            ),
         }.items()
     ),
     Seam(

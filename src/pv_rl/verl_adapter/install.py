@@ -67,6 +67,7 @@ def _patches() -> dict[str, Callable[[ModuleType], None]]:
             ("sentinel", "patch_v1_trainer"),
             ("checkpoints", "patch_v1_trainer"),
             ("judge_run", "patch_v1_trainer"),
+            ("held_out_metrics", "patch_v1_trainer"),
         ),
         "verl.trainer.ppo.ray_trainer": lazily(
             ("row_weights", "patch_legacy_trainer"),
@@ -74,6 +75,7 @@ def _patches() -> dict[str, Callable[[ModuleType], None]]:
             ("sentinel", "patch_legacy_trainer"),
             ("checkpoints", "patch_legacy_trainer"),
             ("judge_run", "patch_legacy_trainer"),
+            ("held_out_metrics", "patch_legacy_trainer"),
         ),
     }
 

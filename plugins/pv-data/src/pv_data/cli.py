@@ -8,6 +8,8 @@ import typer
 
 from pv_data import __version__
 from pv_data.audit.command import app as audit
+from pv_data.evaluate.command import best_of_k, evaluate_command
+from pv_data.evaluate.interop.command import export_command
 from pv_data.evaluate.report_command import report
 from pv_data.run.audit_commands import draw, record, status
 from pv_data.run.command import run_command
@@ -21,7 +23,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("run")(run_command)
+app.command("eval")(evaluate_command)
 app.command("report")(report)
+app.command("best-of-k")(best_of_k)
+app.command("eval-export")(export_command)
 app.add_typer(audit, name="audit")
 for step in (draw, record, status):
     audit.command()(step)

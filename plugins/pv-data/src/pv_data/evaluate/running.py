@@ -12,6 +12,7 @@ from pv_data.evaluate.run_info import RunInfo
 from pv_data.evaluate.sets.base import EvalSet
 from pv_data.evaluate.sets.named import open_set
 from pv_data.evaluate.sets.overlap import find_overlap, settle, trained_on
+from pv_data.evaluate.verifiers.gathering import gather
 from pv_data.evaluate.verifiers.trace import to_vote
 from pv_data.evaluate.wanted import Wanted
 from pv_data.records import content_id
@@ -32,11 +33,7 @@ def evaluate_verifier(wanted: Wanted, console: Console) -> RunInfo:
     for sentence in found.said():
         _say(console, sentence)
     wanted.out.mkdir(parents=True, exist_ok=True)
-    made = (
-        _from_traces(wanted, chosen, found)
-        if chosen.kind == "traces"
-        else _sampled(wanted, chosen, found, console)
-    )
+    made = gather(wanted, found, console)
     votes = [
         to_vote(
             pair, sample, made.traces[pair.pair_id, sample], unit=made.unit, keep_trace=wanted.keep_traces

@@ -1,0 +1,70 @@
+"""Traces that were sampled before, in one SQLite file (`pv_rl.judge.cache`)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from pv_data.evaluate.verifiers.trace import Trace
+from pv_rl.judge.answer import Messages, Usage
+from pv_rl.judge.cache import AnswerCache, CachedAnswer, cache_key
+
+__all__ = ["Remembered"]
+
+MODEL_S_OWN = ("truncated", "refusal")
+"""Ends of a trace that are the model's own doing. They are kept like an answer: asking again would only choose."""
+
+
+class Remembered:
+    """Keeps a trace under all that it depends on: messages, template, model, sampling, seed, number of the sample.
+
+    Raises:
+        DataError: the file is something else.
+        CacheUnavailable: (an OSError) it cannot be opened or written.
+    """
+
+    def __init__(self, path: Path, *, model: str, fields: str, template: str, seed: int | None) -> None:
+        """
+        Args:
+            model: the model's name, or for a checkpoint what serves it.
+            fields: `pv_data.asking.settings.Model.fields`, the revision included.
+            template: of the prompt, name and hash.
+            seed: of the whole; None where requests carry none.
+        """
+        self._cache = AnswerCache(path)
+        self._model = model
+        self._template = template
+        self._request = {"request": fields, "seed": seed}
+
+    def messages_key(self, messages: Messages) -> str:
+        """What `get` and `put` take for the messages, a hash: made once for all samples of a pair."""
+        return hashlib.sha256(json.dumps([dict(message) for message in messages]).encode()).hexdigest()
+
+    def get(self, messages: str, sample: int) -> Trace | None:
+        """The trace that was kept, if any."""
+        for end in ("", *MODEL_S_OWN):
+            known = self._cache.get(self._key(messages, sample, end))
+            if known is not None:
+                tokens = known.usage.completion_tokens or None
+                return Trace(text=known.text, tokens=tokens, missing=end, known=True)
+        return None
+
+    def put(self, messages: str, sample: int, trace: Trace, usage: Usage) -> None:
+        """Keep a trace that a model wrote; what failed otherwise is asked again another time."""
+        if trace.text is None:
+            return
+        answer = CachedAnswer(text=trace.text, usage=usage, model=self._model)
+        self._cache.put(self._key(messages, sample, trace.missing), answer)
+
+    def close(self) -> None:
+        """Close the file; it is whole without this too."""
+        self._cache.close()
+
+    def _key(self, messages: str, sample: int, end: str) -> str:
+        return cache_key(
+            template_hash=f"{self._template}#{sample}{f'!{end}' if end else ''}",
+            model=self._model,
+            sampling=self._request,
+            text=messages,
+        )
