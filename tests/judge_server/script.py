@@ -87,8 +87,8 @@ class Script:
     """If given, reported as `prompt_tokens_details.cached_tokens`."""
     usage: bool = True
     """Whether answers say how many tokens they took: a quarter of the characters."""
-    reply: Callable[[str], str] | None = None
-    """From the text of the messages to what the model writes; for another judge than that of fluency."""
+    reply: Callable[[str, str], str] | None = None
+    """From the text of the messages and the model's name to what it writes; for another judge than that of fluency."""
 
     @classmethod
     def read(cls, document: Mapping[str, Any] | str | Path) -> Script:

@@ -159,7 +159,11 @@ class JudgeServer:
         await wait(reader, script.latency_s(number))
         if fault is not None:
             return await fail(reader, writer, script, fault, request)
-        content = script.reply(prompt) if script.reply else replies.verdict(script, prompt)
+        content = (
+            script.reply(prompt, request.body.get("model", ""))
+            if script.reply
+            else replies.verdict(script, prompt)
+        )
         return await send(writer, 200, replies.completion(script, prompt, content))
 
     def _note(self, request: Request, **entry: Any) -> None:

@@ -25,10 +25,10 @@ def answer(right: bool) -> str:
     return json.dumps(dict.fromkeys(keys, right))
 
 
-def by_mark(prompt: str) -> str:
-    """Right if the proof says SOUND; a proof that says TORN divides the judges, always in the same way."""
+def by_mark(prompt: str, model: str) -> str:
+    """Right if the proof says SOUND; a proof that says TORN divides the judges, each always of the same opinion."""
     if "TORN" in prompt:
-        return answer(hashlib.sha256(prompt.encode()).digest()[0] % 2 == 0)
+        return answer(hashlib.sha256((model + prompt).encode()).digest()[0] % 2 == 0)
     return answer("SOUND" in prompt)
 
 

@@ -132,3 +132,18 @@ def test_a_field_that_is_new_has_its_default_in_an_old_file(tmp_path):
     pq.write_table(table.drop_columns(["text"]), tmp_path / "part.parquet")
     with pytest.raises(DataError, match="has no column 'text'"):
         list(read_rows(tmp_path, Problem))
+
+
+def test_a_bit_that_was_flipped_on_the_disk_is_seen(tmp_path):
+    path = tmp_path / "part.parquet"
+    write_part(
+        path, Problem, [replace(PROBLEM, text=f"{PROBLEM.text} {n}", native_id=str(n)) for n in range(50)]
+    )
+    raw, rows, seen = path.read_bytes(), list(read_rows(path, Problem)), 0
+    for place in range(4, len(raw) // 2, 7):
+        path.write_bytes(raw[:place] + bytes([raw[place] ^ 1]) + raw[place + 1 :])
+        try:
+            assert list(read_rows(path, Problem)) == rows
+        except DataError:
+            seen += 1
+    assert seen > 100

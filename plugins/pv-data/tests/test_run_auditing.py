@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from typer.testing import CliRunner
 
 from pv_data.cli import app
 from pv_data.records import AuditMark, Label, Problem, Proof
+from pv_data.run import auditing
 from pv_data.run.auditing import draw_sheet, record_sheet, standing
 from pv_data.table import read_rows, write_part
 from pv_rl.errors import DataError
@@ -104,10 +107,47 @@ def test_two_readers_who_differ_settle_nothing(run):
     assert draw_sheet(run, run / "again.csv") == 60
 
 
+def test_marks_are_held_against_the_labels_of_now(run):
+    draw_sheet(run, run / "sheet.csv")
+    fill(run / "sheet.csv", lambda *_: "yes")
+    record_sheet(run, run / "sheet.csv", "A")
+    labels = list(read_rows(run / "labels", Label))
+    write_part(run / "labels" / "0.parquet", Label, [replace(one, value=False) for one in labels])
+    assert {(state.agree, state.verdict) for state in standing(run).values()} == {(0, "discard")}
+    write_part(
+        run / "labels" / "0.parquet", Label, [replace(one, value=None) for one in labels[:-3]] + labels[-3:]
+    )
+    assert sum(state.checked for state in standing(run).values()) <= 3
+
+
+def test_the_later_word_counts_also_where_the_clock_went_back(run, monkeypatch):
+    draw_sheet(run, run / "sheet.csv")
+    fill(run / "sheet.csv", lambda *_: "yes")
+    record_sheet(run, run / "sheet.csv", "A")
+    fill(run / "sheet.csv", lambda *_: "no")
+
+    class Past(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return datetime(2020, 1, 1, tzinfo=tz)
+
+    monkeypatch.setattr(auditing, "datetime", Past)
+    record_sheet(run, run / "sheet.csv", "A")
+    assert sum(state.agree for state in standing(run).values()) == 0
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
         (lambda text: text.replace(",,\r\n", ",maybe,\r\n", 1), r"row 2: right is 'maybe'"),
+        (lambda text: text.replace(",1,S/", ",0,S/", 1).replace(",,\r\n", ",yes,\r\n", 1), "round '0'"),
+        (
+            lambda text: text.replace(",1,S/", ",\u00b2,S/", 1).replace(",,\r\n", ",yes,\r\n", 1),
+            "round '\u00b2'",
+        ),
+        (lambda text: (text + text.partition("\r\n")[2]).replace(",,\r\n", ",yes,\r\n"), "more than once"),
+        (lambda text: text.replace(",", ";"), "with commas between the cells"),
+        (lambda text: "", "has no column"),
         (lambda text: "proof_id,right\r\nx,yes\r\n", "has no column note, problem, proof, round, slice"),
         (
             lambda text: text.replace(text.splitlines()[1][:20], "0" * 20, 1).replace(

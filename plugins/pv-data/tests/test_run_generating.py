@@ -46,7 +46,7 @@ def tables(run: Path) -> None:
 
 def test_a_method_on_questions_writes_proofs_of_each(tmp_path):
     tables(tmp_path)
-    made = run_with(lambda prompt: WRITTEN, tmp_path, [{"method": "proof", "model": "big"}])
+    made = run_with(lambda *_: WRITTEN, tmp_path, [{"method": "proof", "model": "big"}])
     problems = {one.id for one in read_rows(tmp_path / "problems", Problem)}
     assert {one.problem_id for one in made} == problems
     assert len(made) == 4
@@ -60,7 +60,7 @@ def test_a_method_on_questions_writes_proofs_of_each(tmp_path):
 def test_a_method_on_proofs_takes_those_of_the_methods_that_it_is_about(tmp_path):
     tables(tmp_path)
     (made,) = run_with(
-        lambda prompt: "Rewritten: " + WRITTEN, tmp_path, [{"method": "rephrase", "model": "small"}]
+        lambda *_: "Rewritten: " + WRITTEN, tmp_path, [{"method": "rephrase", "model": "small"}]
     )
     (truth,) = (one for one in read_rows(tmp_path / "proofs", Proof) if one.method == GROUND_TRUTH)
     assert (made.parent_id, made.problem_id, made.model) == (truth.id, truth.problem_id, "small")
@@ -69,8 +69,7 @@ def test_a_method_on_proofs_takes_those_of_the_methods_that_it_is_about(tmp_path
 def test_what_a_model_did_not_write_is_set_aside_with_the_reason(tmp_path):
     tables(tmp_path)
     assert (
-        run_with(lambda prompt: "I cannot help with that.", tmp_path, [{"method": "proof", "model": "big"}])
-        == []
+        run_with(lambda *_: "I cannot help with that.", tmp_path, [{"method": "proof", "model": "big"}]) == []
     )
     aside = list(read_rows(tmp_path / "aside", Aside))
     assert len(aside) == 4
@@ -80,16 +79,14 @@ def test_what_a_model_did_not_write_is_set_aside_with_the_reason(tmp_path):
 
 def test_samples_that_say_the_same_are_one_proof(tmp_path):
     tables(tmp_path)
-    made = run_with(lambda prompt: WRITTEN, tmp_path, [{"method": "proof", "model": "big", "samples": 3}])
+    made = run_with(lambda *_: WRITTEN, tmp_path, [{"method": "proof", "model": "big", "samples": 3}])
     assert len(made) == 4
     assert len(list(read_rows(tmp_path / "aside", Aside))) == 8
 
 
 def test_proofs_that_are_wrong_by_construction_need_no_model(tmp_path):
     tables(tmp_path)
-    made = run_with(
-        lambda prompt: 1 / 0, tmp_path, [{"method": "naive_negative", "of": ["proof"], "samples": 2}]
-    )
+    made = run_with(lambda *_: 1 / 0, tmp_path, [{"method": "naive_negative", "of": ["proof"], "samples": 2}])
     assert made
     assert {one.known for one in made} == {False}
     assert {one.model for one in made} == {""}
@@ -98,7 +95,7 @@ def test_proofs_that_are_wrong_by_construction_need_no_model(tmp_path):
 def test_a_share_is_of_the_questions_and_the_same_for_all_entries(tmp_path):
     tables(tmp_path)
     entries = [{"method": "proof", "model": name, "share": 0.5} for name in ("big", "small")]
-    made = run_with(lambda prompt: WRITTEN, tmp_path, entries, seed=3)
+    made = run_with(lambda *_: WRITTEN, tmp_path, entries, seed=3)
     wanted = {one.id for one in read_rows(tmp_path / "problems", Problem) if drawn(one.id, 3) < 0.5}
     assert 0 < len(wanted) < 4
     for name in ("big", "small"):

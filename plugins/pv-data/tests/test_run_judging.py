@@ -51,7 +51,7 @@ def test_each_proof_gets_its_votes_and_the_label_that_they_make(tmp_path):
 def test_an_answer_that_contradicts_itself_accepts_nothing(tmp_path):
     make_tables(tmp_path, 2)
     odd = answer(True).replace('"condition3_satisfied": true', '"condition3_satisfied": false')
-    with JudgeServer(Script(reply=lambda _: odd)) as server:
+    with JudgeServer(Script(reply=lambda *_: odd)) as server:
         run_local(Judging(run=tmp_path, config=settings(tmp_path, server.url)), 1)
     assert [one.value for one in labels(tmp_path).values()] == [False, False]
 
@@ -73,8 +73,8 @@ def test_a_second_run_asks_nothing(tmp_path):
 def test_a_proof_that_lacks_a_vote_goes_aside_with_the_reason_and_keeps_its_other_judgments(tmp_path):
     make_tables(tmp_path, 20)
 
-    def torn(prompt: str) -> str:
-        return "no JSON" if "number 7:" in prompt else by_mark(prompt)
+    def torn(prompt: str, model: str) -> str:
+        return "no JSON" if "number 7:" in prompt else by_mark(prompt, model)
 
     with JudgeServer(Script(reply=torn)) as server:
         run_local(Judging(run=tmp_path, config=settings(tmp_path, server.url)), 1)
@@ -131,7 +131,7 @@ def test_several_processes_make_the_same_tables(tmp_path):
         run_local(Judging(run=three, config=settings(three, server.url, workers=3)), 3)
         assert len(server.chats()) == 2 * asked
     assert labels(one) == labels(three)
-    assert {one.value for one in labels(one).values()} == {True, False}
+    assert {one.value for one in labels(one).values()} == {True, False, None}
     for run in (one, three):
         assert spent(run).usd == pytest.approx(
             sum(row.origin.usd for row in read_rows(run / "judgments", Judgment))

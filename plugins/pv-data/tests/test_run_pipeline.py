@@ -16,6 +16,7 @@ from panel import JudgeServer, Script, answer
 
 from pv_data.cli import app
 from pv_data.records import Aside, Label, Problem, Proof, Qpc
+from pv_data.run import pipeline
 from pv_data.table import read_rows
 
 SHARED = Path(__file__).parents[4] / "shared" / "data"
@@ -48,7 +49,7 @@ def rows(path: Path, number: int) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-def by_mark(prompt: str) -> str:
+def by_mark(prompt: str, _: str) -> str:
     return answer("SOUND" in prompt)
 
 
@@ -122,8 +123,8 @@ def test_a_dry_run_says_what_it_would_cost_and_asks_nothing(config, tmp_path):
 def test_a_row_that_got_no_answer_is_asked_about_again_on_request(config, tmp_path):
     state = {"well": False}
 
-    def reply(prompt: str) -> str:
-        return by_mark(prompt) if state["well"] or "attempt 7 " not in prompt else "hm"
+    def reply(prompt: str, model: str) -> str:
+        return by_mark(prompt, model) if state["well"] or "attempt 7 " not in prompt else "hm"
 
     with JudgeServer(Script(reply=reply)) as server:
         url = f"vars.url={server.url}"
@@ -138,6 +139,79 @@ def test_a_row_that_got_no_answer_is_asked_about_again_on_request(config, tmp_pa
         assert len(server.chats()) == asked + 3
     assert list(read_rows(tmp_path / "run" / "aside", Aside)) == []
     assert len(list(read_rows(tmp_path / "run" / "labels", Label))) == 40
+
+
+def test_each_stage_can_be_done_again_for_nothing(config, tmp_path):
+    with JudgeServer(Script(reply=by_mark)) as server:
+        url = f"vars.url={server.url}"
+        assert invoke(str(config), url).exit_code == 0
+        before = sorted(read_rows(tmp_path / "run" / "labels", Label), key=lambda one: one.id)
+        for stage in ("collect", "generate", "judge"):
+            done = invoke(str(config), url, "--redo", stage)
+            assert done.exit_code == 0, done.output
+            assert sorted(read_rows(tmp_path / "run" / "labels", Label), key=lambda one: one.id) == before
+        assert len(server.chats()) == 120
+
+
+def test_a_redo_that_is_cut_short_leaves_no_old_rows_under_new_settings(config, tmp_path, monkeypatch):
+    with JudgeServer(Script(reply=by_mark)) as server:
+        url = f"vars.url={server.url}"
+        assert invoke(str(config), url).exit_code == 0
+        with monkeypatch.context() as patch:
+            patch.setattr(pipeline, "write_manifest", lambda *_: exec("raise KeyboardInterrupt"))
+            assert invoke(str(config), url, "labels.rule=majority", "--redo", "judge").exit_code != 0
+        assert invoke(str(config), url, "labels.rule=majority").exit_code == 2
+        assert invoke(str(config), url, "labels.rule=majority", "--redo", "judge").exit_code == 0
+    assert {one.rule for one in read_rows(tmp_path / "run" / "labels", Label)} == {"majority 2 of 3"}
+
+
+def test_proofs_that_a_second_try_has_made_are_judged_too(config, tmp_path):
+    state = {"well": False, "n": 0}
+
+    def reply(prompt: str, model: str) -> str:
+        if "condition1_satisfied" in prompt:
+            return by_mark(prompt, model)
+        state["n"] += 1
+        if not state["well"] and state["n"] % 2:
+            return ""
+        return f"SOUND, and in {state['n']} words: we go by induction over the number of summands, and all is well."
+
+    config.write_text(config.read_text() + "generate: [{method: proof, model: judge}]\n")
+    with JudgeServer(Script(reply=reply)) as server:
+        url = f"vars.url={server.url}"
+        first = invoke(str(config), url, "models.judge.retries.attempts=1")
+        assert first.exit_code == 0, first.output
+        made = len(list(read_rows(tmp_path / "run" / "generated", Proof)))
+        assert 0 < made < 10
+        state["well"] = True
+        assert invoke(str(config), url, "retry_aside=true").exit_code == 0
+    proofs = {one.id for one in read_rows(tmp_path / "run" / "generated", Proof)}
+    labels = [one.proof_id for one in read_rows(tmp_path / "run" / "labels", Label)]
+    assert len(proofs) == 10
+    assert proofs <= set(labels)
+    assert len(labels) == len(set(labels)) == 50
+
+
+def test_a_folder_can_be_gone_on_with_where_its_sources_lie_elsewhere(config, tmp_path):
+    with JudgeServer(Script(reply=by_mark)) as server:
+        url = f"vars.url={server.url}"
+        assert invoke(str(config), url).exit_code == 0
+        moved = tmp_path / "moved.jsonl"
+        (tmp_path / "rows.jsonl").rename(moved)
+        assert invoke(str(config), url, f"sources.0.path={moved}").exit_code == 0
+        moved.write_text(moved.read_text() + "{}\n")
+        assert invoke(str(config), url, f"sources.0.path={moved}").exit_code == 2
+
+
+@pytest.mark.parametrize("damage", ["file", "read-only"])
+def test_a_folder_that_cannot_be_written_is_said(damage, config, tmp_path):
+    if damage == "file":
+        (tmp_path / "run").write_text("no folder")
+    else:
+        (tmp_path / "run").symlink_to("/proc/none")
+    told = invoke(str(config), "vars.url=http://127.0.0.1:9/v1")
+    assert told.exit_code == 2
+    assert told.output.startswith("Error: ")
 
 
 @pytest.mark.parametrize(
@@ -174,7 +248,7 @@ def test_the_report_says_what_unanimity_and_majority_are_worth_where_labels_are_
     """Judges that slip: unanimity keeps less and is right more often."""
     known = {}
 
-    def reply(prompt: str) -> str:
+    def reply(prompt: str, _: str) -> str:
         for text, right in known.items():
             if text in prompt:
                 state["n"] += 1

@@ -7,12 +7,13 @@ event loop.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import math
 import random
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import anyio
@@ -52,6 +53,8 @@ class JudgeClient:
         self._clock = clock
         self._rng = rng or random.Random()
         self._ages = itertools.count()
+        self._stopped = False
+        self._waiting: set[anyio.CancelScope] = set()
         self._counts: Counter[str] = Counter()
 
     async def ask(
@@ -87,6 +90,27 @@ class JudgeClient:
             latency_s=self._clock() - asking.begin,
         )
 
+    def stop(self) -> None:
+        """Send no request any more; what is on its way is waited for, and all else ends with a `deadline`."""
+        self._stopped = True
+        for scope in self._waiting:
+            scope.cancel()
+
+    @property
+    def down(self) -> bool:
+        """Whether every endpoint is being left alone after failures in a row."""
+        return all(not route.breaker.closed for route in self._turns.routes)
+
+    @contextlib.contextmanager
+    def _unless_stopped(self) -> Iterator[anyio.CancelScope]:
+        """Wait for something, but no longer than until `stop`."""
+        with anyio.CancelScope() as scope:
+            self._waiting.add(scope)
+            try:
+                yield scope
+            finally:
+                self._waiting.discard(scope)
+
     def counters(self) -> dict[str, int]:
         """Counts since the client was made; what never happened may be missing.
 
@@ -120,7 +144,8 @@ class JudgeClient:
                 raise asking.failure(kind, "the judge gave no usable answer")
             if kind in AGAIN:
                 most = retries.backoff_s * 2.0 ** min(asking.failures - 1, 60)
-                await asyncio.sleep(self._rng.uniform(0.0, min(most, retries.max_backoff_s)))
+                with self._unless_stopped():
+                    await asyncio.sleep(self._rng.uniform(0.0, min(most, retries.max_backoff_s)))
 
     async def _turn(self, asking: Asking, *, hedge_of: Turn | None = None) -> Turn:
         """Wait for the next request's turn. A hedge goes behind all questions, and elsewhere if it can."""
@@ -128,10 +153,15 @@ class JudgeClient:
         if hedge_of is not None:
             routes = sorted(routes, key=lambda route: route is hedge_of.route)
             age = math.inf
-        try:
-            turn = await self._turns.next(asking.body, age=age, routes=routes, without=asking.without)
-        except JudgeFailure as failure:
-            raise asking.failure(failure.kind, str(failure)) from None
+        with self._unless_stopped() as scope:
+            try:
+                turn = await self._turns.next(asking.body, age=age, routes=routes, without=asking.without)
+            except JudgeFailure as failure:
+                raise asking.failure(failure.kind, str(failure)) from None
+        if scope.cancelled_caught or self._stopped:
+            if not scope.cancelled_caught:
+                turn.close(None)
+            raise asking.failure("deadline", "the client was stopped")
         asking.sent += 1
         self._counts["requests"] += 1
         if hedge_of is not None:

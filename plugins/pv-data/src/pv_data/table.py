@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-__all__ = ["KINDS", "VERSION", "groups", "parts", "read_group", "read_rows", "schema", "write_part"]
+__all__ = ["KINDS", "VERSION", "column", "groups", "parts", "read_group", "read_rows", "schema", "write_part"]
 
 VERSION = 1
 """Of all schemas together; 2 would be the first that reads files of 1 by a rule of its own."""
@@ -53,9 +53,8 @@ def write_part(
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = list(rows)
     table = pa.Table.from_pylist([{"id": row.id, **_flat(row)} for row in rows], schema=schema(kind))
-    write_atomically(
-        path, lambda temporary: pq.write_table(table, temporary, row_group_size=group, compression="zstd")
-    )
+    options: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True, "row_group_size": group}
+    write_atomically(path, lambda temporary: pq.write_table(table, temporary, **options))
     return len(rows)
 
 
@@ -73,6 +72,14 @@ def read_rows(source: str | Path | Sequence[Path], kind: type[AnyRow]) -> Iterat
                 yield from (_row(kind, values, path) for values in batch.to_pylist())
 
 
+def column(table: Path, name: str) -> Iterator[Any]:
+    """The values of one column of a table, in order; a `DataError` as `read_rows` raises it."""
+    for path in parts(table):
+        with _opened(path, None) as (file, _):
+            for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=[name]):
+                yield from batch.column(0).to_pylist()
+
+
 def groups(path: Path, kind: type[Row]) -> int:
     """How many row groups a part has; a `DataError` as `read_rows` raises it."""
     with _opened(path, kind) as (file, _):
@@ -88,20 +95,24 @@ def read_group(path: Path, kind: type[AnyRow], index: int) -> list[AnyRow]:
 
 
 @contextmanager
-def _opened(path: Path, kind: type[Row]) -> Iterator[tuple[pq.ParquetFile, list[str]]]:
-    """A part, and those of the kind's columns that it has."""
+def _opened(path: Path, kind: type[Row] | None) -> Iterator[tuple[pq.ParquetFile, list[str]]]:
+    """A part, and those of the kind's columns that it has; of any kind if none is given."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(path) as file:
-            _check(path, kind, file.schema_arrow)
-            names = file.schema_arrow.names
-            yield file, [field.name for field in schema(kind) if field.name in names]
-    except (pa.ArrowException, OSError) as error:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            if kind is None:
+                yield file, file.schema_arrow.names
+            else:
+                _check(path, kind, file.schema_arrow)
+                names = file.schema_arrow.names
+                yield file, [field.name for field in schema(kind) if field.name in names]
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        what = f"a table of {kind.kind} rows" if kind else "a table"
         raise DataError(
-            f"{path} cannot be read as a table of {kind.kind} rows ({type(error).__name__}: {error}); "
-            "delete it to have it made again, or restore it"
+            f"{path} cannot be read as {what} ({type(error).__name__}: {error}); restore it, or have its stage done "
+            "again with --redo STAGE (answers that were kept cost nothing)"
         ) from error
 
 

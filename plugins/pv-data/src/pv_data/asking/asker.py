@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable
+import logging
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,6 +21,12 @@ from pv_rl.judge.cache import AnswerCache, CachedAnswer, cache_key
 from pv_rl.judge.client import JudgeClient
 
 __all__ = ["Asker", "Question", "Replied", "Stopped"]
+
+logger = logging.getLogger("pv_rl")
+
+OUTAGE_S = 60.0
+"""So long may all endpoints of a model be down before the run ends."""
+LOOK_S = 1.0
 
 
 class Stopped(PvRlError, RuntimeError):
@@ -81,6 +88,10 @@ class Asker:
         self._room = asyncio.Semaphore(model.at_once)
         self._patience = patience
         self._spent = spent
+        self._watching: asyncio.Task[None] | None = None
+        self._last = "its server could not be reached, or answered with errors"
+        self._said: set[str] = set()
+        self._asked: dict[str, asyncio.Event] = {}
         self._in_vain = 0
         self._why: str | None = None
 
@@ -98,16 +109,19 @@ class Asker:
             CacheUnavailable: (an OSError) an answer could not be kept; it is better to stop than to pay for it twice.
         """
         key, provenance = self._key(question, sample)
-        async with self._room:
+        async with self._room, self._alone(key):
             known = self._cache.get(key)
             if known is not None:
                 with contextlib.suppress(JudgeFailure):  # another version of the parser took it
                     value = parse(known.text) if parse else known.text
                     return Replied(value=value, text=known.text, origin=self._origin(provenance, known))
             self._go_on()
+            if self._watching is None:
+                self._watching = asyncio.ensure_future(self._watch())
             try:
                 answer = await self._client.ask(question.messages, parse)
             except JudgeFailure as failure:
+                self._go_on()
                 self._count(failure)
                 raise
             finally:
@@ -121,9 +135,34 @@ class Asker:
     def stop(self, why: str) -> None:
         """Send nothing any more; what is on its way is waited for by those who asked."""
         self._why = self._why or why
+        self._client.stop()
+
+    @contextlib.asynccontextmanager
+    async def _alone(self, key: str) -> AsyncIterator[None]:
+        """A question that is being asked is not asked again at the same time: its answer will be known."""
+        while (asked := self._asked.get(key)) is not None:
+            await asked.wait()
+        self._asked[key] = asyncio.Event()
+        try:
+            yield
+        finally:
+            self._asked.pop(key).set()
+
+    async def _watch(self) -> None:
+        """Stop when no endpoint has been well for too long: a question waits for its deadline, an hour, otherwise."""
+        down_s = 0.0
+        while down_s < OUTAGE_S:
+            await asyncio.sleep(LOOK_S)
+            down_s = down_s + LOOK_S if self._client.down else 0.0
+        self.stop(
+            f"{self._model.model} has not answered for {OUTAGE_S:.0f} s; the last failure: {self._last}. Nothing is "
+            "lost: see to it, and run the same command again"
+        )
 
     async def aclose(self) -> None:
         """Close connections and the cache."""
+        if self._watching is not None:
+            self._watching.cancel()
         await self._client.aclose()
         self._cache.close()
 
@@ -145,7 +184,7 @@ class Asker:
 
     def _origin(self, provenance: dict[str, Any], answer: CachedAnswer) -> Origin:
         return Origin(
-            **provenance,
+            **{**provenance, "model": answer.model},
             time=answer.created.isoformat(),
             usd=self._client.budget.usd(answer.model, answer.usage),
             prompt_tokens=answer.usage.prompt_tokens,
@@ -158,6 +197,10 @@ class Asker:
 
     def _count(self, failure: JudgeFailure) -> None:
         """Stop on a failure that all further questions would share."""
+        self._last = str(failure)
+        if failure.kind not in self._said:
+            self._said.add(failure.kind)
+            logger.warning("%s gave no usable answer, said once of its kind: %s", self._model.model, failure)
         if failure.kind == "budget":
             self.stop(str(failure))
             raise Stopped(self._why or "") from failure
@@ -165,6 +208,6 @@ class Asker:
         if self._in_vain >= self._patience:
             self.stop(
                 f"{self._model.model} gave no usable answer to {self._in_vain} questions in a row; the last: "
-                f"{failure}. Nothing is lost: see to it, and run the same command again"
+                f"{failure}. Nothing is lost: see to it, or raise `patience`, and run the same command again"
             )
             raise Stopped(self._why or "") from failure

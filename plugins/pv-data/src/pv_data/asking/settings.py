@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -25,10 +25,15 @@ class Model(JudgeConfig):
     """Of a usual answer, thoughts included: for the estimate of a dry run, nothing else."""
     sampling: dict[str, Any] = Field(default_factory=lambda: {"temperature": 0.6, "max_tokens": 8192})
     """Sampling parameters of the request, part of the cache's key."""
-    response_format: Any = "none"
+    response_format: Literal["json_object", "none"] = "none"
     """`json_object` has the server hold every answer to JSON: for a model that only judges."""
     timeouts: Timeouts = Field(default_factory=lambda: Timeouts(first_byte_s=600.0, total_s=1200.0))
     deadline_s: float = Field(default=3600.0, gt=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.budget != Budget():
+            raise ValueError("a model of a run has no budget of its own: give the run budget_usd")
 
     @property
     def model(self) -> str:
@@ -46,11 +51,26 @@ class Model(JudgeConfig):
         return json.dumps(fields, sort_keys=True)
 
     @property
+    def most_tokens(self) -> int | None:
+        """Of an answer of any of the endpoints; None where a request does not say."""
+        found = []
+        for endpoint in self.endpoints:
+            fields = {**self.sampling, **endpoint.extra_body}
+            limit = fields.get("max_completion_tokens", fields.get("max_tokens"))
+            if not isinstance(limit, int):
+                return None
+            found.append(limit)
+        return max(found)
+
+    @property
     def at_once(self) -> int:
         """Questions that may wait at the client together: what the limits let through well within the deadline."""
         most = self.limits.concurrency
+        minutes = self.deadline_s / 60 / 4  # a quarter of the deadline: the rest is for retries
         if self.limits.requests_per_minute is not None:
-            most = min(most, int(self.limits.requests_per_minute * self.deadline_s / 60 / 4))
+            most = min(most, int(self.limits.requests_per_minute * minutes))
+        if self.limits.tokens_per_minute is not None:
+            most = min(most, int(self.limits.tokens_per_minute * minutes / (self.most_tokens or 8192)))
         return max(1, most)
 
 

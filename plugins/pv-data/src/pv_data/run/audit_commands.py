@@ -47,18 +47,28 @@ def record(
 def status(run: Run) -> None:
     """Say where each slice stands, and what the marks prove."""
     from rich.console import Console
-    from rich.table import Table
+    from rich.markup import escape
+    from rich.table import Column, Table
 
     from pv_data.audit import lower_bound
     from pv_data.run.auditing import standing
 
     with _said():
         states = standing(run)
-    table = Table("slice", "labels", "round", "agree", "gate", "to read", "verdict", "90% lower bound")
+    table = Table(
+        Column("slice", overflow="fold"),
+        "labels",
+        "round",
+        "agree",
+        "gate",
+        "to read",
+        "verdict",
+        "90% bound",
+    )
     for state in states.values():
         proven = f"{lower_bound(state.agree, state.checked):.3f}" if state.checked else "-"
         table.add_row(
-            *(state.slice, str(state.size), str(state.round), f"{state.agree} of {state.checked}"),
+            *(escape(state.slice), str(state.size), str(state.round), f"{state.agree} of {state.checked}"),
             *(f"{state.gate:.0%}", str(state.missing), state.verdict, proven),
         )
     Console().print(table)
@@ -71,6 +81,6 @@ def status(run: Run) -> None:
 def _said() -> Iterator[None]:
     try:
         yield
-    except PvRlError as error:
+    except (PvRlError, OSError) as error:
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(2) from None

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from pv_data.audit import Mark, Rounds, SliceState, cumulative_samples, slice_states
@@ -33,6 +34,7 @@ SAID = {
     "wrong": False,
     "0": False,
 }
+ROUND = re.compile(r"[1-9][0-9]{0,2}", re.ASCII)
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """A spreadsheet would compute a cell that begins so."""
 
@@ -71,7 +73,8 @@ def draw_sheet(run: Path, sheet: Path, *, seed: int = 0, rounds: Rounds | None =
     writer.writerow(COLUMNS)
     for proof in read_rows([run / "proofs", run / "generated"], Proof):
         if proof.id in wanted:
-            cells = (problems[proof.problem_id].text, proof.text)
+            problem = problems.get(proof.problem_id)
+            cells = (problem.text if problem else "(gone)", proof.text)
             writer.writerow([proof.id, wanted[proof.id], proof.slice, *map(_cell, cells), "", ""])
     write_atomically(sheet, lambda path: path.write_text(text.getvalue(), encoding="utf-8", errors="replace"))
     return len(wanted)
@@ -85,7 +88,7 @@ def record_sheet(run: Path, sheet: Path, auditor: str) -> int:
     """
     if not auditor.strip():
         raise DataError("name the auditor: marks without one cannot be asked about")
-    labels, now = _labels(run), datetime.now(timezone.utc).isoformat()
+    labels, now = _labels(run), _later(run)
     marks = []
     for number, row in enumerate(_rows(sheet), start=2):
         where = f"{sheet}, row {number}"
@@ -95,7 +98,7 @@ def record_sheet(run: Path, sheet: Path, auditor: str) -> int:
         label = labels.get(row["proof_id"] or "")
         if label is None:
             raise DataError(f"{where}: no proof of this run with a label has the id {row['proof_id']!r}")
-        if said not in SAID or not (row["round"] or "").isdigit():
+        if said not in SAID or not ROUND.fullmatch(row["round"] or ""):
             raise DataError(
                 f"{where}: right is {row['right']!r} and round {row['round']!r}; give yes or no, and 1 or more"
             )
@@ -112,23 +115,39 @@ def record_sheet(run: Path, sheet: Path, auditor: str) -> int:
                 time=now,
             )
         )
+    twice = [proof for proof, count in Counter(mark.proof_id for mark in marks).items() if count > 1]
+    if twice:
+        raise DataError(
+            f"{sheet} has {len(twice)} proofs more than once, {twice[0]} for one; leave each one row"
+        )
     if marks:
         name = f"{now.replace(':', '')}-{content_id('sheet', auditor, *(mark.id for mark in marks))}.parquet"
         write_part(run / MARKS / name, AuditMark, marks)
     return len(marks)
 
 
+def _later(run: Path) -> str:
+    """The time, or a moment after the last mark where the clock went back: the later word counts."""
+    last = max((mark.time for mark in read_rows(run / MARKS, AuditMark)), default="")
+    now = datetime.now(timezone.utc)
+    if last and now <= (before := datetime.fromisoformat(last)):
+        now = before + timedelta(microseconds=1)
+    return now.isoformat()
+
+
 def _rows(sheet: Path) -> list[dict[str, str | None]]:
     try:
         with sheet.open(encoding="utf-8-sig", newline="") as file:
+            csv.field_size_limit(2**31 - 1)  # a cell holds a proof
             reader = csv.DictReader(file, strict=True)
-            rows = list(reader)
+            rows, columns = list(reader), reader.fieldnames or ()
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{sheet} cannot be read as a sheet ({error}); save it as CSV in UTF-8") from error
-    missing = set(COLUMNS) - set(reader.fieldnames or ())
+    missing = set(COLUMNS) - set(columns)
     if missing:
         raise DataError(
-            f"{sheet} has no column {', '.join(sorted(missing))}; fill in a sheet of pv-data audit draw"
+            f"{sheet} has no column {', '.join(sorted(missing))}; fill in a sheet of pv-data audit draw, and save it "
+            "with commas between the cells"
         )
     return rows
 
@@ -142,25 +161,27 @@ def _labels(run: Path) -> dict[str, Label]:
 
 
 def _marks(run: Path) -> Mapping[str, Mark]:
-    """What people settled on, by proof id; the later mark of a person replaces the earlier."""
-    return settled(read_rows(run / MARKS, AuditMark))
+    """What people settled on, by proof id; see `settled`."""
+    return settled(read_rows(run / MARKS, AuditMark), _labels(run))
 
 
-def settled(marks: Iterable[AuditMark]) -> dict[str, Mark]:
-    """One mark a proof, where all who read it agree; the others are left out until they do."""
-    latest = latest_marks(marks)
+def settled(marks: Iterable[AuditMark], labels: Mapping[str, Label]) -> dict[str, Mark]:
+    """One mark a proof, by proof id: by majority of those who read it, each one's latest word, as the export counts it.
+
+    It is held against the label that the proof has now. A proof without one, and one on which readers are split evenly,
+    is left out.
+    """
     found = {}
-    for proof_id, of_proof in latest.items():
-        said = {one.human for one in of_proof}
-        if len(said) == 1:
-            first = min(of_proof, key=lambda one: one.round)
+    for proof_id, of_proof in latest_marks(marks).items():
+        right, label = sum(one.human for one in of_proof), labels.get(proof_id)
+        if label is not None and 2 * right != len(of_proof):
             found[proof_id] = Mark(
-                slice=first.slice,
-                question=first.problem_id,
+                slice=label.slice,
+                question=label.problem_id,
                 proof=proof_id,
-                label=first.label,
-                human=first.human,
-                round=first.round,
+                label=bool(label.value),
+                human=2 * right > len(of_proof),
+                round=min(one.round for one in of_proof),
             )
     return found
 

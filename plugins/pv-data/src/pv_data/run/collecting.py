@@ -58,7 +58,7 @@ def collect(folder: Path, config: RunConfig, console: Console) -> None:
         marker.parent.mkdir(exist_ok=True)
         write_atomically(marker, lambda path, counts=counts: path.write_text(json.dumps(counts)))
         told = ", ".join(f"{count} {what}" for what, count in counts.items()) or "nothing"
-        console.print(f"{source.name or source.kind}: {told}", highlight=False)
+        console.print(f"{source.name or source.kind}: {told}", highlight=False, markup=False)
 
 
 def _read(source: Source) -> Iterator[Any]:

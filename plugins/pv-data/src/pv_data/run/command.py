@@ -42,11 +42,10 @@ def run_command(
             return
         folder = run(settings, console, redo=redo)
     except Stopped as error:
-        console.print(
-            f"Stopped: {error}. What was answered is kept; the same command goes on.", style="yellow"
-        )
+        said = f"Stopped: {error}. What was answered is kept; the same command goes on."
+        console.print(said, style="yellow", markup=False)
         raise typer.Exit(3) from None
-    except PvRlError as error:
+    except (PvRlError, OSError) as error:  # a full disk, a folder that cannot be written
         console.print(f"Error: {error}", style="red", markup=False)
         raise typer.Exit(2) from None
     typer.echo(f"{folder / EXPORT}: report/labels.md, dataset/README.md (the card), verl/*.parquet")

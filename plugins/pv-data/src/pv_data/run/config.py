@@ -8,7 +8,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from pv_data.asking.settings import Model
-from pv_rl.judge.config import STRICT, read_config
+from pv_rl.judge.config import STRICT, Price, read_config
 
 __all__ = ["Duplicates", "Filters", "Generate", "Labels", "RunConfig", "Seat", "Source", "Split", "read_run"]
 
@@ -21,8 +21,8 @@ class Source:
     """A source of pv-data or of a plugin: `pv-data sources` lists them."""
     path: str
     """File or folder."""
-    name: str = Field(default="", pattern=r"[^/]*")
-    """The first part of its slices; the source's own name if not given. It has no `/`."""
+    name: str = Field(default="", pattern=r"^[^/\[\]]*$")
+    """The first part of its slices; the source's own name if not given. It has no `/`, `[` or `]`."""
     limit: int | None = Field(default=None, ge=1)
     """So many problems at most, the first ones."""
     split: Literal["", "train", "test"] = ""
@@ -57,7 +57,7 @@ class Generate:
 
     method: str
     """A method of pv-data or of a plugin: `pv-data methods` lists them."""
-    name: str = Field(default="", pattern=r"[^/]*")
+    name: str = Field(default="", pattern=r"^[^/\[\]]*$")
     """What its slices call it; the method's own name if not given. Two entries of one method want two."""
     model: str = ""
     """A name of `models`; none for a method that makes its proofs without one."""
@@ -108,9 +108,9 @@ class Split:
     """Part of the questions that are drawn for the test set."""
     hold_out_audited: bool = True
     """Whether every question of which people marked a proof is for the test set, as in the paper."""
-    train_labels: tuple[str, ...] = ("audit", "known", "panel")
+    train_labels: tuple[Literal["audit", "known", "panel"], ...] = ("audit", "known", "panel")
     """Whose label counts, the first that there is: of people, of how the proof was made, of the panel."""
-    test_labels: tuple[str, ...] = ("audit", "known", "panel")
+    test_labels: tuple[Literal["audit", "known", "panel"], ...] = ("audit", "known", "panel")
     """Likewise; only `audit` makes a test set that people have read throughout."""
     discarded: tuple[str, ...] = ()
     """Slices that failed their audit: the panel's labels do not count there."""
@@ -157,8 +157,23 @@ class RunConfig:
         seats = [seat.model for seat in self.panel]
         if len(set(seats)) < len(seats):
             raise ValueError("a model sits twice on the panel: give it more votes instead")
+        asks: dict[tuple[str, str], str] = {}
+        prices: dict[str, Price] = {}
         for name in sorted(named):
             model = self.models[name]
+            other = asks.setdefault((model.model, model.fields()), name)
+            if other != name:  # their answers could not be told apart, and would stand in for each other
+                raise ValueError(
+                    f"models.{other} and models.{name} ask the same model with the same sampling: use one of them, "
+                    "with more votes or samples, or give each a revision that says how they differ"
+                )
+            for of, price in model.prices.items():
+                if prices.setdefault(of, price) != price:
+                    raise ValueError(f"{of} has two prices: models that are served under one name have one")
+            if self.budget_usd is not None and model.most_tokens is None:
+                raise ValueError(
+                    f"budget_usd needs models.{name}.sampling.max_tokens: without it nobody knows what an answer costs"
+                )
             if model.limits.concurrency < self.workers:
                 raise ValueError(
                     f"models.{name}.limits.concurrency is {model.limits.concurrency}, less than the workers, "
@@ -169,6 +184,14 @@ class RunConfig:
                 raise ValueError(
                     f"budget_usd needs a price for every model: models.{name}.prices has none for {', '.join(unpriced)}"
                 )
+        for number, spec in enumerate(self.generate):
+            for other in self.generate[:number]:
+                same = (spec.name or spec.method, spec.model) == (other.name or other.method, other.model)
+                if same and (not spec.sources or not other.sources or set(spec.sources) & set(other.sources)):
+                    raise ValueError(
+                        f"generate[{number}] makes the slices of an entry before it again: ask for more samples there, "
+                        "or give it a name"
+                    )
         votes = sum(seat.votes for seat in self.panel)
         if self.labels.needed is not None and not votes / 2 < self.labels.needed <= votes:
             raise ValueError(

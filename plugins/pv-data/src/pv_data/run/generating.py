@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import hashlib
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from pv_data.records import Aside, Origin, Problem, Proof, Row, content_id
 from pv_data.run.chunk import ROWS, Chunk, Done, chunks_of, lanes
 from pv_data.run.config import Generate, RunConfig
 from pv_data.run.opening import Opened, opened
+from pv_data.run.together import together
 from pv_data.table import read_group
 from pv_rl.errors import ConfigError
 from pv_rl.judge.answer import JudgeFailure
@@ -131,17 +131,11 @@ class GeneratingWork:
     async def do(self, chunk: Chunk) -> Done:
         """Proofs that say the same as one before them in the chunk are set aside, and so is what could not be made."""
         spec, method = self._job.config.generate[chunk.spec], self._methods[chunk.spec]
-        made = await asyncio.gather(
-            *(
-                self._one(spec, method, row, sample)
-                for row in self._job.inputs(chunk)
-                for sample in range(spec.samples)
-            ),
-            return_exceptions=True,
+        made = await together(
+            self._one(spec, method, row, sample)
+            for row in self._job.inputs(chunk)
+            for sample in range(spec.samples)
         )
-        for one in made:
-            if isinstance(one, BaseException):
-                raise one
         proofs: dict[str, Proof] = {}
         aside: list[Aside] = []
         for one in made:

@@ -16,6 +16,7 @@ from pv_data.records import Aside, Judgment, Label, Proof, Row
 from pv_data.run.chunk import ROWS, Chunk, Done, chunks_of, lanes
 from pv_data.run.config import RunConfig, Seat
 from pv_data.run.opening import Opened, opened
+from pv_data.run.together import cause, together
 from pv_data.table import read_group
 from pv_rl.judge.answer import JudgeFailure
 
@@ -87,7 +88,7 @@ class JudgingWork:
 
     async def do(self, chunk: Chunk) -> Done:
         """Judge the proofs of a chunk. A proof that lacks a vote goes aside; its other judgments are kept."""
-        judged = await asyncio.gather(*(self._judge(proof) for proof in self._job.proofs(chunk)))
+        judged = await together(self._judge(proof) for proof in self._job.proofs(chunk))
         return Done(
             tables={
                 "judgments": [one for judgments, _ in judged for one in judgments],
@@ -97,16 +98,16 @@ class JudgingWork:
         )
 
     async def _judge(self, proof: Proof) -> tuple[list[Judgment], Label | Aside]:
-        problem = self._opened.problems[proof.problem_id]
+        problem = self._opened.problem(proof)
         question = Question(template=CHECK_TEMPLATE, messages=check_messages(problem.text, proof.text))
         asked = await asyncio.gather(
             *(self._vote(proof, question, seat, number) for seat, number in self._votes),
             return_exceptions=True,
         )
-        failures = [one for one in asked if isinstance(one, BaseException)]
-        for failure in failures:
-            if not isinstance(failure, JudgeFailure):  # the end of the run, or a bug
-                raise failure
+        failures = [one for one in asked if isinstance(one, JudgeFailure)]
+        others = [one for one in asked if isinstance(one, BaseException) and one not in failures]
+        if error := cause(others):  # the end of the run, or a bug
+            raise error
         judgments = [one for one in asked if isinstance(one, Judgment)]
         if failures:
             return judgments, _without_label(proof, failures, len(self._votes))
@@ -137,9 +138,8 @@ class JudgingWork:
         )
 
 
-def _without_label(proof: Proof, failures: list[BaseException], votes: int) -> Aside:
+def _without_label(proof: Proof, failures: list[JudgeFailure], votes: int) -> Aside:
     first = failures[0]
-    assert isinstance(first, JudgeFailure)
     return Aside(
         stage="judge",
         row=proof.id,

@@ -8,8 +8,11 @@ import multiprocessing
 import os
 import signal
 from concurrent.futures import Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 
+from pv_data.asking.asker import Stopped
 from pv_data.run.chunk import Job, pending
+from pv_data.run.together import cause
 from pv_data.run.worker import work
 
 __all__ = ["run_local"]
@@ -31,18 +34,20 @@ def run_local(job: Job, workers: int) -> None:
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
         futures = [pool.submit(_part, job, part, workers, os.getpid()) for part in range(workers)]
         _all(futures)
-    for future in futures:
-        future.result()
+    if error := cause([error for future in futures if (error := future.exception())]):
+        if isinstance(error, BrokenProcessPool):
+            raise Stopped("a process of the run was killed; what it had kept is kept") from error
+        raise error
 
 
 def _all(futures: list[Future[None]]) -> None:
-    """Wait for the processes. Ctrl-C reaches them too, by the terminal; a SIGTERM is handed on."""
+    """Wait for the processes. They do not hear Ctrl-C, which a terminal sends to all: it is handed on, as SIGTERM."""
     processes = multiprocessing.active_children()
 
-    def hand_on(number: int, _: object) -> None:
+    def hand_on(*_: object) -> None:
         for process in processes:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(process.pid or 0, number)
+                os.kill(process.pid or 0, signal.SIGTERM)
 
     before = {number: signal.signal(number, hand_on) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
@@ -53,10 +58,13 @@ def _all(futures: list[Future[None]]) -> None:
 
 
 def _part(job: Job, part: int, of: int, parent: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
     async def main() -> None:
         watching = asyncio.ensure_future(_watch(parent))
         try:
-            await work(job, pending(job, part, of), part=part, of=of, at_once=job.at_once(of))
+            chunks, lanes = pending(job, part, of), job.at_once(of)
+            await work(job, chunks, part=part, of=of, at_once=lanes, signals=[signal.SIGTERM])
         finally:
             watching.cancel()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,13 @@ from pv_data.run.generating import methods
 from pv_rl.errors import ConfigError, DataError
 from pv_rl.files import write_atomically
 
-__all__ = ["FILE", "STAGES", "check_manifest", "settings_of"]
+__all__ = ["FILE", "STAGES", "check_manifest", "settings_of", "write_manifest"]
 
 FILE = "run.json"
 VERSION = 1
 STAGES = ("collect", "generate", "judge")
 OF_STAGE = {
-    "collect": ("sources", "filters", "duplicates", "seed"),
+    "collect": ("sources", "filters", "seed"),
     "generate": ("generate",),
     "judge": ("panel", "labels"),
 }
@@ -33,9 +34,8 @@ def settings_of(config: RunConfig) -> dict[str, Any]:
     """All that the rows hang on. Limits, budgets, workers and the like are not in it: they may change."""
     return {
         "seed": config.seed,
-        "sources": [asdict(source) | {"file": _fingerprint(Path(source.path))} for source in config.sources],
+        "sources": [{**asdict(source), "path": _fingerprint(Path(source.path))} for source in config.sources],
         "filters": asdict(config.filters),
-        "duplicates": asdict(config.duplicates),
         "generate": [
             asdict(spec) | {"template": method.template, "asks": _asks(config.models.get(spec.model))}
             for spec, method in zip(config.generate, methods(config), strict=True)
@@ -48,8 +48,8 @@ def settings_of(config: RunConfig) -> dict[str, Any]:
     }
 
 
-def check_manifest(run: Path, config: RunConfig, redo: str = "") -> None:
-    """Hold a config to what the folder was made with, and write down what is new.
+def check_manifest(run: Path, config: RunConfig, redo: str = "") -> str:
+    """Hold a config to what the folder was made with. Returns what `write_manifest` writes down.
 
     Args:
         run: the folder.
@@ -70,16 +70,20 @@ def check_manifest(run: Path, config: RunConfig, redo: str = "") -> None:
         before = None
         if any(run.glob("*/*.parquet")):
             raise DataError(f"{run} holds tables and no {FILE}: it is no run; name another run_dir") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{path} does not say what the run was made with ({error}); restore it") from error
     held = {name: value for name, value in now.items() if name not in _free(redo)}
     if before is not None and (changed := _changed(before, held)):
         raise ConfigError(
             f"{run} was made with other settings: {'; '.join(changed)}. Change them back, name another run_dir "
-            "(answers can be kept: copy answers.sqlite there), or have stages done again with --redo STAGE"
+            "(answers can be kept: copy answers.sqlite* there), or have stages done again with --redo STAGE"
         )
-    text = json.dumps({"version": VERSION, "settings": now}, indent=1)
-    write_atomically(path, lambda temporary: temporary.write_text(text))
+    return json.dumps({"version": VERSION, "settings": now}, indent=1)
+
+
+def write_manifest(run: Path, text: str) -> None:
+    """Write down what the folder is made with, once nothing in it was made with anything else."""
+    write_atomically(run / FILE, lambda temporary: temporary.write_text(text))
 
 
 def _free(redo: str) -> list[str]:
@@ -109,7 +113,9 @@ def _short(value: Any) -> str:
 
 
 def _asks(model: Model | None) -> Any:
-    return None if model is None else [model.model, model.fields()]
+    return (
+        None if model is None else [[one.model, one.extra_body] for one in model.endpoints] + [model.fields()]
+    )
 
 
 def _fingerprint(path: Path) -> str:
@@ -119,7 +125,7 @@ def _fingerprint(path: Path) -> str:
     for file in files:
         try:
             with file.open("rb") as opened:
-                digest.update(file.relative_to(path).as_posix().encode())
+                digest.update(os.fsencode(file.relative_to(path)))
                 while block := opened.read(1 << 20):
                     digest.update(block)
         except OSError:

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from pv_data.asking.asker import Asker
 from pv_data.asking.settings import share
-from pv_data.records import Problem
+from pv_data.records import Problem, Proof
 from pv_data.run.config import RunConfig
 from pv_data.run.spent import budget_of
 from pv_data.table import read_rows
+from pv_rl.errors import DataError
 from pv_rl.judge.spending import Spending
 
 __all__ = ["Opened", "opened"]
@@ -26,6 +27,16 @@ class Opened:
     """By the model's name in the config."""
     problems: dict[str, Problem]
     """By id. A process holds them all: they are few beside their proofs."""
+
+    def problem(self, proof: Proof) -> Problem:
+        """Of a proof; a `DataError` where it is gone."""
+        try:
+            return self.problems[proof.problem_id]
+        except KeyError:
+            raise DataError(
+                f"the problem {proof.problem_id} of the proof {proof.id} is in no part of problems/: restore it, or "
+                "collect again with --redo collect"
+            ) from None
 
     def stop(self, why: str) -> None:
         """Send nothing any more."""

@@ -16,14 +16,20 @@ from pv_data.run.generating import Generating
 from pv_data.run.judging import Judging
 from pv_data.run.local import run_local
 from pv_data.run.lock import locked
-from pv_data.run.manifest import STAGES, check_manifest
+from pv_data.run.manifest import STAGES, check_manifest, write_manifest
+from pv_data.run.names import check_names
 from pv_data.run.progress import shown
 from pv_data.run.spent import fold
 from pv_rl.errors import ConfigError, SetupError
 
 __all__ = ["jobs", "run"]
 
-TABLES = {"collect": ("problems", "proofs"), "generate": ("generated",), "judge": ("judgments", "labels")}
+TABLES = {
+    "collect": ("collected", "problems", "proofs"),
+    "generate": ("generated",),
+    "judge": ("labels", "judgments"),
+}
+"""Folders of a stage; that which says what is done comes first."""
 
 
 def run(config: RunConfig, console: Console, *, redo: str = "") -> Path:
@@ -44,16 +50,21 @@ def run(config: RunConfig, console: Console, *, redo: str = "") -> Path:
         raise ConfigError(f"there is no stage {redo!r} to be done again; there are {', '.join(STAGES)}")
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
-        check_manifest(folder, config, redo)
+        manifest = check_manifest(folder, config, redo)
         if redo:
             _forget(folder, redo)
+        write_manifest(folder, manifest)
         fold(folder)
         collect(folder, config, console)
+        check_names(folder, config)
         for job in jobs(folder, config):
             if config.retry_aside:
                 _retry(job)
-            with shown(job, config.budget_usd, console):
-                _executor(config.executor)(job, config.workers)
+            try:
+                with shown(job, config.budget_usd, console):
+                    _executor(config.executor)(job, config.workers)
+            finally:
+                fold(folder)
         end(folder, config, console)
     return folder
 
@@ -82,12 +93,17 @@ def _retry(job: Job) -> None:
     """Have the chunks done again in which a model gave no answer. What it has answered costs nothing."""
     for chunk in job.chunks():
         if is_done(job, chunk) and any(row.reason.startswith("no answer") for row in aside_of(job, chunk)):
+            if job.stage == Generating.stage:  # its proofs will be others, and are to be judged
+                for label in (job.run / "labels").glob(f"*-{chunk.name}-*.parquet"):
+                    label.unlink()
             forget(job, chunk)
 
 
 def _forget(folder: Path, redo: str) -> None:
-    for stage in STAGES[STAGES.index(redo) :]:
+    """From the last stage on: what is left when this is interrupted is a run that has got less far."""
+    for stage in reversed(STAGES[STAGES.index(redo) :]):
         for table in TABLES[stage]:
-            shutil.rmtree(folder / table, ignore_errors=True)
+            if (folder / table).exists():
+                shutil.rmtree(folder / table)
         for path in (folder / "aside").glob(f"{stage}-*.parquet"):
             path.unlink()

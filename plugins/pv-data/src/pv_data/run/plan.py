@@ -127,8 +127,7 @@ def plan(config: RunConfig, console: Console) -> None:
 def _estimate(what: str, config: RunConfig, name: str, calls: int, characters: int) -> Estimate:
     model = config.models[name]
     prompt = characters // CHARACTERS_A_TOKEN
-    limit = model.sampling.get("max_tokens") or model.sampling.get("max_completion_tokens")
-    most = calls * limit if isinstance(limit, int) else None
+    most = None if model.most_tokens is None else calls * model.most_tokens
     expected = calls * model.expected_tokens
     expected = expected if most is None else min(expected, most)
     price = model.prices.get(model.model)

@@ -7,12 +7,25 @@ import contextlib
 import signal
 from collections.abc import Callable, Iterator, Sequence
 
+from pv_data.asking.asker import Stopped
 from pv_data.run.chunk import Chunk, Job, Work, write
+from pv_data.run.together import cause
 
 __all__ = ["work"]
 
+ONE_WISH_S = 1.0
+"""Signals that come together are one: a terminal and a parent may both send it."""
 
-async def work(job: Job, chunks: Iterator[Chunk], *, part: int = 0, of: int = 1, at_once: int = 4) -> None:
+
+async def work(
+    job: Job,
+    chunks: Iterator[Chunk],
+    *,
+    part: int = 0,
+    of: int = 1,
+    at_once: int = 4,
+    signals: Sequence[signal.Signals] = (signal.SIGINT, signal.SIGTERM),
+) -> None:
     """Do chunks until there are none left, or one fails.
 
     A first Ctrl-C (or SIGTERM) sends nothing any more and waits for what is on its way; a second does not wait.
@@ -23,6 +36,7 @@ async def work(job: Job, chunks: Iterator[Chunk], *, part: int = 0, of: int = 1,
         part: which of the processes this is, from 0.
         of: how many there are.
         at_once: chunks in the works together, so that the last questions of one do not hold up the next.
+        signals: that interrupt it.
 
     Raises:
         Stopped: the run ends. What was on its way has been kept; its chunk is not written.
@@ -30,10 +44,13 @@ async def work(job: Job, chunks: Iterator[Chunk], *, part: int = 0, of: int = 1,
     async with job.opened(part, of) as opened:
         # Each takes the next chunk when it is free; all read the same iterator.
         lanes = [asyncio.ensure_future(_lane(job, opened, chunks)) for _ in range(at_once)]
-        with _interrupts(lambda: opened.stop("it was interrupted"), lanes):
-            await asyncio.gather(*lanes, return_exceptions=True)
-    for lane in lanes:
-        lane.result()
+        with _interrupts(signals, lambda: opened.stop("it was interrupted"), lanes):
+            ends = await asyncio.gather(*lanes, return_exceptions=True)
+    error = cause([end for end in ends if isinstance(end, BaseException)])
+    if isinstance(error, asyncio.CancelledError):
+        raise Stopped("it was interrupted twice; what was on its way is asked again") from None
+    if error is not None:
+        raise error
 
 
 async def _lane(job: Job, opened: Work, chunks: Iterator[Chunk]) -> None:
@@ -47,20 +64,23 @@ async def _lane(job: Job, opened: Work, chunks: Iterator[Chunk]) -> None:
 
 
 @contextlib.contextmanager
-def _interrupts(first: Callable[[], object], lanes: Sequence[asyncio.Future[None]]) -> Iterator[None]:
-    loop, seen = asyncio.get_running_loop(), []
+def _interrupts(
+    signals: Sequence[signal.Signals], first: Callable[[], object], lanes: Sequence[asyncio.Future[None]]
+) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+    seen: list[float] = []
 
     def interrupted() -> None:
-        seen.append(None)
-        if len(seen) == 1:
+        if not seen:
+            seen.append(loop.time())
             first()
-        else:
+        elif loop.time() > seen[0] + ONE_WISH_S:
             for lane in lanes:
                 lane.cancel()
 
     handled = []
     with contextlib.suppress(RuntimeError, ValueError):  # not the main thread: somebody else handles signals
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in signals:
             loop.add_signal_handler(number, interrupted)
             handled.append(number)
     try:

@@ -1,0 +1,103 @@
+"""A config that cannot mean what it says is refused before anything is paid."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "tests"))
+sys.path.insert(0, str(Path(__file__).parent))
+
+from panel import make_tables, settings
+
+from pv_data.run.names import check_names
+from pv_rl.errors import ConfigError
+
+URL = "http://127.0.0.1:9/v1"
+
+
+def model(**more) -> dict:
+    return {"endpoints": [{"url": URL, "model": "judge"}], **more}
+
+
+TWO = {"a": model(), "b": model(revision="2")}
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"models": {"a": model(), "b": model()}}, "models.a and models.b ask the same model"),
+        (
+            {
+                "models": {
+                    "a": model(prices={"judge": {"input": 100, "output": 1}}),
+                    "b": model(revision="2", prices={"judge": {"input": 1, "output": 1}}),
+                }
+            },
+            "judge has two prices",
+        ),
+        (
+            {
+                "models": {
+                    "a": model(sampling={}, prices={"judge": {"input": 1, "output": 1}}),
+                    "b": model(prices={"judge": {"input": 1, "output": 1}}),
+                },
+                "budget_usd": 1,
+            },
+            "budget_usd needs models.a.sampling.max_tokens",
+        ),
+        ({"models": {"a": model(budget={"calls_per_run": 1}), "b": model()}}, "give the run budget_usd"),
+        ({"models": {"a": model(response_format="json"), "b": model()}}, "response_format"),
+        (
+            {"models": TWO, "split": {"train_labels": ["pannel"]}},
+            "train_labels",
+        ),
+        (
+            {"models": TWO, "labels": {"rule": "majority", "needed": 1}},
+            "more than half",
+        ),
+        (
+            {
+                "models": TWO,
+                "generate": [
+                    {"method": "proof", "model": "a"},
+                    {"method": "proof", "model": "a", "sources": ["S"]},
+                ],
+            },
+            "makes the slices of an entry before it again",
+        ),
+        (
+            {
+                "models": TWO,
+                "sources": [{"kind": "table", "path": "x", "name": "a/b"}],
+            },
+            "sources.0.name",
+        ),
+        (
+            {"models": {"a": model(limits={"concurrency": 1}), "b": model(revision="2")}, "workers": 2},
+            "less than the workers",
+        ),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(more, says, tmp_path):
+    with pytest.raises(ConfigError, match=says):
+        settings(tmp_path, URL, **{"panel": [{"model": "a"}, {"model": "b"}], **more})
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"generate": [{"method": "proof", "model": "big", "sources": ["Tset"]}]}, "Did you mean Test"),
+        ({"generate": [{"method": "rephrase", "model": "big", "of": ["prof"]}]}, "nothing is called 'prof'"),
+        ({"labels": {"of": ["prooof"]}}, "labels.of: nothing is called 'prooof'. Did you mean proof"),
+        ({"split": {"discarded": ["Test/prof/m"]}}, "split.discarded, method"),
+        ({"split": {"discarded": ["Test/proof/n"]}}, "split.discarded, model"),
+    ],
+)
+def test_a_name_that_nothing_has_is_refused_once_the_sources_are_read(more, says, tmp_path):
+    make_tables(tmp_path, 10)
+    check_names(tmp_path, settings(tmp_path, URL, split={"discarded": ["Test/proof/m"]}))
+    with pytest.raises(ConfigError, match=says):
+        check_names(tmp_path, settings(tmp_path, URL, **more))

@@ -1,0 +1,136 @@
+"""A run that is stopped keeps what it has paid for, and says the cause and not its consequence."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "tests"))
+sys.path.insert(0, str(Path(__file__).parent))
+
+from judge_server.script import Latency
+from panel import JudgeServer, Script, by_mark, make_tables, settings
+
+from pv_data.asking.asker import Stopped
+from pv_data.records import Judgment
+from pv_data.run.judging import Judging, JudgingWork
+from pv_data.run.local import run_local
+from pv_data.run.together import cause, together
+from pv_data.table import read_rows
+from pv_rl.errors import DataError
+
+CHILD = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from panel import settings
+from pv_data.asking.asker import Stopped
+from pv_data.run.judging import Judging
+from pv_data.run.local import run_local
+if __name__ == "__main__":
+    run = Path({run!r})
+    try:
+        run_local(Judging(run=run, config=settings(run, {url!r}, workers={workers})), {workers})
+    except Stopped as stopped:
+        print(stopped)
+        sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_after_ctrl_c_every_answer_that_left_the_server_is_kept(workers, tmp_path):
+    make_tables(tmp_path, 400)
+    with JudgeServer(Script(reply=by_mark, latency=Latency(median_s=0.3, sigma=0.3))) as server:
+        program = tmp_path / "child.py"
+        program.write_text(
+            CHILD.format(tests=str(Path(__file__).parent), run=str(tmp_path), url=server.url, workers=workers)
+        )
+        child = subprocess.Popen(
+            [sys.executable, str(program)], stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
+        while len(server.chats()) < 60:
+            time.sleep(0.01)
+        os.killpg(child.pid, signal.SIGINT)  # as a terminal does: to all of them
+        said, _ = child.communicate(timeout=60)
+        sent = len(server.chats())
+    assert child.returncode == 3
+    assert "it was interrupted" in said
+    assert sent < 1600
+    with sqlite3.connect(tmp_path / "answers.sqlite") as db:
+        assert db.execute("SELECT count(*) FROM answers").fetchone() == (sent,)
+
+
+def test_a_bug_is_not_called_a_stop(tmp_path, monkeypatch):
+    make_tables(tmp_path, 200)
+
+    def broken(self, proof, question, seat, number):
+        raise ZeroDivisionError("a bug")
+
+    with JudgeServer(Script(reply=by_mark)) as server:
+        monkeypatch.setattr(JudgingWork, "_vote", broken)
+        with pytest.raises(ZeroDivisionError):
+            run_local(Judging(run=tmp_path, config=settings(tmp_path, server.url)), 1)
+
+
+def test_the_cause_comes_before_what_follows_from_it():
+    stop, end, bug = Stopped("so"), asyncio.CancelledError(), KeyError("x")
+    assert cause([end, stop, bug]) is bug
+    assert cause([end, stop]) is stop
+    assert cause([]) is None
+
+    async def main() -> None:
+        done = []
+
+        async def fails() -> None:
+            raise Stopped("first")
+
+        async def works() -> None:
+            await asyncio.sleep(0.01)
+            done.append(1)
+
+        with pytest.raises(Stopped):
+            await together([fails(), works()])
+        assert done == [1]
+
+    asyncio.run(main())
+
+
+def test_the_same_question_at_the_same_time_is_asked_once(tmp_path):
+    make_tables(tmp_path, 20)
+    part = tmp_path / "proofs" / "00-00000.parquet"
+    part.with_name("01-00000.parquet").write_bytes(part.read_bytes())
+    with JudgeServer(Script(reply=by_mark, latency=Latency(median_s=0.1))) as server:
+        run_local(Judging(run=tmp_path, config=settings(tmp_path, server.url)), 1)
+        assert len(server.chats()) == 80
+
+
+def test_who_answered_is_written_down_and_not_who_was_asked_first(tmp_path):
+    make_tables(tmp_path, 4)
+    with JudgeServer(Script(reply=by_mark)) as server:
+        endpoints = [{"url": "http://127.0.0.1:9/v1", "model": "big"}, {"url": server.url, "model": "small"}]
+        model = {
+            "endpoints": endpoints,
+            "timeouts": {"connect_s": 1},
+            "breaker": {"failures": 1, "probe_after_s": 60},
+        }
+        config = settings(tmp_path, server.url, models={"one": model}, panel=[{"model": "one"}])
+        run_local(Judging(run=tmp_path, config=config), 1)
+    assert {one.origin.model for one in read_rows(tmp_path / "judgments", Judgment)} == {"small"}
+
+
+def test_a_proof_whose_problem_is_gone_is_said(tmp_path):
+    make_tables(tmp_path, 20)
+    (tmp_path / "problems" / "00-00000.parquet").unlink()
+    with (
+        JudgeServer(Script(reply=by_mark)) as server,
+        pytest.raises(DataError, match="is in no part of problems/: restore it"),
+    ):
+        run_local(Judging(run=tmp_path, config=settings(tmp_path, server.url)), 1)
