@@ -8,7 +8,9 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from judge_server.script import Latency
 from panel import JudgeServer, Script, by_mark, make_tables, settings
 
+from pv_data.asking import asker
 from pv_data.asking.asker import Stopped
 from pv_data.records import Judgment
 from pv_data.run.judging import Judging, JudgingWork
@@ -26,15 +29,16 @@ from pv_data.run.local import run_local
 from pv_data.run.together import cause, together
 from pv_data.table import read_rows
 from pv_rl.errors import DataError
+from pv_rl.judge.config import Breaker
 
 CHILD = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-from panel import settings
-from pv_data.asking.asker import Stopped
-from pv_data.run.judging import Judging
-from pv_data.run.local import run_local
+from panel import settings  # noqa: E402
+from pv_data.asking.asker import Stopped  # noqa: E402
+from pv_data.run.judging import Judging  # noqa: E402
+from pv_data.run.local import run_local  # noqa: E402
 if __name__ == "__main__":
     run = Path({run!r})
     try:
@@ -66,6 +70,23 @@ def test_after_ctrl_c_every_answer_that_left_the_server_is_kept(workers, tmp_pat
     assert sent < 1600
     with sqlite3.connect(tmp_path / "answers.sqlite") as db:
         assert db.execute("SELECT count(*) FROM answers").fetchone() == (sent,)
+
+
+def test_a_server_that_is_gone_ends_the_run_and_a_stop_does_not_wait_for_it(tmp_path, monkeypatch):
+    make_tables(tmp_path, 40)
+    breaker = {"failures": 2, "probe_after_s": 60}
+    config = settings(tmp_path, "http://127.0.0.1:9/v1")
+    slow = {name: replace(one, breaker=Breaker(**breaker)) for name, one in config.models.items()}
+    job = Judging(run=tmp_path, config=replace(config, models=slow))
+    monkeypatch.setattr(asker, "OUTAGE_S", 1.0)
+    with pytest.raises(Stopped, match="has not answered for 1 s; the last failure"):
+        run_local(job, 1)
+    monkeypatch.setattr(asker, "OUTAGE_S", 600.0)
+    threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    begin = time.monotonic()
+    with pytest.raises(Stopped, match="it was interrupted"):
+        run_local(job, 1)
+    assert time.monotonic() - begin < 20
 
 
 def test_a_bug_is_not_called_a_stop(tmp_path, monkeypatch):

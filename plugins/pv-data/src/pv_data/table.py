@@ -68,8 +68,12 @@ def read_rows(source: str | Path | Sequence[Path], kind: type[AnyRow]) -> Iterat
     files = [part for file in files for part in ([file] if file.suffix == ".parquet" else parts(file))]
     for path in files:
         with _opened(path, kind) as (file, columns):
+            left = file.metadata.num_rows
             for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=columns):
+                left -= batch.num_rows
                 yield from (_row(kind, values, path) for values in batch.to_pylist())
+            if left:  # a damaged page can end a file early
+                raise OSError(f"{left} of its rows are missing")
 
 
 def column(table: Path, name: str) -> Iterator[Any]:
