@@ -28,7 +28,7 @@ test: $(VENV)/.installed $(BESIDE)
 	$(VENV)/bin/ruff format --check .
 	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n 2 --dist loadfile $(ARGS)
 
-# Left out of test: runs of verl's other trainers, of each policy for a judge that fails, and of a judge that is a model.
+# Left out of test: runs of verl's other trainers, of each policy for a judge that fails, of a judge that is a model, long kills of pv-data.
 test-paths: $(VENV)/.installed $(JUDGE)/.installed
 	PV_RL_TEST_JUDGE_MODEL=$(JUDGE)/model PYTHONPATH=$(JUDGE)/site $(VENV)/bin/python -m pytest -m paths $(ARGS)
 

@@ -102,6 +102,7 @@ def test_no_reward_is_invented_and_no_row_lost_where_the_judge_fails_in_every_wa
     check_no_key(tmp_path)
 
 
+@pytest.mark.paths
 def test_halt_ends_the_run_with_a_checkpoint_after_a_step_that_trained_on_nothing(tmp_path):
     with JudgeServer(Script(faults=[Fault(kind="status", status=503)])) as server:
         halt = "{failure_rate:0.5,window:8}"

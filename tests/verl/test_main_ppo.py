@@ -29,6 +29,7 @@ def test_two_steps_train_with_the_papers_weights(tmp_path):
     assert {"val-core/lab/right/acc/mean@1", "val-core/lab/wrong/acc/mean@1"} <= set(metrics[0])
 
 
+@pytest.mark.paths
 def test_without_pv_rl_verl_refuses_the_same_config_in_its_own_words(tmp_path):
     done = main_ppo(tmp_path, MODE, VERL_USE_EXTERNAL_PLUGINS="pv_cpu")
     assert done.returncode != 0

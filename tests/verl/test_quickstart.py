@@ -62,7 +62,7 @@ def test_one_step_ends_with_a_table_a_figure_and_the_numbers(tmp_path):
     assert processes_of(out) == []
 
 
-@pytest.mark.parametrize("ending", ["ctrl-c", "killed"])
+@pytest.mark.parametrize("ending", ["ctrl-c", pytest.param("killed", marks=pytest.mark.paths)])
 def test_a_run_that_is_stopped_leaves_no_process(tmp_path, ending):
     out = tmp_path / "it's a=b, run"
     run = start(out)

@@ -77,6 +77,7 @@ def test_a_run_goes_back_to_the_good_checkpoint_and_on_and_is_stopped_after_a_re
     assert weights(tmp_path / "checkpoints" / "global_step_6")
 
 
+@pytest.mark.paths
 def test_a_sentinel_that_cannot_be_is_refused_before_anything_starts(tmp_path):
     done = main_ppo(tmp_path, "+sentinel.action=rolback")
     assert done.returncode != 0
