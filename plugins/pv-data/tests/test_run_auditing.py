@@ -58,8 +58,10 @@ def test_a_sheet_has_what_is_to_be_read_and_no_label(run):
     assert draw_sheet(run, run / "sheet.csv") == 60
     with (run / "sheet.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert {row["slice"] for row in rows} == {"S/proof/a", "S/proof/b"}
-    assert set(rows[0]) == {"proof_id", "round", "slice", "problem", "proof", "right", "note"}
+    assert set(rows[0]) == {"proof_id", "round", "problem", "proof", "right", "note"}
+    by = [row["proof"][-1] for row in rows]
+    assert set(by) == {"a", "b"}
+    assert by != sorted(by)  # nobody sees by the place which slice a proof is of
     assert {row["right"] for row in rows} == {""}
     assert all(row["proof"].startswith("'=Proof") for row in rows)  # or a spreadsheet would compute it
     with pytest.raises(DataError, match="is there"):
@@ -72,8 +74,9 @@ def test_slices_are_accepted_and_discarded_by_what_people_say(run):
     wrong = {"S/proof/b": 10, "S/proof/a": 0}
 
     def said(_: int, row: dict[str, str]) -> str:
-        wrong[row["slice"]] -= 1
-        return "no" if wrong[row["slice"]] >= 0 else "yes"
+        name = f"S/proof/{row['proof'][-1]}"
+        wrong[name] -= 1
+        return "no" if wrong[name] >= 0 else "yes"
 
     fill(run / "sheet.csv", said)
     assert record_sheet(run, run / "sheet.csv", "A") == 60
@@ -140,15 +143,15 @@ def test_the_later_word_counts_also_where_the_clock_went_back(run, monkeypatch):
     ("change", "says"),
     [
         (lambda text: text.replace(",,\r\n", ",maybe,\r\n", 1), r"row 2: right is 'maybe'"),
-        (lambda text: text.replace(",1,S/", ",0,S/", 1).replace(",,\r\n", ",yes,\r\n", 1), "round '0'"),
+        (lambda text: text.replace(",1,Prove", ",0,Prove", 1).replace(",,\r\n", ",yes,\r\n", 1), "round '0'"),
         (
-            lambda text: text.replace(",1,S/", ",\u00b2,S/", 1).replace(",,\r\n", ",yes,\r\n", 1),
+            lambda text: text.replace(",1,Prove", ",\u00b2,Prove", 1).replace(",,\r\n", ",yes,\r\n", 1),
             "round '\u00b2'",
         ),
         (lambda text: (text + text.partition("\r\n")[2]).replace(",,\r\n", ",yes,\r\n"), "more than once"),
         (lambda text: text.replace(",", ";"), "with commas between the cells"),
         (lambda text: "", "has no column"),
-        (lambda text: "proof_id,right\r\nx,yes\r\n", "has no column note, problem, proof, round, slice"),
+        (lambda text: "proof_id,right\r\nx,yes\r\n", "has no column note, problem, proof, round"),
         (
             lambda text: text.replace(text.splitlines()[1][:20], "0" * 20, 1).replace(
                 ",,\r\n", ",yes,\r\n", 1

@@ -8,11 +8,13 @@ import typer
 
 from pv_data import __version__
 from pv_data.audit.command import app as audit
+from pv_data.duplicates.command import contamination_command
 from pv_data.evaluate.command import best_of_k, evaluate_command
 from pv_data.evaluate.interop.command import export_command
 from pv_data.evaluate.report_command import report
 from pv_data.run.audit_commands import draw, record, status
 from pv_data.run.command import run_command
+from pv_rl.plugins import Kind
 
 __all__ = ["app"]
 
@@ -25,6 +27,7 @@ app = typer.Typer(
 app.command("run")(run_command)
 app.command("eval")(evaluate_command)
 app.command("report")(report)
+app.command("contamination")(contamination_command)
 app.command("best-of-k")(best_of_k)
 app.command("eval-export")(export_command)
 app.add_typer(audit, name="audit")
@@ -63,7 +66,7 @@ def methods() -> None:
     _list(METHODS)
 
 
-def _list(kind) -> None:
+def _list(kind: Kind) -> None:
     from rich.console import Console
     from rich.table import Table
 

@@ -202,7 +202,7 @@ class Asker:
             self._said.add(failure.kind)
             logger.warning("%s gave no usable answer, said once of its kind: %s", self._model.model, failure)
         if failure.kind == "budget":
-            self.stop(str(failure))
+            self.stop(f"the money is used up, and with more budget_usd it goes on ({failure})")
             raise Stopped(self._why or "") from failure
         self._in_vain += 1
         if self._in_vain >= self._patience:

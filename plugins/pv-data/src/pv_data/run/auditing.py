@@ -1,6 +1,7 @@
 """The audit of a run by people: which proofs to read next, what they said, and where each slice stands.
 
-A sheet is a CSV file with a row a proof. The panel's label is not in it: who knows it reads otherwise.
+A sheet is a CSV file with a row a proof, in an order of chance. Neither the panel's label nor the slice is in it: who
+knows how a proof was made, or what judges say of it, reads otherwise.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pv_rl.files import write_atomically
 __all__ = ["draw_sheet", "record_sheet", "standing"]
 
 MARKS = "marks"
-COLUMNS = ("proof_id", "round", "slice", "problem", "proof", "right", "note")
+COLUMNS = ("proof_id", "round", "problem", "proof", "right", "note")
 SAID = {
     "true": True,
     "yes": True,
@@ -68,14 +69,14 @@ def draw_sheet(run: Path, sheet: Path, *, seed: int = 0, rounds: Rounds | None =
             (sample,) = cumulative_samples(of_slice[name], [state.due], seed=seed)
             wanted |= {proof: state.round for proof in sample if proof not in marks}
     problems = {problem.id: problem for problem in read_rows(run / "problems", Problem)}
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(COLUMNS)
+    rows = []
     for proof in read_rows([run / "proofs", run / "generated"], Proof):
         if proof.id in wanted:
             problem = problems.get(proof.problem_id)
-            cells = (problem.text if problem else "(gone)", proof.text)
-            writer.writerow([proof.id, wanted[proof.id], proof.slice, *map(_cell, cells), "", ""])
+            texts = (problem.text if problem else "(gone)", proof.text)
+            rows.append([proof.id, wanted[proof.id], *map(_cell, texts), "", ""])
+    text = io.StringIO()
+    csv.writer(text).writerows([COLUMNS, *sorted(rows, key=lambda row: content_id("sheet", seed, row[0]))])
     write_atomically(sheet, lambda path: path.write_text(text.getvalue(), encoding="utf-8", errors="replace"))
     return len(wanted)
 

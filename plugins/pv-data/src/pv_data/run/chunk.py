@@ -115,8 +115,8 @@ def chunks_of(table: Path, kind: type[Row], spec: int = 0) -> Iterator[Chunk]:
 
 
 def is_done(job: Job, chunk: Chunk) -> bool:
-    """Whether all that the chunk gives is on disk."""
-    return _path(job, list(job.tables)[-1], chunk).exists()
+    """Whether all that the chunk gives is on disk. What is set aside has no file where there is nothing."""
+    return all(_path(job, folder, chunk).exists() for folder in job.tables if folder != "aside")
 
 
 def pending(job: Job, part: int = 0, of: int = 1) -> Iterator[Chunk]:

@@ -46,6 +46,8 @@ def end(folder: Path, config: RunConfig, console: Console) -> Exported:
         ),
     )
     exported = export(Tables.of_run(folder), folder / EXPORT, settings, clusters)
-    counts = ", ".join(f"{count} {name}" for name, count in exported.written.rows.items())
+    counts = ", ".join(
+        f"{count} {name}" for name, count in sorted(exported.written.rows.items(), reverse=True)
+    )
     console.print(f"export: {counts}, left out {sum(exported.left_out.values())}", highlight=False)
     return exported

@@ -41,4 +41,11 @@ def renamed(row: Fields, columns: Mapping[str, str], meanings: Sequence[str]) ->
             f"missing: {', '.join(lost)}",
             f"the row has {', '.join(map(str, list(row.values)[:30]))}; mend the option `columns`",
         )
+    needed = meanings[0]
+    if columns.get(needed, needed) not in row.values:
+        raise Unusable(
+            f"missing: {needed}",
+            f"the row has {', '.join(map(str, list(row.values)[:30]))}; say which of them it is, for example with the "
+            f"option columns={{{needed}: NAME}}",
+        )
     return Fields(where=row.where, values={one: row.values.get(columns.get(one, one)) for one in meanings})

@@ -1,0 +1,38 @@
+"""What pv-data may import: never torch or verl, and its command nothing heavy until it is used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+ALL = """
+import importlib, pkgutil, pv_data
+for module in pkgutil.walk_packages(pv_data.__path__, "pv_data."):
+    if not module.name.endswith(("on_ray", "__main__")):
+        importlib.import_module(module.name)
+"""
+NEVER = ("torch", "verl", "ray", "transformers", "vllm", "datasets")
+LATER = ("numpy", "scipy", "pyarrow", "matplotlib", "hydra", "httpx", "datasketch", "jinja2", "pylatexenc")
+
+
+def loaded(code: str, names: tuple[str, ...]) -> list[str]:
+    code += f"\nimport sys\nprint(*[name for name in {names!r} if name in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=120
+    )
+    return done.stdout.split()
+
+
+def test_no_module_loads_torch_or_verl():
+    assert loaded(ALL, NEVER) == []
+
+
+def test_the_command_is_quick_to_start():
+    assert loaded("import pv_data.cli", NEVER + LATER) == []
+
+
+@pytest.mark.parametrize("name", ["numpy", "scipy"])
+def test_these_tests_can_fail(name):
+    assert loaded(f"import pv_data.cli, {name}", LATER) != []
