@@ -1,4 +1,4 @@
-"""How long the rest will take, from the runs of this session."""
+"""How long the rest will take, from the runs that this command has made."""
 
 from __future__ import annotations
 
