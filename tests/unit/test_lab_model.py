@@ -56,7 +56,7 @@ def test_an_evaluation_counts_both_classes(model, monkeypatch):
 def test_the_record_says_how_the_weights_were_made():
     record = json.loads((MODEL_DIR / "training.json").read_text())
     assert record["command"].startswith("python -m pv_rl.lab.warmstart")
-    assert record["mix"] == TraceMix().__dict__
+    assert TraceMix(**record["mix"]) == TraceMix()
     assert record["held_out_by_difficulty"]["2"]["parsable"] >= 0.98
 
 

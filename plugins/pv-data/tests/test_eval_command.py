@@ -28,7 +28,7 @@ app.command("best-of-k")(best_of_k)
 app.command("eval-export")(export_command)
 
 
-def by_mark(prompt: str) -> str:
+def by_mark(prompt: str, _: str) -> str:
     """Finds every proof right that says SOUND, and one wrong one too."""
     return f"I read it.\n### {'SOUND' in prompt or 'guess 3' in prompt}"
 

@@ -42,7 +42,7 @@ def pairs(number: int) -> list[Pair]:
     ]
 
 
-def by_mark(prompt: str) -> str:
+def by_mark(prompt: str, _: str) -> str:
     return f"I read it.\n### {'SOUND1' not in prompt}"
 
 

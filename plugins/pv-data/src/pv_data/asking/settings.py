@@ -30,11 +30,6 @@ class Model(JudgeConfig):
     timeouts: Timeouts = Field(default_factory=lambda: Timeouts(first_byte_s=600.0, total_s=1200.0))
     deadline_s: float = Field(default=3600.0, gt=0)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.budget != Budget():
-            raise ValueError("a model of a run has no budget of its own: give the run budget_usd")
-
     @property
     def model(self) -> str:
         """The preferred endpoint's."""

@@ -8,7 +8,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from pv_data.asking.settings import Model
-from pv_rl.judge.config import STRICT, Price, read_config
+from pv_rl.judge.config import STRICT, Budget, Price, read_config
 
 __all__ = ["Duplicates", "Filters", "Generate", "Labels", "RunConfig", "Seat", "Source", "Split", "read_run"]
 
@@ -161,6 +161,8 @@ class RunConfig:
         prices: dict[str, Price] = {}
         for name in sorted(named):
             model = self.models[name]
+            if model.budget != Budget():
+                raise ValueError(f"models.{name}.budget: a model of a run has none of its own: give the run budget_usd")
             other = asks.setdefault((model.model, model.fields()), name)
             if other != name:  # their answers could not be told apart, and would stand in for each other
                 raise ValueError(
