@@ -162,7 +162,9 @@ class RunConfig:
         for name in sorted(named):
             model = self.models[name]
             if model.budget != Budget():
-                raise ValueError(f"models.{name}.budget: a model of a run has none of its own: give the run budget_usd")
+                raise ValueError(
+                    f"models.{name}.budget: a model of a run has none of its own: give the run budget_usd"
+                )
             other = asks.setdefault((model.model, model.fields()), name)
             if other != name:  # their answers could not be told apart, and would stand in for each other
                 raise ValueError(
