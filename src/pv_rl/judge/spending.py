@@ -12,12 +12,32 @@ from pv_rl.errors import DataError
 from pv_rl.files import write_atomically
 from pv_rl.judge.budget import BudgetKeeper, Spent, Totals
 
-__all__ = ["Spending"]
+__all__ = ["FILE", "Spending", "read_spent"]
 
 logger = logging.getLogger("pv_rl")
 
 FILE = "spent.json"
 EVERY_S = 1.0
+
+
+def read_spent(path: Path) -> Totals | None:
+    """What a `spent.json` says of its run; None where there is none.
+
+    Raises:
+        DataError: the file is not one that `Spending` wrote.
+    """
+    try:
+        said = json.loads(path.read_text())["in_run"]
+        numbers = {name: said[name] for name in ("usd", "calls", "tokens")}
+        if not all(isinstance(number, int | float) and number >= 0 for number in numbers.values()):
+            raise ValueError("a number that is none, or below 0")
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            f"{path} does not say what the run has spent ({error}). Restore it, or delete it to begin the budget anew"
+        ) from error
+    return Totals(**numbers)
 
 
 class Spending:
@@ -31,20 +51,8 @@ class Spending:
         self._path = Path(folder).expanduser() / FILE
         self._keeper = keeper
         self._due: asyncio.TimerHandle | None = None
-        try:
-            said = json.loads(self._path.read_text())["in_run"]
-            if not all(
-                isinstance(said[name], int | float) and said[name] >= 0 for name in ("usd", "calls", "tokens")
-            ):
-                raise ValueError("a number that is none, or below 0")
-            keeper.restore(Spent(in_run=Totals(usd=said["usd"], calls=said["calls"], tokens=said["tokens"])))
-        except FileNotFoundError:
-            pass
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise DataError(
-                f"{self._path} does not say what the run has spent ({error}). Restore it, or delete it to begin the "
-                "budget anew"
-            ) from error
+        if (spent := read_spent(self._path)) is not None:
+            keeper.restore(Spent(in_run=spent))
 
     def save(self, *, at_once: bool = False) -> None:
         """Write the file within a second, or `at_once`. A disk that is full is only said."""

@@ -236,7 +236,7 @@ class Aside:
     kind: ClassVar[str] = "aside"
 
     stage: str
-    """`source`, `filter`, `duplicate`, `generate`, `judge`, ..."""
+    """`collect`, `generate`, `judge` or `export`."""
     row: str
     """Which one: file and line, or an id."""
     reason: str

@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from pv_data.groups import Groups
 from pv_data.records import Problem, content_id
 from pv_rl.errors import ConfigError, DataError
 
@@ -98,7 +99,7 @@ def split_problems(
     Raises:
         DataError: a problem whose own split is neither train nor test.
     """
-    groups, wishes = _Groups(), defaultdict[str, set[tuple[str, str]]](set)
+    groups, wishes = Groups(), defaultdict[str, set[tuple[str, str]]](set)
     for problem in problems:
         groups.join("id " + problem.id, "text " + text_key(problem.text))
         if clusters is not None and problem.id in clusters:
@@ -138,19 +139,3 @@ def _wishes(problem: Problem, rules: SplitRules, audited: Collection[str]) -> se
 
 def _drawn(cluster: str, rules: SplitRules) -> str:
     return "test" if int(content_id("split", rules.seed, cluster), 16) / 16**20 < rules.test else "train"
-
-
-class _Groups:
-    """Names that belong together, directly or through others."""
-
-    def __init__(self) -> None:
-        self._parent: dict[str, str] = {}
-
-    def find(self, name: str) -> str:
-        parent = self._parent
-        while (above := parent.setdefault(name, name)) != name:
-            parent[name] = name = parent[above]
-        return name
-
-    def join(self, one: str, other: str) -> None:
-        self._parent[self.find(one)] = self.find(other)

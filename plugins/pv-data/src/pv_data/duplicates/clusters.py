@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from pv_data.duplicates.nearby import Nearby
+from pv_data.groups import Groups
 from pv_data.records import Aside, Problem
 
 __all__ = ["clusters", "first_of_each", "members"]
@@ -21,14 +22,14 @@ def clusters(problems: Iterable[Problem], *, threshold: float = 0.6) -> dict[str
         problems: of all sources; a problem that comes twice counts once.
         threshold: Jaccard similarity of the shingles, above 0 to 1; measured in docs/sources.md.
     """
-    index, leader = Nearby(threshold), dict[str, str]()
+    index, groups, seen = Nearby(threshold), Groups(), dict[str, None]()
     for problem in problems:
-        if problem.id in leader:
+        if problem.id in seen:
             continue
-        leader[problem.id] = problem.id
+        seen[problem.id] = None
         for other, _ in index.add(problem.id, problem.text):
-            _join(leader, problem.id, other)
-    return {one: _lead(leader, one) for one in leader}
+            groups.join(problem.id, other)
+    return {one: groups.find(one) for one in seen}
 
 
 def first_of_each(problems: Iterable[Problem], found: Mapping[str, str]) -> Iterator[Problem | Aside]:
@@ -49,20 +50,6 @@ def first_of_each(problems: Iterable[Problem], found: Mapping[str, str]) -> Iter
                 detail=f"of {first.source} {first.native_id} ({first.id})",
                 content=problem.text[:2000],
             )
-
-
-def _lead(leader: dict[str, str], one: str) -> str:
-    """Union-find, the paths halved on the way."""
-    while leader[one] != one:
-        leader[one] = leader[leader[one]]
-        one = leader[one]
-    return one
-
-
-def _join(leader: dict[str, str], one: str, other: str) -> None:
-    """The smaller id leads, so that the cluster's name does not depend on the order."""
-    first, second = sorted((_lead(leader, one), _lead(leader, other)))
-    leader[second] = first
 
 
 def members(found: Mapping[str, str]) -> dict[str, list[str]]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from pv_data.export.slices import Slice
 from pv_data.records import GROUND_TRUTH, Qpc
+from pv_data.spreadsheet import no_formula
 from pv_rl.report.text import markdown, plain
 
 __all__ = ["GROUPS", "Distribution", "Line", "distribution"]
@@ -65,7 +66,7 @@ class Distribution:
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(HEADS)
         for line in self.lines:
-            writer.writerow([_no_formula(str(getattr(line, head))) for head in HEADS])
+            writer.writerow([no_formula(str(getattr(line, head))) for head in HEADS])
         return text.getvalue()
 
     def to_markdown(self) -> str:
@@ -130,10 +131,3 @@ def _row(names: tuple[str, str, str], line: Line, *, strong: bool = False) -> st
         *(f"{number:,}" for number in (line.positive, line.negative, line.total)),
     ]
     return f"| {' | '.join(f'**{cell}**' if strong and cell else cell for cell in cells)} |"
-
-
-def _no_formula(text: str) -> str:
-    """Spreadsheets run a cell that begins like a formula; names are from outside. A lone `-` is none."""
-    return (
-        f"'{text}" if text[:1] in ("=", "+", "@", "\t", "\r") or (text[:1] == "-" and len(text) > 1) else text
-    )

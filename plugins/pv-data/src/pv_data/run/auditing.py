@@ -13,10 +13,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 from pv_data.audit import Mark, Rounds, SliceState, cumulative_samples, slice_states
 from pv_data.export.winning import latest_marks
 from pv_data.records import AuditMark, Label, Problem, Proof, content_id
+from pv_data.spreadsheet import no_formula
 from pv_data.table import read_rows, write_part
 from pv_rl.errors import DataError
 from pv_rl.files import write_atomically
@@ -36,8 +38,6 @@ SAID = {
     "0": False,
 }
 ROUND = re.compile(r"[1-9][0-9]{0,2}", re.ASCII)
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""A spreadsheet would compute a cell that begins so."""
 
 
 def standing(run: Path, rounds: Rounds | None = None) -> dict[str, SliceState]:
@@ -69,12 +69,12 @@ def draw_sheet(run: Path, sheet: Path, *, seed: int = 0, rounds: Rounds | None =
             (sample,) = cumulative_samples(of_slice[name], [state.due], seed=seed)
             wanted |= {proof: state.round for proof in sample if proof not in marks}
     problems = {problem.id: problem for problem in read_rows(run / "problems", Problem)}
-    rows = []
+    rows: list[list[Any]] = []
     for proof in read_rows([run / "proofs", run / "generated"], Proof):
         if proof.id in wanted:
             problem = problems.get(proof.problem_id)
             texts = (problem.text if problem else "(gone)", proof.text)
-            rows.append([proof.id, wanted[proof.id], *map(_cell, texts), "", ""])
+            rows.append([proof.id, wanted[proof.id], *map(no_formula, texts), "", ""])
     text = io.StringIO()
     csv.writer(text).writerows([COLUMNS, *sorted(rows, key=lambda row: content_id("sheet", seed, row[0]))])
     write_atomically(sheet, lambda path: path.write_text(text.getvalue(), encoding="utf-8", errors="replace"))
@@ -185,7 +185,3 @@ def settled(marks: Iterable[AuditMark], labels: Mapping[str, Label]) -> dict[str
                 round=min(one.round for one in of_proof),
             )
     return found
-
-
-def _cell(text: str) -> str:
-    return "'" + text if text.startswith(FORMULA) else text

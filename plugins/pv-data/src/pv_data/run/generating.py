@@ -24,6 +24,9 @@ from pv_rl.judge.answer import JudgeFailure
 
 __all__ = ["Generating", "methods"]
 
+PROOFS = "proofs"
+"""The folder of the proofs that a method works on."""
+
 
 def methods(config: RunConfig) -> list[Method]:
     """The method of each entry of `generate`.
@@ -58,7 +61,7 @@ class Generating:
         """For each entry of `generate`, the row groups of what its method works on."""
         for number, method in enumerate(methods(self.config)):
             if method.needs_proof:
-                yield from chunks_of(self.run / "proofs", Proof, spec=number)
+                yield from chunks_of(self.run / PROOFS, Proof, spec=number)
             else:
                 yield from chunks_of(self.run / "problems", Problem, spec=number)
 
@@ -82,7 +85,7 @@ class Generating:
     def inputs(self, chunk: Chunk) -> Iterator[Problem | Proof]:
         """The rows of a chunk that the entry is about."""
         spec = self.config.generate[chunk.spec]
-        kind = Proof if methods(self.config)[chunk.spec].needs_proof else Problem
+        kind = Proof if chunk.part.parent.name == PROOFS else Problem
         rows: Sequence[Any] = read_group(chunk.part, kind, chunk.group)
         for row in rows:
             question = row.problem_id if isinstance(row, Proof) else row.id

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from pv_data.plugins import METHODS, named
 from pv_data.run.config import RunConfig
+from pv_data.run.generating import methods
 from pv_data.table import column
 from pv_rl.errors import ConfigError
 from pv_rl.plugins import nearest
@@ -23,9 +23,9 @@ def check_names(folder: Path, config: RunConfig) -> None:
     sources = set(column(folder / "problems", "source"))
     brought = set(column(folder / "proofs", "method"))
     made = {spec.name or spec.method for spec in config.generate}
-    for number, spec in enumerate(config.generate):
+    for number, (spec, method) in enumerate(zip(config.generate, methods(config), strict=True)):
         _check(f"generate[{number}].sources", spec.sources, sources)
-        if named(METHODS, spec.method).build(**spec.options).needs_proof:
+        if method.needs_proof:
             _check(f"generate[{number}].of", spec.of, brought)
     _check("labels.of", config.labels.of, brought | made)
     for name in config.split.discarded:

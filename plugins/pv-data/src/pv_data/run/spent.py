@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from pv_data.run.config import RunConfig
-from pv_rl.errors import DataError
 from pv_rl.files import write_atomically
 from pv_rl.judge.budget import BudgetKeeper, Totals
 from pv_rl.judge.config import Budget
+from pv_rl.judge.spending import FILE, read_spent
 
 __all__ = ["budget_of", "fold", "spent"]
-
-FILE = "spent.json"
 
 
 def budget_of(run: Path, config: RunConfig, of: int) -> BudgetKeeper:
@@ -52,15 +50,4 @@ def _of_workers(run: Path) -> list[Path]:
 
 
 def _read(path: Path) -> Totals:
-    try:
-        said = json.loads(path.read_text())["in_run"]
-        numbers = {name: said[name] for name in ("usd", "calls", "tokens")}
-        if not all(isinstance(number, int | float) and number >= 0 for number in numbers.values()):
-            raise ValueError("a number that is none, or below 0")
-    except FileNotFoundError:
-        return Totals()
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(
-            f"{path} does not say what the run has spent ({error}). Restore it, or delete it to begin the budget anew"
-        ) from error
-    return Totals(**numbers)
+    return read_spent(path) or Totals()
