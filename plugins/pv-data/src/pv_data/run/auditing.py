@@ -75,8 +75,9 @@ def draw_sheet(run: Path, sheet: Path, *, seed: int = 0, rounds: Rounds | None =
             problem = problems.get(proof.problem_id)
             texts = (problem.text if problem else "(gone)", proof.text)
             rows.append([proof.id, wanted[proof.id], *map(no_formula, texts), "", ""])
+    rows.sort(key=lambda row: content_id("sheet", seed, row[0]))
     text = io.StringIO()
-    csv.writer(text).writerows([COLUMNS, *sorted(rows, key=lambda row: content_id("sheet", seed, row[0]))])
+    csv.writer(text).writerows([COLUMNS, *rows])
     write_atomically(sheet, lambda path: path.write_text(text.getvalue(), encoding="utf-8", errors="replace"))
     return len(wanted)
 
