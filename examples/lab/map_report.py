@@ -92,7 +92,8 @@ def _by_eta(table: pd.DataFrame, cell) -> str:
     lines = ["| right proofs | rate | " + " | ".join(f"eta {eta:g}" for eta in etas) + " |"]
     lines.append("|---|---|" + "---|" * len(etas))
     for share, rate, setting in _settings(table):
-        cells = [cell(setting[setting["eta"] == eta]) for eta in etas]
+        groups = [setting[setting["eta"] == eta] for eta in etas]
+        cells = ["-" if group.empty else cell(group) for group in groups]
         lines.append(f"| {share:.0%} | {rate:g} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -101,7 +102,9 @@ def _settings(table: pd.DataFrame) -> Iterator[tuple[float, float, pd.DataFrame]
     """Share of right proofs, rate, and the runs that have both."""
     for share in sorted(table["p_true"].unique()):
         for rate in sorted(table["lr"].unique()):
-            yield share, rate, table.loc[(table["p_true"] == share) & (table["lr"] == rate)]
+            runs = table.loc[(table["p_true"] == share) & (table["lr"] == rate)]
+            if not runs.empty:
+                yield share, rate, runs
 
 
 def _lengths(table: pd.DataFrame) -> str:

@@ -185,13 +185,13 @@ def test_the_best_rate_is_that_of_the_last_measurement_over_seeds():
 
 
 def test_a_map_says_how_each_run_ended_and_compares_lengths_seed_by_seed(tmp_path):
-    def row(eta, seed, right, wrong, accepted, length):
+    def row(eta, seed, right, wrong, accepted, length, lr=2e-4, p_true=0.6):
         measured = {"right_proofs": right, "wrong_proofs": wrong, "accepted": accepted}
         return [
             {
                 "mode": "grpo" if eta == 1 else f"balanced:{eta}",
-                "lr": 2e-4,
-                "p_true": 0.6,
+                "lr": lr,
+                "p_true": p_true,
                 "seed": seed,
                 "split": "held_out",
             }
@@ -202,6 +202,8 @@ def test_a_map_says_how_each_run_ended_and_compares_lengths_seed_by_seed(tmp_pat
 
     rows = [row(0.0, 0, 1.0, 0.0, 1.0, 31.0), row(0.0, 1, 0.0, 1.0, 0.0, 33.0)]
     rows += [row(1.0, 0, 0.9, 0.8, 0.55, 30.0), row(1.0, 1, 0.6, 0.5, 0.55, 30.0)]
+    rows += [row(1.0, 0, 0.4, 0.4, 0.5, 30.0, lr=1e-4, p_true=0.6)]
+    rows += [row(1.0, 0, 0.9, 0.9, 0.5, 30.0, lr=1e-4, p_true=0.75)]
     (tmp_path / "runs").mkdir()
     pq.write_table(
         pa.Table.from_pylist([line for run in rows for line in run]), tmp_path / "runs" / "a.parquet"
@@ -210,9 +212,14 @@ def test_a_map_says_how_each_run_ended_and_compares_lengths_seed_by_seed(tmp_pat
     text = (tmp_path / "out" / "map.md").read_text()
     assert "| 60% | 0.0002 | 0.500 (0.50 to 0.50) | 0.700 (0.55 to 0.85) |" in text
     assert "| 60% | 0.0002 | 1 accepts, 1 rejects | 1 other |" in text
+    # Each weighting at its own best rate: not every pair has runs.
+    assert "| 60% | 0.0001 | - | 0.400 (0.40 to 0.40) |" in text
+    assert "| 60% | 0.0001 | - | 1 other |" in text
+    assert "75% | 0.0002" not in text
+    assert "nan" not in text
     # Differences 1 and 3: mean 2, s = sqrt(2), 2 +- 12.706 * sqrt(2) / sqrt(2).
     assert "| 60% | 0.0002 | 2.0 (-10.7 to 14.7) |" in text
-    assert (tmp_path / "out" / "runs.csv").read_text().count("\n") == 5
+    assert (tmp_path / "out" / "runs.csv").read_text().count("\n") == 7
     assert (tmp_path / "out" / "map.png").stat().st_size > 1000
 
 

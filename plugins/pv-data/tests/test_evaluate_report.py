@@ -370,6 +370,8 @@ def test_real_judge_traces_of_one_class_make_a_report(tmp_path):
     text = (tmp_path / "out" / "report.md").read_text()
     assert "all wrong proofs: numbers that need both classes are none" in text
     assert "No vote is for the wrong class." in text
+    write_report([tmp_path / "run"], tmp_path / "without", QUICK, cases=0)
+    assert "wrong class" not in (tmp_path / "without" / "report.md").read_text()
 
 
 def test_no_run_and_no_place_are_refused(tmp_path):

@@ -42,7 +42,7 @@ def content(summary: Summary, charts: Mapping[str, Drawn]) -> Iterator[Block]:
         for versus in summary.versus:
             yield from _versus_blocks(entries[0], versus)
     yield from _more(entries, charts)
-    for entry in entries:
+    for entry in entries if summary.cases else ():
         yield from error_blocks(entry)
     for versus in summary.versus:
         yield from split_blocks(entries[0], versus)

@@ -51,6 +51,8 @@ class Summary:
     entries: Sequence[Entry]
     versus: Sequence[Versus]
     how: Bootstrap
+    cases: int
+    """How many single cases of a kind are shown; 0 for none."""
 
 
 def summarise(folders: Sequence[Path], how: Bootstrap, *, cases: int = 3) -> Summary:
@@ -87,7 +89,10 @@ def summarise(folders: Sequence[Path], how: Bootstrap, *, cases: int = 3) -> Sum
             )
         )
     return Summary(
-        entries=entries, versus=[_versus(entries[0], entry, how, cases) for entry in entries[1:]], how=how
+        entries=entries,
+        versus=[_versus(entries[0], entry, how, cases) for entry in entries[1:]],
+        how=how,
+        cases=cases,
     )
 
 
