@@ -74,6 +74,15 @@ def test_collapses_and_healthy_runs_are_split_into_two_halves_alike():
     assert same == [replace(run, seed=0, mode="") for run in confirm]
 
 
+def test_slow_causes_have_the_faults_of_sudden_ones_at_the_same_steps():
+    sudden, slow = (collapse_runs.runs(STARTS, [3, 102], causes) for causes in ("sudden", "slow"))
+    at = {(run.name, run.seed): run.fault_from for run in sudden}
+    assert {(run.name, run.seed): run.fault_from for run in slow}.items() <= at.items()
+    assert len(slow) == 6
+    with pytest.raises(DataError, match="sudden or slow"):
+        collapse_runs.runs(STARTS, [0], "quick")
+
+
 @pytest.mark.parametrize(("part", "stacks"), [("1/1", [0, 1, 2, 3]), ("1/3", [0, 3]), ("3/3", [2])])
 def test_parts_share_the_stacks(part, stacks):
     given = [[Run(seed=seed)] for seed in range(4)]

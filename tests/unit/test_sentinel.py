@@ -10,6 +10,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -70,13 +71,26 @@ def test_growth_within_the_doubling_time_is_no_alarm_and_faster_growth_is():
     assert watched(growing(5), config=config, steps=60)
 
 
+@pytest.mark.parametrize("name", ["actor/entropy", "entropy"])
+def test_an_entropy_that_rises_is_an_alarm_and_one_that_falls_is_none(name):
+    def alarms(factor: float) -> list[int]:
+        watcher, noise = Watcher(CONFIG), np.random.default_rng(0).normal(0, 0.05, 60)
+        values = (0.09 * factor ** max(0, step - 30) * np.exp(noise[step]) for step in range(60))
+        return [
+            alarm.step for step, value in enumerate(values) for alarm in watcher.observe(step, {name: value})
+        ]
+
+    assert 30 < alarms(1.05)[0] <= 36
+    assert not alarms(0.95)
+
+
 def test_both_streams_are_read_alike():
     rows = list(run(accepts_all, 60, 0))
     lab, verl = Watcher(CONFIG), Watcher(CONFIG)
     for step, metrics in rows:
         of_verl = {VERL.get(name, name): value for name, value in metrics.items()}
         assert lab.observe(step, metrics) == verl.observe(step, of_verl)
-    assert set(lab.missing()) == {"veto_rate", "weight_evenness", "policy_speed", "update_kl"}
+    assert set(lab.missing()) == {"veto_rate", "weight_evenness", "entropy", "policy_speed", "update_kl"}
 
 
 def test_an_alarm_says_what_where_from_and_what_to_do():
@@ -314,7 +328,7 @@ def test_the_rate_is_shared_by_all_sides():
     assert (
         replace(CONFIG, signs=("cut_off", "length_accepting")).run_length == 3 * CONFIG.steps_per_false_alarm
     )
-    assert CONFIG.run_length == 18 * CONFIG.steps_per_false_alarm
+    assert CONFIG.run_length == 19 * CONFIG.steps_per_false_alarm
 
 
 def test_a_level_is_told_in_the_unit_of_its_metric():

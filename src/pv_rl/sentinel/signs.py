@@ -234,6 +234,16 @@ _ALL = (
         advice="Updates are getting larger: lower the learning rate",
     ),
     Sign(
+        name="entropy",
+        family="entropy",
+        what="the entropy of the policy",
+        **_log_of("actor/entropy", "entropy"),
+        sides=("up",),
+        finite=True,
+        unit=" nats",
+        advice="Responses are getting random where runs that learn get sure: lower the learning rate",
+    ),
+    Sign(
         name="policy_speed",
         family="policy",
         what="the root of the KL term over the steps so far, the speed at which the policy leaves its start,",
