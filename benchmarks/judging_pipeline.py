@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import multiprocessing
 import os
@@ -123,17 +124,20 @@ def judge(folder: Path, asked: argparse.Namespace) -> None:
         }
     )
     job = Judging(run=folder, config=config)
-    begin, cpu = time.perf_counter(), sum(os.times()[:4])
-    if asked.executor == "ray":
-        from pv_data.run.on_ray import run_on_ray
+    with contextlib.ExitStack() as started:
+        execute, begin = run_local, time.perf_counter()
+        if asked.executor == "ray":
+            from pv_data.run.on_ray import ray_started
+            from pv_data.run.on_ray import run_on_ray as execute
 
-        run_on_ray(job, asked.workers)
-    else:
-        run_local(job, asked.workers)
-    took, cpu = time.perf_counter() - begin, sum(os.times()[:4]) - cpu
+            started.enter_context(ray_started(config, asked.workers))
+        start = time.perf_counter() - begin
+        begin, cpu = time.perf_counter(), sum(os.times()[:4])
+        execute(job, asked.workers)
+        took, cpu = time.perf_counter() - begin, sum(os.times()[:4]) - cpu
     assert sum(1 for _ in read_rows(folder / "labels", Label)) == asked.proofs
     most = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    print(json.dumps({"seconds": took, "cpu": cpu, "mebibytes": most / 1024}))
+    print(json.dumps({"start": start, "seconds": took, "cpu": cpu, "mebibytes": most / 1024}))
 
 
 def main() -> None:
@@ -168,7 +172,8 @@ def main() -> None:
     ideal = asked.proofs * 5 * asked.latency / asked.concurrency
     print(
         f"{os.cpu_count()} cores, {asked.executor}, {asked.workers} workers: {asked.proofs * 5:,} judgments in "
-        f"{whole['seconds']:.1f} s, {whole['seconds'] / ideal:.2f} of the ideal {ideal:.1f} s; "
+        f"{whole['seconds']:.1f} s, {whole['seconds'] / ideal:.2f} of the ideal {ideal:.1f} s, after a start of "
+        f"{whole['start']:.1f} s; "
         f"{1000 * whole['cpu'] / asked.proofs / 5:.2f} ms of CPU each; "
         f"{whole['mebibytes']:.0f} MiB, with a tenth of the proofs {small['mebibytes']:.0f} MiB"
     )

@@ -20,7 +20,7 @@ from test_eval_served import SERVER, model, own_server
 from pv_data.evaluate import read_run
 from pv_data.evaluate.command import best_of_k, evaluate_command
 from pv_data.evaluate.interop.command import export_command
-from pv_data.evaluate.verifiers import served
+from pv_data.serving import served
 
 app = typer.Typer(pretty_exceptions_enable=False)
 app.command("eval")(evaluate_command)
@@ -164,6 +164,22 @@ def test_traces_of_a_file_need_no_server(tmp_path):
     assert len(votes) == 24
     assert all(vote.verdict is (int(vote.pair_id[1:]) % 2 == 0) for vote in votes)
     assert (info.verifier, info.length_unit, info.temperature) == ("traces", "characters", None)
+
+    dumps = tmp_path / "grpo-seed-0" / "validation"
+    dumps.mkdir(parents=True)
+    traces.rename(dumps / "40.jsonl")
+    result = run(
+        "eval",
+        "--set",
+        f"table:{small_set(tmp_path)}",
+        "--verifier",
+        dumps,
+        "--out",
+        tmp_path / "of",
+        "--no-report",
+    )
+    assert result.exit_code == 0, result.output
+    assert read_run(tmp_path / "of")[2].verifier == "grpo-seed-0, step 40"
 
     chosen = run("best-of-k", tmp_path / "out", "--resamples", 0, "--json", tmp_path / "best.json")
     assert chosen.exit_code == 0, chosen.output

@@ -17,9 +17,9 @@ import httpx
 import psutil
 import pytest
 
-from pv_data.evaluate.verifiers import checkpoint, served
-from pv_data.evaluate.verifiers.checkpoint import fingerprint, is_model, is_verl, model_folder
 from pv_data.evaluate.verifiers.choose import choose_verifier
+from pv_data.serving import checkpoint, served
+from pv_data.serving.checkpoint import fingerprint, is_model, is_verl, model_folder
 from pv_rl.errors import ConfigError, DataError, SetupError
 
 SERVER = """
@@ -212,7 +212,7 @@ def test_a_server_that_does_not_come_up_is_said_with_the_end_of_its_log(tmp_path
 CHILD = """
 import sys, time
 from pathlib import Path
-from pv_data.evaluate.verifiers import served
+from pv_data.serving import served
 served._command = lambda server, folder, name, port: [sys.executable, "-c", {server!r}, str(port)]
 with served.served(Path({folder!r}), server="vllm", log=Path({log!r})):
     print("up", flush=True)

@@ -158,7 +158,7 @@ def test_another_sampling_is_another_question(tmp_path):
 @pytest.mark.paths
 def test_ray_makes_the_same_tables(tmp_path, monkeypatch):
     ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'pv-data[ray]'")
-    from pv_data.run.on_ray import run_on_ray
+    from pv_data.run.on_ray import ray_started, run_on_ray
 
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
@@ -169,14 +169,17 @@ def test_ray_makes_the_same_tables(tmp_path, monkeypatch):
         run_local(Judging(run=here, config=settings(here, server.url)), 1)
         asked = len(server.chats())
         job = Judging(run=there, config=settings(there, server.url, workers=2))
-        run_on_ray(job, 2)
-        run_on_ray(job, 2)
-        assert len(server.chats()) == 2 * asked
-        assert labels(there) == labels(here)
-        server.go_down()
-        for path in (there / "labels").iterdir():
-            path.unlink()
-        (there / "answers.sqlite").unlink()
-        with pytest.raises(Stopped, match="in a row"):
-            run_on_ray(replace(job, config=settings(there, server.url, workers=2, patience=3)), 2)
+        with ray_started(job.config, 2):
+            run_on_ray(job, 2)
+            with ray_started(job.config, 2):  # by the stage before
+                run_on_ray(job, 2)
+            assert ray.is_initialized()
+            assert len(server.chats()) == 2 * asked
+            assert labels(there) == labels(here)
+            server.go_down()
+            for path in (there / "labels").iterdir():
+                path.unlink()
+            (there / "answers.sqlite").unlink()
+            with pytest.raises(Stopped, match="in a row"):
+                run_on_ray(replace(job, config=settings(there, server.url, workers=2, patience=3)), 2)
         assert not ray.is_initialized()

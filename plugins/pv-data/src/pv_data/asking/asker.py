@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
-import json
 import logging
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from typing import Any
 
+from pv_data.asking.keeping import Keeping, Question
+from pv_data.asking.seeded import SEED, SeededClient
 from pv_data.asking.settings import Model
 from pv_data.records import Origin
 from pv_rl.errors import PvRlError
-from pv_rl.judge.answer import JudgeFailure, Messages
+from pv_rl.judge.answer import JudgeFailure
 from pv_rl.judge.budget import BudgetKeeper
-from pv_rl.judge.cache import AnswerCache, CachedAnswer, cache_key
-from pv_rl.judge.client import JudgeClient
+from pv_rl.judge.cache import AnswerCache, CachedAnswer
 
 __all__ = ["Asker", "Question", "Replied", "Stopped"]
 
@@ -31,21 +30,6 @@ LOOK_S = 1.0
 
 class Stopped(PvRlError, RuntimeError):
     """The run ends before this question was asked. The text says why."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Question:
-    """What is asked, of several models perhaps, and several times."""
-
-    template: str
-    """Name and hash of the prompt."""
-    messages: Messages
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of the messages, in hex."""
-        text = json.dumps([dict(message) for message in self.messages])
-        return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +55,7 @@ class Asker:
         model: Model,
         budget: BudgetKeeper,
         *,
+        through: Model | None = None,
         patience: int = 50,
         spent: Callable[[], object] = lambda: None,
     ) -> None:
@@ -78,14 +63,16 @@ class Asker:
         Args:
             model: with `cache` set.
             budget: of the process, shared by its models.
+            through: of a local model, the settings of the server that answers for it.
             patience: so many questions in a row without an answer end the run.
             spent: called when money was spent.
         """
         assert model.cache is not None
-        self._model, self._fields = model, model.fields()
-        self._client = JudgeClient(model, budget)
+        asked = through or model
+        self._model, self._keeping = model, Keeping(model)
+        self._client = SeededClient(asked, budget)
         self._cache = AnswerCache(model.cache)
-        self._room = asyncio.Semaphore(model.at_once)
+        self._room = asyncio.Semaphore(asked.at_once)
         self._patience = patience
         self._spent = spent
         self._watching: asyncio.Task[None] | None = None
@@ -108,16 +95,18 @@ class Asker:
             Stopped: the run ends: money, patience or the user.
             CacheUnavailable: (an OSError) an answer could not be kept; it is better to stop than to pay for it twice.
         """
-        key, provenance = self._key(question, sample)
+        key = self._keeping.key(question, sample)
         async with self._room, self._alone(key):
             known = self._cache.get(key)
             if known is not None:
                 with contextlib.suppress(JudgeFailure):  # another version of the parser took it
                     value = parse(known.text) if parse else known.text
-                    return Replied(value=value, text=known.text, origin=self._origin(provenance, known))
+                    return Replied(value=value, text=known.text, origin=self._origin(question, sample, known))
             self._go_on()
             if self._watching is None:
                 self._watching = asyncio.ensure_future(self._watch())
+            local = self._model.local is not None
+            SEED.set(partial(question.seed, sample) if local else None)
             try:
                 answer = await self._client.ask(question.messages, parse)
             except JudgeFailure as failure:
@@ -127,10 +116,11 @@ class Asker:
             finally:
                 self._spent()
             self._in_vain = 0
-            kept = CachedAnswer(text=answer.text, usage=answer.usage, model=answer.model)
+            name = self._model.model if local else answer.model
+            kept = CachedAnswer(text=answer.text, usage=answer.usage, model=name)
             # The answer is on disk before anybody acts on it: a kill after this line pays for nothing twice.
             self._cache.put(key, kept)
-        return Replied(value=answer.value, text=kept.text, origin=self._origin(provenance, kept))
+        return Replied(value=answer.value, text=kept.text, origin=self._origin(question, sample, kept))
 
     def stop(self, why: str) -> None:
         """Send nothing any more; what is on its way is waited for by those who asked."""
@@ -166,30 +156,9 @@ class Asker:
         await self._client.aclose()
         self._cache.close()
 
-    def _key(self, question: Question, sample: int) -> tuple[str, dict[str, Any]]:
-        key = cache_key(
-            template_hash=f"{question.template}#{sample}",
-            model=self._model.model,
-            sampling={"request": self._fields},
-            text=question.digest,
-        )
-        provenance = {
-            "template": question.template,
-            "model": self._model.model,
-            "revision": self._model.revision,
-            "sampling": self._fields,
-            "sample": sample,
-        }
-        return key, provenance
-
-    def _origin(self, provenance: dict[str, Any], answer: CachedAnswer) -> Origin:
-        return Origin(
-            **{**provenance, "model": answer.model},
-            time=answer.created.isoformat(),
-            usd=self._client.budget.usd(answer.model, answer.usage),
-            prompt_tokens=answer.usage.prompt_tokens,
-            completion_tokens=answer.usage.completion_tokens,
-        )
+    def _origin(self, question: Question, sample: int, answer: CachedAnswer) -> Origin:
+        usd = self._client.budget.usd(answer.model, answer.usage)
+        return self._keeping.origin(question, sample, answer, usd)
 
     def _go_on(self) -> None:
         if self._why is not None:

@@ -10,17 +10,23 @@ from typing import Any, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from pv_rl.judge.config import STRICT, Budget, JudgeConfig, Limits, Timeouts
+from pv_data.asking.local import Local, check_local
+from pv_rl.judge.config import STRICT, Budget, Endpoint, JudgeConfig, Limits, Timeouts
 
 __all__ = ["Model", "share"]
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Model(JudgeConfig):
-    """One model, as all stages ask it."""
+    """One model, as all stages ask it: behind endpoints, or local."""
 
+    endpoints: tuple[Endpoint, ...] = ()
+    """In order of preference: the next is used while those before it are down or have said when to come back."""
+    local: Local | None = None
+    """A checkpoint that the run serves itself, instead of endpoints."""
     revision: str = ""
-    """Of the model, for the provenance and the cache: an API can change a model under its name."""
+    """Of the model, for the provenance and the cache: an API can change a model under its name. That of a local model
+    is the hash of its weights, with what is given here before it."""
     expected_tokens: int = Field(default=1000, ge=1)
     """Of a usual answer, thoughts included: for the estimate of a dry run, nothing else."""
     sampling: dict[str, Any] = Field(default_factory=lambda: {"temperature": 0.6, "max_tokens": 8192})
@@ -30,17 +36,27 @@ class Model(JudgeConfig):
     timeouts: Timeouts = Field(default_factory=lambda: Timeouts(first_byte_s=600.0, total_s=1200.0))
     deadline_s: float = Field(default=3600.0, gt=0)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if bool(self.endpoints) == (self.local is not None):
+            given = "both are given" if self.endpoints else "neither is given"
+            raise ValueError(
+                f"a model has endpoints, or is local by a checkpoint on disk ({given}); give one of the two"
+            )
+        if self.local is not None:
+            check_local(self.sampling, self.response_format, self.prices)
+
     @property
     def model(self) -> str:
-        """The preferred endpoint's."""
-        return self.endpoints[0].model
+        """The preferred endpoint's; of a local model the name of its folder."""
+        return self.local.name if self.local is not None else self.endpoints[0].model
 
     def fields(self) -> str:
         """What of a request is neither model nor messages, as JSON: for the provenance and the cache's key."""
         fields = {
             **self.sampling,
             **({"response_format": self.response_format} if self.response_format != "none" else {}),
-            **self.endpoints[0].extra_body,
+            **(self.endpoints[0].extra_body if self.endpoints else {}),
             **({"revision": self.revision} if self.revision else {}),
         }
         return json.dumps(fields, sort_keys=True)
@@ -49,8 +65,8 @@ class Model(JudgeConfig):
     def most_tokens(self) -> int | None:
         """Of an answer of any of the endpoints; None where a request does not say."""
         found = []
-        for endpoint in self.endpoints:
-            fields = {**self.sampling, **endpoint.extra_body}
+        for extra in [one.extra_body for one in self.endpoints] or [{}]:
+            fields = {**self.sampling, **extra}
             limit = fields.get("max_completion_tokens", fields.get("max_tokens"))
             if not isinstance(limit, int):
                 return None

@@ -7,17 +7,21 @@ same. A chunk is done when its last file is there; one that was interrupted is d
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from pv_data.asking.keeping import Question
+from pv_data.asking.settings import Model
 from pv_data.records import Aside, Row
+from pv_data.run.config import RunConfig
 from pv_data.table import groups, parts, read_rows, write_part
 
 __all__ = [
     "ROWS",
+    "Asked",
     "Chunk",
     "Done",
     "Job",
@@ -53,6 +57,16 @@ class Chunk:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A question of a chunk."""
+
+    model: str
+    """Its name in the config."""
+    question: Question
+    sample: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Done:
     """What a chunk gave."""
 
@@ -81,6 +95,11 @@ class Job(Protocol):
         ...
 
     @property
+    def config(self) -> RunConfig:
+        """Of the run."""
+        ...
+
+    @property
     def stage(self) -> str:
         """Its name."""
         ...
@@ -100,6 +119,19 @@ class Job(Protocol):
 
     def questions(self, chunk: Chunk) -> int:
         """How many questions it asks at most, for the progress bar."""
+        ...
+
+    @property
+    def parse(self) -> Callable[[str], Any] | None:
+        """What answers are read by; see `Asker.ask`."""
+        ...
+
+    def asks(self) -> Callable[[Chunk], Iterator[Asked]]:
+        """From a chunk to all that it asks: just what its work asks. Reads the problems, once."""
+        ...
+
+    def with_served(self, served: Mapping[str, Model]) -> Job:
+        """The same, knowing how local models are reached, by their names."""
         ...
 
     def opened(self, part: int, of: int) -> AbstractAsyncContextManager[Work]:

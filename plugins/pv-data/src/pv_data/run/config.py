@@ -146,7 +146,7 @@ class RunConfig:
     """Of the dataset card."""
 
     def __post_init__(self) -> None:
-        named = {spec.model for spec in self.generate if spec.model} | {seat.model for seat in self.panel}
+        named = self.named
         if unknown := sorted(named - set(self.models)):
             raise ValueError(
                 f"models has no {', '.join(unknown)}; it has {', '.join(sorted(self.models)) or 'none'}"
@@ -165,7 +165,9 @@ class RunConfig:
                 raise ValueError(
                     f"models.{name}.budget: a model of a run has none of its own: give the run budget_usd"
                 )
-            other = asks.setdefault((model.model, model.fields()), name)
+            # Of a local model the weights are not known yet when the config is read: then its folder is taken.
+            who = model.local.checkpoint if model.local is not None and not model.revision else model.model
+            other = asks.setdefault((who, model.fields()), name)
             if other != name:  # their answers could not be told apart, and would stand in for each other
                 raise ValueError(
                     f"models.{other} and models.{name} ask the same model with the same sampling: use one of them, "
@@ -201,6 +203,11 @@ class RunConfig:
             raise ValueError(
                 f"labels.needed is {self.labels.needed}; of {votes} votes it is more than half, at most all"
             )
+
+    @property
+    def named(self) -> set[str]:
+        """The models that are asked, by their names in `models`."""
+        return {spec.model for spec in self.generate if spec.model} | {seat.model for seat in self.panel}
 
 
 def read_run(settings: Any) -> RunConfig:

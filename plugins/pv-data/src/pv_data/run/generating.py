@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pv_data.asking.asker import Question
+from pv_data.asking.keeping import Question
+from pv_data.asking.settings import Model
 from pv_data.methods.base import Ask, Given, Made, Method, Unfit
 from pv_data.plugins import METHODS, named
 from pv_data.records import Aside, Origin, Problem, Proof, Row, content_id
-from pv_data.run.chunk import ROWS, Chunk, Done, chunks_of, lanes
+from pv_data.run.chunk import ROWS, Asked, Chunk, Done, chunks_of, lanes
 from pv_data.run.config import Generate, RunConfig
 from pv_data.run.opening import Opened, opened
 from pv_data.run.together import together
-from pv_data.table import read_group
+from pv_data.table import read_group, read_rows
 from pv_rl.errors import ConfigError
 from pv_rl.judge.answer import JudgeFailure
 
@@ -56,6 +57,9 @@ class Generating:
     config: RunConfig
     stage: str = "generate"
     tables: Mapping[str, type[Row]] = field(default_factory=lambda: {"aside": Aside, "generated": Proof})
+    served: Mapping[str, Model] = field(default_factory=dict)
+    parse: Callable[[str], Any] | None = None
+    """A text is read after it was kept: what is unfit then is no fault that asking again would mend."""
 
     def chunks(self) -> Iterator[Chunk]:
         """For each entry of `generate`, the row groups of what its method works on."""
@@ -112,11 +116,32 @@ class Generating:
             given = Given(problem=row, proof=None, sample=sample, seed=seed)
         return method.prepare(given)
 
+    def asks(self) -> Callable[[Chunk], Iterator[Asked]]:
+        """See `Job.asks`."""
+        ready = methods(self.config)
+        problems = {problem.id: problem for problem in read_rows(self.run / "problems", Problem)}
+
+        def of(chunk: Chunk) -> Iterator[Asked]:
+            spec, method = self.config.generate[chunk.spec], ready[chunk.spec]
+            for row in self.inputs(chunk) if spec.model else ():
+                for sample in range(spec.samples):
+                    with contextlib.suppress(Unfit):
+                        task = self.task(spec, method, row, problems, sample)
+                        if isinstance(task, Ask):
+                            question = Question(template=method.template, messages=task.messages)
+                            yield Asked(model=spec.model, question=question, sample=sample)
+
+        return of
+
+    def with_served(self, served: Mapping[str, Model]) -> Generating:
+        """See `Job.with_served`."""
+        return replace(self, served=served)
+
     @contextlib.asynccontextmanager
     async def opened(self, part: int, of: int) -> AsyncIterator[GeneratingWork]:
         """With the models of all entries."""
         names = {spec.model for spec in self.config.generate if spec.model}
-        async with opened(self.run, self.config, names, part, of) as found:
+        async with opened(self.run, self.config, names, self.served, part, of) as found:
             yield GeneratingWork(self, found)
 
 
@@ -171,7 +196,7 @@ class GeneratingWork:
         asker = self._opened.askers[spec.model]
         try:
             question = Question(template=method.template, messages=task.messages)
-            replied = await asker.ask(question, None, sample=sample)
+            replied = await asker.ask(question, self._job.parse, sample=sample)
         except JudgeFailure as failure:
             return _aside(where, f"no answer: {failure.kind}", str(failure), failure.text)
         try:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from pv_data.asking.asker import Question
+from pv_data.asking.keeping import Question
+from pv_data.asking.settings import Model
 from pv_data.labels.answer import parse_check
 from pv_data.labels.prompt import CHECK_TEMPLATE, check_messages
 from pv_data.labels.rule import decide, rule_text
-from pv_data.records import Aside, Judgment, Label, Proof, Row
-from pv_data.run.chunk import ROWS, Chunk, Done, chunks_of, lanes
+from pv_data.records import Aside, Judgment, Label, Problem, Proof, Row
+from pv_data.run.chunk import ROWS, Asked, Chunk, Done, chunks_of, lanes
 from pv_data.run.config import RunConfig, Seat
-from pv_data.run.opening import Opened, opened
+from pv_data.run.opening import Opened, opened, problem_of
 from pv_data.run.together import cause, together
-from pv_data.table import read_group
+from pv_data.table import read_group, read_rows
 from pv_rl.judge.answer import JudgeFailure
 
 __all__ = ["Judging"]
@@ -36,6 +38,8 @@ class Judging:
     tables: Mapping[str, type[Row]] = field(
         default_factory=lambda: {"judgments": Judgment, "aside": Aside, "labels": Label}
     )
+    served: Mapping[str, Model] = field(default_factory=dict)
+    parse: Callable[[str], Any] = parse_check
 
     def chunks(self) -> Iterator[Chunk]:
         """All row groups of the proofs that came with the problems and of those that were generated."""
@@ -66,11 +70,31 @@ class Judging:
             if (proof.method in wanted if wanted else not proof.known_by.startswith(BY_CONSTRUCTION))
         ]
 
+    def votes(self) -> list[tuple[Seat, int]]:
+        """Of a proof: who is asked, and for which time."""
+        return [(seat, number) for seat in self.config.panel for number in range(seat.votes)]
+
+    def asks(self) -> Callable[[Chunk], Iterator[Asked]]:
+        """See `Job.asks`."""
+        problems = {problem.id: problem for problem in read_rows(self.run / "problems", Problem)}
+
+        def of(chunk: Chunk) -> Iterator[Asked]:
+            for proof in self.proofs(chunk):
+                question = _question(problem_of(problems, proof), proof)
+                for seat, number in self.votes():
+                    yield Asked(model=seat.model, question=question, sample=number)
+
+        return of
+
+    def with_served(self, served: Mapping[str, Model]) -> Judging:
+        """See `Job.with_served`."""
+        return replace(self, served=served)
+
     @contextlib.asynccontextmanager
     async def opened(self, part: int, of: int) -> AsyncIterator[JudgingWork]:
         """With the panel's models."""
         names = {seat.model for seat in self.config.panel}
-        async with opened(self.run, self.config, names, part, of) as found:
+        async with opened(self.run, self.config, names, self.served, part, of) as found:
             yield JudgingWork(self, found)
 
 
@@ -79,8 +103,7 @@ class JudgingWork:
 
     def __init__(self, job: Judging, opened: Opened) -> None:
         self._job, self._opened = job, opened
-        panel = job.config.panel
-        self._votes = [(seat, number) for seat in panel for number in range(seat.votes)]
+        self._votes = job.votes()
 
     def stop(self, why: str) -> None:
         """Send nothing any more."""
@@ -98,8 +121,7 @@ class JudgingWork:
         )
 
     async def _judge(self, proof: Proof) -> tuple[list[Judgment], Label | Aside]:
-        problem = self._opened.problem(proof)
-        question = Question(template=CHECK_TEMPLATE, messages=check_messages(problem.text, proof.text))
+        question = _question(problem_of(self._opened.problems, proof), proof)
         asked = await asyncio.gather(
             *(self._vote(proof, question, seat, number) for seat, number in self._votes),
             return_exceptions=True,
@@ -125,7 +147,7 @@ class JudgingWork:
         )
 
     async def _vote(self, proof: Proof, question: Question, seat: Seat, number: int) -> Judgment:
-        replied = await self._opened.askers[seat.model].ask(question, parse_check, sample=number)
+        replied = await self._opened.askers[seat.model].ask(question, self._job.parse, sample=number)
         check = replied.value
         return Judgment(
             proof_id=proof.id,
@@ -136,6 +158,10 @@ class JudgingWork:
             text=replied.text,
             origin=replied.origin,
         )
+
+
+def _question(problem: Problem, proof: Proof) -> Question:
+    return Question(template=CHECK_TEMPLATE, messages=check_messages(problem.text, proof.text))
 
 
 def _without_label(proof: Proof, failures: list[JudgeFailure], votes: int) -> Aside:

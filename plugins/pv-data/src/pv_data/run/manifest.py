@@ -113,9 +113,11 @@ def _short(value: Any) -> str:
 
 
 def _asks(model: Model | None) -> Any:
-    return (
-        None if model is None else [[one.model, one.extra_body] for one in model.endpoints] + [model.fields()]
-    )
+    if model is None:
+        return None
+    # Of a local model its name and, in the fields, its weights: neither where it lies nor what serves it.
+    asked = [[one.model, one.extra_body] for one in model.endpoints] or [[model.model, {}]]
+    return [*asked, model.fields()]
 
 
 def _fingerprint(path: Path) -> str:

@@ -1,45 +1,72 @@
 """The executor `ray`: a stage's processes as tasks of Ray Data, on one machine or on a cluster with a shared folder.
 
 Each task does its part of the chunks, as a process of the executor `local` does; one whose node is lost is started
-again by Ray, and goes on where it was. `RAY_ADDRESS` names a cluster; without it Ray starts on this machine.
+again by Ray, and goes on where it was. `RAY_ADDRESS` names a cluster; without it Ray starts on this machine. What is
+asked of local models is answered before, in batches (`pv_data.run.prefill`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import ray
 import ray.data
+import ray.exceptions
 
 from pv_data.asking.asker import Stopped
 from pv_data.run.chunk import Job, pending
+from pv_data.run.config import RunConfig
+from pv_data.run.prefill import prefill
 from pv_data.run.worker import work
+from pv_rl.errors import PvRlError, SetupError
+from pv_rl.train.process import interruptible
 
-__all__ = ["run_on_ray"]
+__all__ = ["ray_started", "run_on_ray"]
+
+
+@contextlib.contextmanager
+def ray_started(config: RunConfig, workers: int) -> Iterator[None]:
+    """Ray until the block ends, unless it runs already: a start takes about ten seconds, for all stages together."""
+    if ray.is_initialized():
+        yield
+        return
+    local = [model.local for model in config.models.values() if model.local is not None]
+    # Logical ones: each process of a batch holds one, and with too few of them it would never begin.
+    cpus = workers + sum(3 + 2 * one.replicas for one in local)
+    alone: dict[str, Any] = {"num_cpus": cpus, "include_dashboard": False}
+    ray.init(
+        logging_level=logging.ERROR, log_to_driver=False, **({} if os.environ.get("RAY_ADDRESS") else alone)
+    )
+    try:
+        yield
+    finally:
+        ray.shutdown()
 
 
 def run_on_ray(job: Job, workers: int) -> None:
-    """Do what is left of a stage.
+    """Do what is left of a stage. Ray has been started.
 
     Raises:
         Stopped: the run ends; see `work`.
+        SetupError: Ray could not do its part.
     """
-    started = not ray.is_initialized()
-    if started:
-        options: dict[str, Any] = {} if os.environ.get("RAY_ADDRESS") else {"num_cpus": workers}
-        ray.init(logging_level=logging.ERROR, log_to_driver=False, **options)
     try:
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
+        with interruptible():
+            prefill(job)
         parts = ray.data.range(workers, override_num_blocks=workers)
         ends = parts.map_batches(partial(_part, job=job, of=workers), batch_size=1, num_cpus=1).take_all()
-    finally:
-        if started:
-            ray.shutdown()
+    except KeyboardInterrupt:
+        raise Stopped("it was interrupted") from None
+    except ray.exceptions.RayError as error:
+        raise _ours(error) from error
     for end in ends:
         if end["stopped"]:
             raise Stopped(end["stopped"])
@@ -55,3 +82,16 @@ def _part(batch: Any, job: Job, of: int) -> dict[str, list[str]]:
         except Stopped as stopped:
             ends.append(str(stopped) or "it was stopped")
     return {"stopped": ends}
+
+
+def _ours(error: BaseException) -> PvRlError:
+    """What went wrong in a process of Ray's, as an error of ours."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, PvRlError):
+            return cause
+        cause = getattr(cause, "cause", None) or cause.__cause__
+    last = (str(error).strip() or type(error).__name__).splitlines()[-1]
+    return SetupError(
+        f"Ray could not do its part: {last:.1000}. Its logs are in the session's folder, /tmp/ray"
+    )

@@ -3,40 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from pv_data.asking.asker import Asker
-from pv_data.asking.settings import share
+from pv_data.asking.kept import Kept
+from pv_data.asking.settings import Model, share
 from pv_data.records import Problem, Proof
 from pv_data.run.config import RunConfig
+from pv_data.run.places import answers, unanswered
 from pv_data.run.spent import budget_of
 from pv_data.table import read_rows
 from pv_rl.errors import DataError
 from pv_rl.judge.spending import Spending
 
-__all__ = ["Opened", "opened"]
+__all__ = ["Opened", "opened", "problem_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Opened:
     """See the module."""
 
-    askers: dict[str, Asker]
+    askers: dict[str, Asker | Kept]
     """By the model's name in the config."""
     problems: dict[str, Problem]
     """By id. A process holds them all: they are few beside their proofs."""
-
-    def problem(self, proof: Proof) -> Problem:
-        """Of a proof; a `DataError` where it is gone."""
-        try:
-            return self.problems[proof.problem_id]
-        except KeyError:
-            raise DataError(
-                f"the problem {proof.problem_id} of the proof {proof.id} is in no part of problems/: restore it, or "
-                "collect again with --redo collect"
-            ) from None
 
     def stop(self, why: str) -> None:
         """Send nothing any more."""
@@ -44,9 +36,22 @@ class Opened:
             asker.stop(why)
 
 
+def problem_of(problems: Mapping[str, Problem], proof: Proof) -> Problem:
+    """Of a proof; a `DataError` where it is gone."""
+    try:
+        return problems[proof.problem_id]
+    except KeyError:
+        raise DataError(
+            f"the problem {proof.problem_id} of the proof {proof.id} is in no part of problems/: restore it, or "
+            "collect again with --redo collect"
+        ) from None
+
+
 @contextlib.asynccontextmanager
-async def opened(run: Path, config: RunConfig, names: set[str], part: int, of: int) -> AsyncIterator[Opened]:
-    """Open what one of `of` processes needs to ask the models `names`.
+async def opened(
+    run: Path, config: RunConfig, names: set[str], served: Mapping[str, Model], part: int, of: int
+) -> AsyncIterator[Opened]:
+    """Open what one of `of` processes needs to ask the models `names`; `served` has how those local ones are reached.
 
     Raises:
         ConfigError: a key that is not in the environment.
@@ -55,19 +60,19 @@ async def opened(run: Path, config: RunConfig, names: set[str], part: int, of: i
     folder = run / "workers" / str(part)
     folder.mkdir(parents=True, exist_ok=True)
     spending = Spending(folder, budget)
-    askers = {
-        name: Asker(
-            share(config.models[name], part, of, run / "answers.sqlite"),
-            budget,
-            patience=config.patience,
-            spent=spending.save,
-        )
-        for name in sorted(names)
-    }
+
+    def asker(name: str) -> Asker | Kept:
+        model = share(config.models[name], part, of, answers(run))
+        if model.local is not None and name not in served:
+            return Kept(model, unanswered(run))
+        through = share(served[name], part, of, answers(run)) if name in served else None
+        return Asker(model, budget, through=through, patience=config.patience, spent=spending.save)
+
+    askers = {name: asker(name) for name in sorted(names)}
     problems = {problem.id: problem for problem in read_rows(run / "problems", Problem)}
     try:
         yield Opened(askers=askers, problems=problems)
     finally:
-        for asker in askers.values():
-            await asker.aclose()
+        for one in askers.values():
+            await one.aclose()
         spending.save(at_once=True)

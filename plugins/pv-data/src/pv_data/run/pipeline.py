@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
 
-from pv_data.run.chunk import Job, aside_of, forget, is_done
+from pv_data.run.chunk import Job, aside_of, forget, is_done, pending
 from pv_data.run.collecting import collect
 from pv_data.run.config import RunConfig
 from pv_data.run.ending import end
@@ -19,7 +19,9 @@ from pv_data.run.lock import locked
 from pv_data.run.manifest import STAGES, check_manifest, write_manifest
 from pv_data.run.names import check_names
 from pv_data.run.progress import shown
+from pv_data.run.serving import Servers
 from pv_data.run.spent import fold
+from pv_data.run.weights import with_revisions
 from pv_rl.errors import ConfigError, SetupError
 
 __all__ = ["jobs", "run"]
@@ -49,7 +51,8 @@ def run(config: RunConfig, console: Console, *, redo: str = "") -> Path:
     if redo and redo not in STAGES:
         raise ConfigError(f"there is no stage {redo!r} to be done again; there are {', '.join(STAGES)}")
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder):
+    with locked(folder), Servers(folder, console) as servers, contextlib.ExitStack() as started:
+        config = with_revisions(config, folder)
         manifest = check_manifest(folder, config, redo)
         if redo:
             _forget(folder, redo)
@@ -57,12 +60,12 @@ def run(config: RunConfig, console: Console, *, redo: str = "") -> Path:
         fold(folder)
         collect(folder, config, console)
         check_names(folder, config)
-        for job in jobs(folder, config):
+        for job in jobs(folder.absolute(), config):  # a process of Ray may stand elsewhere
             if config.retry_aside:
                 _retry(job)
             try:
                 with shown(job, config.budget_usd, console):
-                    _executor(config.executor)(job, config.workers)
+                    _execute(job, config, servers, started)
             finally:
                 fold(folder)
         end(folder, config, console)
@@ -79,14 +82,18 @@ def jobs(folder: Path, config: RunConfig) -> list[Job]:
     return stages
 
 
-def _executor(name: str) -> Callable[[Job, int], None]:
-    if name == "local":
-        return run_local
+def _execute(job: Job, config: RunConfig, servers: Servers, started: contextlib.ExitStack) -> None:
+    if next(pending(job), None) is None:
+        return
+    if config.executor == "local":
+        run_local(servers.reach(job), config.workers)
+        return
     try:
-        from pv_data.run.on_ray import run_on_ray
+        from pv_data.run.on_ray import ray_started, run_on_ray
     except ModuleNotFoundError as error:
         raise SetupError(f"executor=ray needs {error.name}: pip install 'pv-data[ray]'") from error
-    return run_on_ray
+    started.enter_context(ray_started(config, config.workers))
+    run_on_ray(job, config.workers)
 
 
 def _retry(job: Job) -> None:

@@ -118,6 +118,8 @@ def plan(config: RunConfig, console: Console) -> None:
     table.add_section()
     table.add_row("all", "", f"{sum(one.calls for one in found):,}", "", "", _dollars(total), "")
     console.print(table)
+    if any(config.models[one.model].local is not None for one in found):
+        console.print("Local models cost no dollars; what runs them is not counted.")
     if None in usd:
         console.print("Some models have no price: the sum leaves them out.")
     if config.budget_usd is not None and total > config.budget_usd:
@@ -133,6 +135,8 @@ def _estimate(what: str, config: RunConfig, name: str, calls: int, characters: i
     price = model.prices.get(model.model)
 
     def usd(tokens: int | None) -> float | None:
+        if model.local is not None:
+            return 0.0
         if price is None or tokens is None:
             return None
         return (prompt * price.input + tokens * price.output) / 1e6

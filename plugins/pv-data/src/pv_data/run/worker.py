@@ -78,13 +78,15 @@ def _interrupts(
             for lane in lanes:
                 lane.cancel()
 
-    handled = []
+    before = {}
     with contextlib.suppress(RuntimeError, ValueError):  # not the main thread: somebody else handles signals
         for number in signals:
+            handler = signal.getsignal(number)
             loop.add_signal_handler(number, interrupted)
-            handled.append(number)
+            before[number] = handler
     try:
         yield
     finally:
-        for number in handled:
-            loop.remove_signal_handler(number)
+        for number, handler in before.items():
+            loop.remove_signal_handler(number)  # which leaves the default and not what was there
+            signal.signal(number, handler)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from pv_data.evaluate.sets.rows import SUFFIXES
-from pv_data.evaluate.verifiers.checkpoint import is_model, is_verl
+from pv_data.serving.checkpoint import is_model, is_verl
 from pv_rl.errors import ConfigError
 from pv_rl.weights.steps import SUFFIXES as DUMPS
 

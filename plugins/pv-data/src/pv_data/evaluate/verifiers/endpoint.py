@@ -10,11 +10,11 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 
 from pv_data.asking.asker import Stopped
+from pv_data.asking.seeded import SEED, SeededClient
 from pv_data.asking.settings import Model
 from pv_data.evaluate.sampling import Sampling
 from pv_data.evaluate.verifiers.asked import Asked, Progress, Traces
 from pv_data.evaluate.verifiers.remembered import MODEL_S_OWN, Remembered
-from pv_data.evaluate.verifiers.seeded import SEED, SeededClient
 from pv_data.evaluate.verifiers.stopping import stopping
 from pv_data.evaluate.verifiers.trace import Trace
 from pv_rl.errors import SetupError
@@ -126,7 +126,8 @@ class _Sampler:
     async def _ask(self, one: Asked) -> Trace | None:
         """The trace; None where the run ends. It is kept before it is used."""
         if self._sampling.send_seed:
-            SEED.set(self._sampling.seed_of(one.pair.pair_id, one.sample))
+            seed = self._sampling.seed_of(one.pair.pair_id, one.sample)
+            SEED.set(lambda _: seed)
         try:
             answer = await self._client.ask(one.messages)
             usage = answer.usage

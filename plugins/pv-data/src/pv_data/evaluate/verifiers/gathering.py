@@ -13,17 +13,17 @@ from rich.console import Console
 from pv_data.asking.settings import Model
 from pv_data.evaluate.sets.base import EvalSet
 from pv_data.evaluate.verifiers.asked import Progress, look_up
-from pv_data.evaluate.verifiers.checkpoint import fingerprint, model_folder
 from pv_data.evaluate.verifiers.choose import choose_verifier
 from pv_data.evaluate.verifiers.client import client_settings
 from pv_data.evaluate.verifiers.display import shown
 from pv_data.evaluate.verifiers.endpoint import ask_all
 from pv_data.evaluate.verifiers.remembered import MODEL_S_OWN, Remembered
 from pv_data.evaluate.verifiers.sampled import read_traces
-from pv_data.evaluate.verifiers.served import Served, choose_server, served
 from pv_data.evaluate.verifiers.trace import Trace
 from pv_data.evaluate.wanted import Wanted
 from pv_data.export.prompt import VerifierPrompt
+from pv_data.serving.checkpoint import fingerprint, model_folder
+from pv_data.serving.served import Served, choose_server, served
 from pv_rl.errors import ConfigError
 
 __all__ = ["Gathered", "gather"]
@@ -66,7 +66,7 @@ def _from_traces(wanted: Wanted, path: Path, found: EvalSet) -> Gathered:
     for pair_id, sample in sorted(read.traces):
         numbers[pair_id].append(sample)
     return Gathered(
-        name=wanted.name or wanted.model or read.file.stem,
+        name=wanted.name or wanted.model or _name_of(path, read.file),
         traces=read.traces,
         samples=numbers,
         unit="tokens" if read.counted else "characters",
@@ -75,6 +75,11 @@ def _from_traces(wanted: Wanted, path: Path, found: EvalSet) -> Gathered:
         notes=read.notes(),
         settings={"verifier": {"kind": "traces", "path": str(read.file)}},
     )
+
+
+def _name_of(path: Path, file: Path) -> str:
+    """A file's own; of a folder of dumps, all of which are called by their step, the run and the step."""
+    return file.stem if path == file else f"{path.resolve().parent.name}, step {file.stem}"
 
 
 def _of_endpoint(wanted: Wanted, url: str, found: EvalSet, console: Console) -> Gathered:

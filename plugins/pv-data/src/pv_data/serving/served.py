@@ -67,6 +67,7 @@ def served(
     server: str,
     log: Path,
     arguments: Sequence[str] = (),
+    env: Mapping[str, str] | None = None,
     start_s: float = START_S,
 ) -> Iterator[Served]:
     """Serve a model on a free port of this machine until the block ends.
@@ -76,6 +77,7 @@ def served(
         server: what `choose_server` gave.
         log: all that the server writes; it stays.
         arguments: further ones of the server's command line.
+        env: further variables of its environment.
         start_s: how long it may take to come up.
 
     Raises:
@@ -85,8 +87,8 @@ def served(
     name = folder.name if server == "vllm" else str(folder)
     log.parent.mkdir(parents=True, exist_ok=True)
     command = [*_command(server, folder, name, port), *arguments]
-    env = {"OMP_NUM_THREADS": "1", **os.environ, "HF_HUB_OFFLINE": "1"}
-    with interruptible(), process_tree(command, env=env, cwd=log.parent, log=log) as child:
+    variables = {"OMP_NUM_THREADS": "1", **os.environ, "HF_HUB_OFFLINE": "1", **(env or {})}
+    with interruptible(), process_tree(command, env=variables, cwd=log.parent, log=log) as child:
         _wait(child, f"http://127.0.0.1:{port}/health", log, start_s)
         url = f"http://127.0.0.1:{port}/v1"
 

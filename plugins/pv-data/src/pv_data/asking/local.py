@@ -1,0 +1,86 @@
+"""A model that the run serves itself, from a checkpoint on disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+from pydantic.dataclasses import dataclass
+
+from pv_rl.judge.config import STRICT
+
+__all__ = ["FIELDS", "Local", "check_local"]
+
+FIELDS = frozenset(
+    {
+        *("max_tokens", "temperature", "top_p", "top_k", "min_p", "min_tokens", "stop", "stop_token_ids"),
+        *("presence_penalty", "frequency_penalty", "repetition_penalty", "chat_template_kwargs"),
+    }
+)
+"""Of `sampling`: what a request to vLLM's server and its `SamplingParams` call by the same name."""
+OURS = {
+    "tensor_parallel_size": "gpus",
+    "data_parallel_size": "replicas",
+    "model": "checkpoint",
+    "seed": "the seed of each sample",
+}
+"""Options of the engine that are set by something else."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Local:
+    """See the module."""
+
+    checkpoint: str
+    """A folder in Hugging Face's format, or a checkpoint of verl (`global_step_N`), which is converted once."""
+    server: Literal["auto", "vllm", "transformers"] = "auto"
+    """Of executor=local: `auto` is vLLM where it is installed and there is a GPU. executor=ray always takes vLLM."""
+    engine: dict[str, Any] = Field(default_factory=dict)
+    """Options of vLLM's engine (`AsyncEngineArgs`), for example `{max_model_len: 16384}`. They are no part of the key
+    of an answer: give a `revision` to one that changes answers, as quantization does."""
+    gpus: int = Field(default=1, ge=1)
+    """Of one replica, over which the model is cut (tensor parallel)."""
+    replicas: int = Field(default=1, ge=1)
+    """Copies of the model that answer side by side."""
+
+    @field_validator("checkpoint")
+    @classmethod
+    def _is_a_path(cls, given: str) -> str:
+        if not given.strip():
+            raise ValueError("it is the path of a folder")
+        return given
+
+    @field_validator("engine")
+    @classmethod
+    def _is_of_the_engine(cls, given: dict[str, Any]) -> dict[str, Any]:
+        if taken := sorted(OURS.keys() & given.keys()):
+            raise ValueError(", ".join(f"{name} is set by {OURS[name]}" for name in taken))
+        length = given.get("max_model_len", 1)
+        if type(length) is not int or length < 1:
+            raise ValueError(f"max_model_len is {length!r}; it is a whole number of tokens")
+        return given
+
+    @property
+    def name(self) -> str:
+        """The folder's."""
+        return Path(os.path.abspath(self.checkpoint)).name
+
+
+def check_local(sampling: Mapping[str, Any], response_format: str, prices: Collection[Any]) -> None:
+    """Refuse, by a `ValueError`, what a local model would not be asked alike by every executor."""
+    if strange := sorted(sampling.keys() - FIELDS):
+        raise ValueError(
+            f"sampling of a local model has no {', '.join(strange)}; it has {', '.join(sorted(FIELDS))}"
+        )
+    length = sampling.get("max_tokens")
+    if type(length) is not int or length < 1:
+        raise ValueError(
+            f"sampling.max_tokens of a local model is {length!r}; it is a whole number of tokens"
+        )
+    if response_format != "none":
+        raise ValueError("response_format of a local model is none: leave it out")
+    if prices:
+        raise ValueError("a local model costs no dollars: leave prices out")

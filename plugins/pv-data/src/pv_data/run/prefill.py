@@ -1,0 +1,178 @@
+"""The executor `ray` and local models: what a stage will ask of them is answered beforehand, in batches of Ray Data.
+
+Rows stream: a task of Ray reads what the chunks ask and the cache has not, the engine answers, and this process, the
+only one that writes, keeps each block of answers as it comes. An answer that cannot be read is asked for again, with
+another seed, in a further round; what still has none is written down with its reason, for the stage to set aside.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pv_data.asking.asker import Stopped
+from pv_data.asking.keeping import Keeping
+from pv_data.asking.kept import Unanswered, usage_of
+from pv_data.asking.seeded import UNREADABLE
+from pv_data.asking.settings import Model
+from pv_data.run.chunk import Chunk, Job, pending
+from pv_data.run.places import answers, unanswered
+from pv_data.run.serving import lacking
+from pv_data.run.spent import budget_of
+from pv_data.run.weights import folder_of
+from pv_data.serving.batch import Batch, batch_by_vllm
+from pv_rl.errors import SetupError
+from pv_rl.judge.answer import JudgeFailure
+from pv_rl.judge.cache import AnswerCache, CachedAnswer
+from pv_rl.judge.spending import Spending
+
+__all__ = ["prefill"]
+
+
+def prefill(job: Job) -> None:
+    """Have local models answer what the stage has still to ask of them. Ray has been started.
+
+    Raises:
+        Stopped: a model gave no answer to too many questions in a row.
+        SetupError: there is no vLLM, or there are too few GPUs.
+    """
+    for name in ("", "-wal", "-shm"):
+        path = unanswered(job.run)
+        path.with_name(path.name + name).unlink(missing_ok=True)
+    for name in sorted(lacking(job)):
+        model = job.config.models[name]
+        _check_gpus(model)
+        for attempt in range(model.retries.attempts):
+            if not _round(job, name, attempt, batch_by_vllm(model, folder_of(model, job.run))):
+                break
+
+
+def _check_gpus(model: Model) -> None:
+    """Symptom without it: Ray waits for GPUs that will never come, and says nothing."""
+    import ray
+
+    assert model.local is not None
+    needed, there = model.local.gpus * model.local.replicas, int(ray.cluster_resources().get("GPU", 0))
+    if there < needed:
+        raise SetupError(
+            f"{model.model} needs {needed} GPUs (local.gpus x local.replicas), and Ray sees {there}; ask for fewer, or "
+            "take executor=local"
+        )
+
+
+def _round(job: Job, name: str, attempt: int, batch: Batch) -> int:
+    """Ask all that is due once; returns how many answers could not be read."""
+    import ray.data
+
+    chunks = [{"part": str(one.part), "group": one.group, "spec": one.spec} for one in pending(job)]
+    # A block a chunk: a kill loses what is in the works, some blocks, and no more.
+    rows = ray.data.from_items(chunks, override_num_blocks=len(chunks))
+    about = {"job": job, "name": name, "attempt": attempt}
+    asked = rows.flat_map(Due, fn_constructor_kwargs=about, compute=ray.data.ActorPoolStrategy(size=1))
+    keeper = _Keeper(job, name, attempt)
+    blocks: Iterator[Any] = iter(batch(asked).iter_batches(batch_size=None, batch_format="pyarrow"))
+    try:
+        for block in blocks:
+            keeper.keep(block.to_pylist())
+    finally:
+        keeper.close()
+    return keeper.unread
+
+
+class Due:
+    """From a chunk to the questions of a round, in a process of Ray's."""
+
+    def __init__(self, job: Job, name: str, attempt: int) -> None:
+        model = job.config.models[name]
+        self._name, self._attempt, self._asks = name, attempt, job.asks()
+        self._keeping = Keeping(model)
+        self._cache = AnswerCache(model.cache or answers(job.run))
+        self._unanswered = Unanswered(unanswered(job.run))
+
+    def __call__(self, row: dict[str, Any]) -> list[dict[str, Any]]:
+        """Rows as `Batch` takes them."""
+        chunk = Chunk(part=Path(row["part"]), group=int(row["group"]), spec=int(row["spec"]))
+        found: dict[str, dict[str, Any]] = {}
+        for one in self._asks(chunk):
+            if one.model != self._name:
+                continue
+            key = self._keeping.key(one.question, one.sample)
+            if key not in found and self._is_due(key):
+                messages = json.dumps([dict(message) for message in one.question.messages])
+                seed = one.question.seed(one.sample, self._attempt)
+                found[key] = {"key": key, "messages": messages, "seed": seed}
+        return list(found.values())
+
+    def _is_due(self, key: str) -> bool:
+        if self._cache.get(key) is not None:
+            return False
+        if self._attempt == 0:
+            return True
+        before = self._unanswered.get(key, self._attempt - 1)
+        return before is not None and before.kind in UNREADABLE
+
+
+class _Keeper:
+    """Writes what comes of a round."""
+
+    def __init__(self, job: Job, name: str, attempt: int) -> None:
+        self._model, self._parse, self._attempt = job.config.models[name], job.parse, attempt
+        self._patience, self._in_vain, self.unread = job.config.patience, 0, 0
+        self._cache = AnswerCache(self._model.cache or answers(job.run))
+        self._unanswered = Unanswered(unanswered(job.run))
+        self._budget = budget_of(job.run, job.config, 1)
+        folder = job.run / "workers" / "batch"
+        folder.mkdir(parents=True, exist_ok=True)
+        self._spending = Spending(folder, self._budget)
+
+    def keep(self, rows: list[dict[str, Any]]) -> None:
+        """Answers go into the cache, failures beside it."""
+        for row in rows:
+            self._keep(row)
+        self._spending.save(at_once=True)
+
+    def close(self) -> None:
+        """Close the files."""
+        self._cache.close()
+        self._unanswered.close()
+
+    def _keep(self, row: dict[str, Any]) -> None:
+        key, name = row["key"], self._model.model
+        before = self._unanswered.get(key, self._attempt - 1) if self._attempt else None
+        this = usage_of(None, row["prompt_tokens"], row["tokens"])
+        if (reservation := self._budget.reserve(name, 0, 0)) is not None:  # counts the call; it costs nothing
+            self._budget.settle(reservation, this)
+        usage = usage_of(before, this.prompt_tokens, this.completion_tokens)
+        failure = self._failure(row)
+        if failure is None:
+            self._in_vain = 0
+            self._cache.put(key, CachedAnswer(text=row["text"], usage=usage, model=name))
+            return
+        said = JudgeFailure(str(failure), failure.kind, usage, 0.0, self._attempt + 1, row["text"])
+        self._unanswered.put(key, self._attempt, said, name)
+        if failure.kind in UNREADABLE:  # the engine works, and the row has its further rounds
+            self.unread += 1
+            return
+        self._in_vain += 1
+        if self._in_vain >= self._patience:
+            raise Stopped(
+                f"{name} gave no answer to {self._in_vain} questions in a row; the last: {failure}. Nothing is lost: "
+                "see to it, or raise `patience`, and run the same command again"
+            )
+
+    def _failure(self, row: dict[str, Any]) -> JudgeFailure | None:
+        """Why a row has no usable answer, by the same names as the client's."""
+        if row["error"]:
+            return JudgeFailure(f"the engine gave no answer: {row['error'][:1000]}", "client_error")
+        if row["cut"]:
+            return JudgeFailure("the answer was cut at max_tokens", "truncated")
+        if not row["text"].strip():
+            return JudgeFailure("the answer has no text", "bad_response")
+        try:
+            if self._parse is not None:
+                self._parse(row["text"])
+        except JudgeFailure as unread:
+            return unread
+        return None

@@ -1,0 +1,115 @@
+"""A local model for the tests: what it answers hangs on prompt and seed alone, whoever serves it.
+
+As a program it is a server, in the place of vLLM's; `fake_vllm` is the engine, for Ray Data's own stage. Both write
+down what they were asked in the file that the environment names.
+"""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+__all__ = ["answered", "asked", "make_model", "own_server"]
+
+LOG = "PV_TEST_LOCAL_MODEL"
+END = 256
+
+
+def answered(prompt: str, seed: int) -> tuple[str, bool]:
+    """The text, and whether it was cut."""
+    if "REFUSED" in prompt:
+        raise ValueError("the engine does not take this")
+    if "CUT" in prompt:
+        return "and so on " * 100, True
+    if "DEAF" in prompt or ("MUMBLED" in prompt and seed % 3 != 0):
+        return f"hm {seed}", False
+    right = seed % 2 == 0 if "TORN" in prompt else "SOUND" in prompt
+    keys = [*(f"condition{n}_satisfied" for n in range(1, 5)), "proof_correct"]
+    return f"Thought {seed}.\n{json.dumps(dict.fromkeys(keys, right))}", False
+
+
+def log(prompt: str, seed: int) -> None:
+    """Write down what was asked."""
+    with Path(os.environ[LOG]).open("a") as file:
+        file.write(json.dumps([prompt, seed]) + "\n")
+
+
+def asked(path: Path) -> list[list]:
+    """What was written down: prompt and seed."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def make_model(folder: Path) -> Path:
+    """A checkpoint whose tokens are bytes, with a chat template that refuses a question about UNTEMPLATED."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokenizer = Tokenizer(models.BPE(vocab={one: n for n, one in enumerate(alphabet)}, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|end|>")
+    fast.chat_template = (
+        "{% for one in messages %}{% if 'UNTEMPLATED' in one.content %}{{ raise_exception('no such role') }}{% endif %}"
+        "[{{ one.role }}] {{ one.content }}<|end|>{% endfor %}{% if add_generation_prompt %}[assistant] {% endif %}"
+    )
+    fast.save_pretrained(folder)
+    (folder / "config.json").write_text(
+        json.dumps({"model_type": "llama", "max_position_embeddings": 9000, "eos_token_id": END})
+    )
+    (folder / "model.safetensors").write_bytes(b"weights")
+    return folder
+
+
+def own_server(server: str, folder: Path, name: str, port: int) -> list[str]:
+    """In the place of `served._command`."""
+    return [sys.executable, __file__, str(port)]
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """Of chat completions."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing."""
+
+    def _say(self, status: int, body: object) -> None:
+        raw = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
+
+    def do_GET(self) -> None:
+        """Well."""
+        self._say(200, {})
+
+    def do_POST(self) -> None:
+        """A completion."""
+        given = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        prompt = given["messages"][-1]["content"]
+        log(prompt, given["seed"])
+        time.sleep(float(os.environ.get("PV_TEST_DELAY_S", "0")))
+        try:
+            text, cut = answered(prompt, given["seed"])
+        except ValueError as error:
+            self._say(400, {"error": str(error)})
+            return
+        choice = {"message": {"content": text}, "finish_reason": "length" if cut else "stop"}
+        usage = {"prompt_tokens": len(prompt), "completion_tokens": len(text)}
+        self._say(200, {"choices": [choice], "usage": usage})
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """For many connections at a time."""
+
+    request_queue_size = 512
+
+
+if __name__ == "__main__":
+    Server(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()

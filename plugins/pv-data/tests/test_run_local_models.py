@@ -1,0 +1,544 @@
+"""Local models: the same questions, seeds, keys and tables whoever serves them; nothing is started for nothing.
+
+The engine of the Ray test is a small package in the place of vLLM (`fake_vllm`), called by Ray Data's own stage for it;
+the server is a small one in the place of vLLM's. Real vLLM on a GPU: see docs/pv_data.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "tests"))
+sys.path.insert(0, str(Path(__file__).parent))
+
+import panel
+from local_model import END, LOG, answered, asked, make_model, own_server
+from panel import JudgeServer, Script, by_mark
+
+from pv_data.asking.asker import Stopped
+from pv_data.asking.keeping import Keeping, Question
+from pv_data.asking.kept import Unanswered
+from pv_data.asking.settings import Model
+from pv_data.cli import app
+from pv_data.records import Aside, Judgment, Label, Problem, Proof
+from pv_data.run import prefill, serving
+from pv_data.run.chunk import pending
+from pv_data.run.config import RunConfig, read_run
+from pv_data.run.generating import Generating
+from pv_data.run.judging import Judging
+from pv_data.run.local import run_local
+from pv_data.run.manifest import settings_of
+from pv_data.run.places import unanswered
+from pv_data.run.spent import spent
+from pv_data.run.weights import with_revisions
+from pv_data.serving import served
+from pv_data.serving.batch import Tokenize, read_output
+from pv_data.serving.folder import context_of, ends_of
+from pv_data.serving.options import arguments_of, choose_gpus
+from pv_data.table import read_rows, write_part
+from pv_rl.errors import ConfigError, DataError, SetupError
+from pv_rl.judge.config import read_config
+
+WORDS = ("SOUND", "a guess", "TORN", "MUMBLED SOUND")
+"""Proofs that a local model reads; it mumbles at two of three seeds."""
+LOST = {
+    "DEAF": "no answer: invalid_json",
+    "REFUSED": "no answer: client_error",
+    "CUT": "no answer: truncated",
+}
+
+
+def model(folder: Path, **more) -> dict:
+    return {
+        "local": {"checkpoint": str(folder), "engine": {"enforce_eager": True}},
+        "sampling": {"temperature": 0.6, "max_tokens": 400},
+        "retries": {"attempts": 2, "backoff_s": 0.01},
+        **more,
+    }
+
+
+def settings(run: Path, folder: Path, *, votes: int = 1, **more) -> RunConfig:
+    config = read_run(
+        {
+            "run_dir": str(run),
+            "sources": [{"kind": "table", "path": "none.jsonl"}],
+            "models": {"grader": model(folder)},
+            "panel": [{"model": "grader", "votes": votes}],
+            **more,
+        }
+    )
+    return with_revisions(config, run)
+
+
+def tables(run: Path, words: list[str]) -> None:
+    problem = Problem(source="Test", native_id="0", text="Prove that 1 + 0 = 1.")
+    proofs = [
+        Proof(problem_id=problem.id, source="Test", method="proof", text=f"Proof number {n}: {word}.")
+        for n, word in enumerate(words)
+    ]
+    write_part(run / "problems" / "00-00000.parquet", Problem, [problem], group=64)
+    write_part(run / "proofs" / "00-00000.parquet", Proof, proofs, group=64)
+
+
+def kept(run: Path) -> dict[str, tuple]:
+    with sqlite3.connect(run / "answers.sqlite") as db:
+        return {
+            key: tuple(rest)
+            for key, *rest in db.execute("SELECT key, CAST(text AS TEXT), model FROM answers")
+        }
+
+
+def comparable(run: Path) -> list:
+    """All but times and the tokens that each server counts in its own way."""
+    judgments = [
+        replace(one, origin=replace(one.origin, time="", prompt_tokens=0, completion_tokens=0))
+        for one in read_rows(run / "judgments", Judgment)
+    ]
+    aside = [(one.row, one.reason, one.content) for one in read_rows(run / "aside", Aside)]
+    return [judgments, list(read_rows(run / "labels", Label)), aside]
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch) -> Path:
+    """A checkpoint; what is asked of it is in `tmp_path / "log"`."""
+    pytest.importorskip("transformers", reason="transformers is not installed")
+    monkeypatch.setenv(LOG, str(tmp_path / "log"))
+    monkeypatch.setattr(served, "_command", own_server)
+    monkeypatch.setattr(serving, "choose_server", lambda asked: "vllm")
+    return make_model(tmp_path / "tiny")
+
+
+def run_here(job) -> None:
+    with serving.Servers(job.run, Console(quiet=True)) as servers:
+        run_local(servers.reach(job), 1)
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"endpoints": [{"url": "http://h/v1", "model": "m"}]}, "both are given"),
+        ({"local": None}, "neither is given"),
+        ({"local": {"checkpoint": "m", "gpus": 0}}, "gpus"),
+        ({"local": {"checkpoint": " "}}, "the path of a folder"),
+        ({"local": {"checkpoint": "m", "server": "sglang"}}, "local.server"),
+        (
+            {"local": {"checkpoint": "m", "engine": {"tensor_parallel_size": 2}}},
+            "tensor_parallel_size is set by gpus",
+        ),
+        ({"local": {"checkpoint": "m", "engine": {"max_model_len": "16k"}}}, "a whole number of tokens"),
+        ({"sampling": {"temperature": 0.6}}, "max_tokens of a local model is None"),
+        ({"sampling": {"max_tokens": 9, "logit_bias": {}}}, "has no logit_bias; it has chat_template_kwargs"),
+        ({"response_format": "json_object"}, "leave it out"),
+        ({"prices": {"m": {"input": 1, "output": 1}}}, "costs no dollars"),
+    ],
+)
+def test_a_local_model_that_cannot_be_meant_is_refused(more, says):
+    with pytest.raises(ConfigError, match=says):
+        read_config(model(Path("m")) | more, Model, "models.m")
+
+
+def test_one_folder_under_two_names_is_one_model_also_as_a_copy(tiny, tmp_path):
+    copy = make_model(tmp_path / "other" / "tiny")
+    panel = [{"model": "a"}, {"model": "b"}]
+    for second in (tiny, copy):
+        with pytest.raises(ConfigError, match="ask the same model with the same sampling"):
+            settings(tmp_path, tiny, models={"a": model(tiny), "b": model(second)}, panel=panel)
+    (copy / "model.safetensors").write_bytes(b"trained")
+    settings(tmp_path, tiny, models={"a": model(tiny), "b": model(copy)}, panel=panel)
+    with pytest.raises(DataError, match="holds no model"):
+        settings(tmp_path, tmp_path / "nowhere")
+
+
+def test_the_key_of_an_answer_hangs_on_the_weights_and_not_on_where_they_lie_or_what_serves_them(
+    tiny, tmp_path
+):
+    question = Question(template="t@1", messages=[{"role": "user", "content": "hi"}])
+
+    def key(folder: Path, **local) -> str:
+        given = {"checkpoint": str(folder), **local}
+        config = settings(tmp_path, folder, models={"grader": model(folder, local=given)})
+        assert settings_of(config)["panel"][0]["asks"][0] == ["tiny", {}]
+        return Keeping(config.models["grader"]).key(question, 0)
+
+    first = key(tiny)
+    moved = make_model(tmp_path / "elsewhere" / "tiny")
+    assert key(moved, server="transformers", gpus=2, replicas=3, engine={"max_model_len": 99}) == first
+    (moved / "model.safetensors").write_bytes(b"trained")
+    assert key(moved) != first
+
+
+def test_the_key_of_a_model_behind_an_endpoint_is_what_it_was():
+    fields = {"endpoints": [{"url": "http://127.0.0.1:9/v1", "model": "judge", "extra_body": {"a": 1}}]}
+    found = Keeping(read_config(fields | {"revision": "2"}, Model, "m")).key(
+        Question(template="check@1", messages=[{"role": "user", "content": "hi"}]), 3
+    )
+    assert found == "188fef4882e915c3bdd6057f192b288a1a1bc617607358a4f981b60fe08c7505"  # of commit d3cb659
+
+
+def test_what_is_asked_of_an_endpoint_carries_no_seed(tmp_path):
+    tables(tmp_path, ["SOUND"])
+    with JudgeServer(Script(reply=by_mark)) as server:
+        run_local(Judging(run=tmp_path, config=panel.settings(tmp_path, server.url)), 1)
+        assert len(server.chats()) == 4
+        assert not any("seed" in one["body"] for one in server.chats())
+
+
+def test_each_sample_and_each_attempt_has_a_seed_of_its_own():
+    question = Question(template="t@1", messages=[{"role": "user", "content": "hi"}])
+    seeds = [question.seed(sample, unread) for sample in range(50) for unread in range(6)]
+    assert len(set(seeds)) == len(seeds)
+    assert all(0 <= seed < 2**31 for seed in seeds)
+    assert seeds[0] != Question(template="t@2", messages=question.messages).seed(0)
+
+
+def test_a_stage_says_beforehand_just_what_it_asks(tiny, tmp_path):
+    tables(tmp_path, [*WORDS * 4])
+    config = settings(
+        tmp_path,
+        tiny,
+        votes=2,
+        generate=[
+            {"method": "rephrase", "model": "grader", "of": ["proof"], "samples": 3},
+            {"method": "naive_negative", "of": ["proof"]},
+        ],
+    )
+    for job in (Generating(run=tmp_path, config=config), Judging(run=tmp_path, config=config)):
+        asks = job.asks()
+        said = [(one.question.messages[-1]["content"], one.sample) for c in pending(job) for one in asks(c)]
+        before = len(asked(tmp_path / "log"))
+        run_here(job)
+        told = [prompt for prompt, _ in asked(tmp_path / "log")[before:]]
+        # an unreadable answer is asked for twice, with another seed; all else once
+        assert len(told) > len(said) if job.parse else len(told) == len(said) > 0
+        assert set(told) == {prompt for prompt, _ in said}
+        seeds = {tuple(one) for one in asked(tmp_path / "log")[before:]}
+        assert len(seeds) == len(told)
+
+
+def test_a_local_model_is_served_while_it_is_needed_and_only_then(tiny, tmp_path, monkeypatch):
+    tables(tmp_path, [*WORDS, *LOST])
+    job = Judging(run=tmp_path, config=settings(tmp_path, tiny, votes=3))
+    # whose server calls the model by its path, and needs further fields: neither is in the key or the provenance
+    monkeypatch.setattr(serving, "choose_server", lambda asked: "transformers")
+    monkeypatch.setattr(served, "_require", lambda server: None)
+    run_here(job)
+    assert not [one for one in psutil.Process().children() if "local_model.py" in " ".join(one.cmdline())]
+    reasons = {
+        one.content.split(": ")[1].rstrip("."): one.reason for one in read_rows(tmp_path / "aside", Aside)
+    }
+    assert LOST.items() <= reasons.items()
+    judgments = list(read_rows(tmp_path / "judgments", Judgment))
+    assert {one.origin.model for one in judgments} == {"tiny"}
+    assert {one.origin.revision for one in judgments} == {job.config.models["grader"].revision}
+    assert len({one.text for one in judgments}) == len(judgments)  # no two samples had the same seed
+    assert spent(tmp_path).usd == 0
+    before = len(asked(tmp_path / "log"))
+    monkeypatch.setattr(served, "_command", lambda *_: pytest.fail("something was started"))
+    run_here(job)  # all chunks are done
+    for part in (tmp_path / "labels").iterdir():
+        part.unlink()
+    write_part(tmp_path / "proofs" / "00-00000.parquet", Proof, keep(tmp_path, LOST), group=64)
+    labels = comparable(tmp_path)[0]
+    run_here(job)  # all that is left was answered
+    assert len(asked(tmp_path / "log")) == before
+    assert comparable(tmp_path)[0] == [
+        one for one in labels if one.proof_id in {p.id for p in keep(tmp_path, LOST)}
+    ]
+
+
+def keep(run: Path, lost) -> list[Proof]:
+    """The proofs of a run that got all their votes."""
+    aside = {one.row for one in read_rows(run / "aside", Aside)}
+    return [
+        one
+        for one in read_rows(run / "proofs", Proof)
+        if one.id not in aside and not any(word in one.text for word in lost)
+    ]
+
+
+CONFIG = """
+run_dir: {run}
+sources: [{{kind: table, path: {rows}, name: Mine, options: {{columns: {{problem: q, proof: p}}}}}}]
+models: {{grader: {{local: {{checkpoint: {folder}}}, sampling: {{max_tokens: 100}}}}}}
+panel: [{{model: grader, votes: 2}}]
+budget_usd: 0
+split: {{train_labels: [panel]}}
+"""
+
+
+def test_the_command_serves_it_and_a_dry_run_starts_nothing(tiny, tmp_path, monkeypatch):
+    rows = [{"q": f"Prove that {n} + 0 = {n}.", "p": f"SOUND, by the axiom, {n} times."} for n in range(3)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    text = CONFIG.format(run=tmp_path / "run", rows=tmp_path / "rows.jsonl", folder=tiny)
+    (tmp_path / "mine.yaml").write_text(text)
+    with monkeypatch.context() as patch:
+        patch.setattr(served, "_command", lambda *_: pytest.fail("something was started"))
+        told = CliRunner().invoke(app, ["run", str(tmp_path / "mine.yaml"), "--dry-run"])
+    assert told.exit_code == 0, told.output
+    assert "Local models cost no dollars" in told.output
+    assert "0.00" in told.output
+    assert not (tmp_path / "run").exists()
+    for _ in range(2):
+        done = CliRunner().invoke(app, ["run", str(tmp_path / "mine.yaml"), "filters.geometry=false"])
+        assert done.exit_code == 0, done.output
+        assert len(asked(tmp_path / "log")) == 6
+    manifest = (tmp_path / "run" / "run.json").read_text()
+    assert "127.0.0.1" not in manifest
+    assert str(tiny) not in manifest
+
+
+CHILD = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from test_run_local_models import *
+if __name__ == "__main__":
+    served._command, serving.choose_server = own_server, lambda asked: "vllm"
+    run = Path({run!r})
+    try:
+        run_here(Judging(run=run, config=settings(run, Path({folder!r}))))
+    except Stopped:
+        sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize(("how", "code"), [(signal.SIGTERM, 3), (signal.SIGKILL, -9)])
+def test_the_server_is_gone_however_the_run_ends_and_what_it_answered_is_not_asked_again(
+    how, code, tiny, tmp_path, monkeypatch
+):
+    tables(tmp_path, [f"SOUND {n}" for n in range(256)])
+    program = tmp_path / "child.py"
+    program.write_text(CHILD.format(tests=str(Path(__file__).parent), run=str(tmp_path), folder=str(tiny)))
+    child = subprocess.Popen([sys.executable, str(program)], env={**os.environ, "PV_TEST_DELAY_S": "1"})
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "answers.sqlite").exists() or len(kept(tmp_path)) < 64:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    (server,) = psutil.Process(child.pid).children()
+    child.send_signal(how)
+    assert child.wait(timeout=30) == code
+    _, alive = psutil.wait_procs([server], timeout=15)
+    assert not alive
+    known = {seed_of(text) for text, _ in kept(tmp_path).values()}
+    before = len(asked(tmp_path / "log"))
+    run_here(Judging(run=tmp_path, config=settings(tmp_path, tiny)))
+    again = {seed for _, seed in asked(tmp_path / "log")[before:]}
+    assert len(known | again) == 256
+    assert not known & again
+    assert len(list(read_rows(tmp_path / "labels", Label))) == 256
+
+
+def seed_of(text: str) -> int:
+    """The seed of an answer of `local_model`, which says it."""
+    return int(text.split()[1].rstrip("."))
+
+
+def test_a_server_that_does_not_come_up_ends_the_command_with_its_log(tiny, tmp_path, monkeypatch):
+    tables(tmp_path, ["SOUND"])
+    monkeypatch.setattr(served, "_command", lambda *_: [sys.executable, "-c", "raise SystemExit('no CUDA')"])
+    with pytest.raises(SetupError, match="no CUDA"):
+        run_here(Judging(run=tmp_path, config=settings(tmp_path, tiny)))
+
+
+def test_the_engine_s_options_and_the_gpus_are_told_to_the_server(tiny):
+    local = read_config(model(tiny), Model, "m").local
+    assert local is not None
+    engine = {"enforce_eager": False, "max_model_len": 512, "hf_overrides": {"a": 1}}
+    local = replace(local, engine=engine, gpus=2, replicas=2)
+    assert arguments_of(local, tiny) == [
+        *("--no-enforce-eager", "--max-model-len", "512", "--hf-overrides", '{"a": 1}'),
+        *("--tensor-parallel-size", "2", "--data-parallel-size", "2"),
+    ]
+    assert choose_gpus(local, list("012345"), ["1"]) == list("0234")
+    assert choose_gpus(local, list("0123"), ["1"]) == []
+
+
+def test_what_the_model_s_folder_does_not_say_must_be_given(tiny):
+    assert (context_of(tiny, {}), context_of(tiny, {"max_model_len": 7}), ends_of(tiny)) == (9000, 7, {END})
+    (tiny / "config.json").write_text(
+        '{"text_config": {"max_position_embeddings": 5}, "eos_token_id": [1, 2]}'
+    )
+    assert (context_of(tiny, {}), ends_of(tiny)) == (5, {1, 2})
+    (tiny / "config.json").write_text("{}")
+    with pytest.raises(ConfigError, match="max_model_len"):
+        context_of(tiny, {})
+
+
+def test_a_question_is_made_into_tokens_by_the_model_s_template_or_gets_an_error(tiny):
+    sampling = {"max_tokens": 8000, "temperature": 0.6, "chat_template_kwargs": {}}
+    tokenize = Tokenize(str(tiny), sampling, 9000, False)
+
+    def made(text: str) -> dict:
+        messages = json.dumps([{"role": "user", "content": text}])
+        return tokenize({"key": "k", "messages": messages, "seed": 5})
+
+    row = made("hi")
+    assert tokenize._tokenizer.decode(row["tokenized_prompt"]) == "[user] hi<|end|>[assistant] "
+    assert row["sampling_params"] == {"max_tokens": 8000, "temperature": 0.6, "seed": 5}
+    assert row["__inference_error__"] == ""
+    fixed = len(row["tokenized_prompt"]) - 2
+    assert made("x" * (1000 - fixed))["__inference_error__"] == ""
+    assert "has 1001 tokens" in made("x" * (1001 - fixed))["__inference_error__"]
+    assert "no such role" in made("UNTEMPLATED")["__inference_error__"]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "tokens", "cut"),
+    [
+        (5, [7, 7, END], False),
+        (5, [7, 7, 7, 7], True),  # max_tokens
+        (5, [7, 7, 7, END], False),
+        (97, [7, 7, 7], True),  # the context
+        (97, [7, 7, END], False),
+        (5, [7, 7], False),  # a text that ends by `stop`
+    ],
+)
+def test_a_text_of_full_length_that_does_not_end_was_cut(prompt, tokens, cut):
+    row = {
+        "key": "k",
+        "num_input_tokens": prompt,
+        "num_generated_tokens": len(tokens),
+        "generated_tokens": tokens,
+    }
+    found = read_output(row, max_tokens=4, context=100, ends=frozenset({END}))
+    assert (found["cut"], found["error"], found["prompt_tokens"], found["tokens"]) == (
+        cut,
+        "",
+        prompt,
+        len(tokens),
+    )
+    none = read_output({"key": "k", "__inference_error__": "why"}, max_tokens=4, context=9, ends=frozenset())
+    assert none == {"key": "k", "text": "", "prompt_tokens": 0, "tokens": 0, "cut": False, "error": "why"}
+
+
+def test_a_round_asks_what_is_not_kept_and_a_further_one_only_what_could_not_be_read(tiny, tmp_path):
+    tables(tmp_path, ["SOUND", "DEAF", "REFUSED", "CUT", "TORN"])
+    job = Judging(run=tmp_path, config=settings(tmp_path, tiny))
+    (chunk,) = pending(job)
+    place = {"part": str(chunk.part), "group": chunk.group, "spec": chunk.spec}
+
+    def due(attempt: int) -> list[dict]:
+        return prefill.Due(job, "grader", attempt)(place)
+
+    first = due(0)
+    assert len({row["key"] for row in first}) == 5
+    keeper = prefill._Keeper(job, "grader", 0)
+    keeper.keep([output(row) for row in first[:4]])
+    assert [row["key"] for row in due(0)] == [
+        row["key"] for row in first[1:]
+    ]  # a new run: failures are forgotten
+    (again,) = due(1)
+    assert again["key"] == first[1]["key"]
+    assert again["seed"] != first[1]["seed"]
+    assert (keeper.unread, spent(tmp_path).calls, spent(tmp_path).usd) == (1, 4, 0)
+    second = prefill._Keeper(job, "grader", 1)
+    second.keep([output(again)])
+    failure = Unanswered(unanswered(tmp_path)).get(again["key"], 1)
+    assert failure is not None
+    assert (failure.kind, failure.requests, failure.usage.completion_tokens) == ("invalid_json", 2, 2 * 7)
+
+
+def test_a_model_that_gives_nothing_ends_the_run_and_one_that_cannot_be_read_does_not(tiny, tmp_path):
+    tables(tmp_path, ["REFUSED", "CUT", "DEAF", "DEAF", "DEAF", "SOUND", "REFUSED", "REFUSED", "CUT"])
+    job = Judging(run=tmp_path, config=settings(tmp_path, tiny, patience=3))
+    (chunk,) = pending(job)
+    rows = prefill.Due(job, "grader", 0)({"part": str(chunk.part), "group": chunk.group, "spec": chunk.spec})
+    keeper = prefill._Keeper(job, "grader", 0)
+    for row in rows[:-1]:
+        keeper.keep([output(row)])
+    with pytest.raises(Stopped, match="no answer to 3 questions in a row; the last: the answer was cut"):
+        keeper.keep([output(rows[-1])])
+
+
+def output(row: dict) -> dict:
+    """What the engine makes of a row of `Due`."""
+    found = {"key": row["key"], "text": "", "prompt_tokens": 9, "tokens": 7, "cut": False, "error": ""}
+    try:
+        text, cut = answered(json.loads(row["messages"])[-1]["content"], row["seed"])
+    except ValueError as error:
+        return found | {"error": str(error)}
+    return found | {"text": text, "cut": cut}
+
+
+@pytest.mark.paths
+def test_batches_of_ray_data_answer_the_same_and_lose_nothing(tiny, tmp_path, monkeypatch):
+    ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'pv-data[ray]'")
+    pytest.importorskip("torch", reason="ray.data.llm needs torch")
+    from pv_data.run.on_ray import run_on_ray
+
+    here, there, fake = tmp_path / "here", tmp_path / "there", Path(__file__).parent / "fake_vllm"
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setenv("PYTHONPATH", f"{Path(__file__).parent}:{fake}")
+    monkeypatch.syspath_prepend(str(fake))
+    words = [*WORDS * 18, *LOST, "UNTEMPLATED", "long " * 2000]
+    for run in (here, there):
+        tables(run, words)
+    job = Judging(run=there, config=settings(there, tiny, votes=2, executor="ray"))
+    ray.init(num_cpus=7, num_gpus=1, log_to_driver=False)
+    try:
+        engine = {"checkpoint": str(tiny), "engine": {"dtype": "broken"}}
+        broken = settings(there, tiny, models={"grader": model(tiny, local=engine)})
+        with pytest.raises(SetupError, match="CUDA out of memory"):
+            run_on_ray(Judging(run=there, config=broken), 1)
+        keep = prefill._Keeper.keep
+
+        def once(keeper: prefill._Keeper, rows: list) -> None:
+            keep(keeper, rows)
+            if rows:
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(prefill._Keeper, "keep", once)
+        with pytest.raises(Stopped, match="interrupted"):
+            run_on_ray(job, 1)
+        monkeypatch.setattr(prefill._Keeper, "keep", keep)
+        answers = kept(there)
+        assert answers
+        assert not (there / "labels").exists()
+        time.sleep(2)  # what was in the works at the engine is lost, and written down
+        first, calls = len(asked(tmp_path / "log")), spent(there).calls
+        run_on_ray(job, 1)
+        told = asked(tmp_path / "log")
+        assert kept(there).items() >= answers.items()
+        with monkeypatch.context() as patch:
+            patch.setattr(prefill, "batch_by_vllm", lambda *_: pytest.fail("something was started"))
+            run_on_ray(job, 1)
+    finally:
+        ray.shutdown()
+    assert not {seed_of(text) for text, _ in answers.values()} & {seed for _, seed in told[first:]}
+    assert max(Counter(map(tuple, told[first:])).values()) == 1
+    reasons = {one.content: one.reason for one in read_rows(there / "aside", Aside)}
+    for word, reason in {
+        **LOST,
+        "UNTEMPLATED": "no answer: client_error",
+        "long": "no answer: client_error",
+    }.items():
+        assert reasons[next(text for text in reasons if word in text)] == reason
+    assert not any("UNTEMPLATED" in prompt or "long long" in prompt for prompt, _ in told)
+    assert spent(there).calls == calls + len(told[first:]) + 4  # and the four that did not get to the engine
+
+    run_here(Judging(run=here, config=settings(here, tiny, votes=2)))
+    judged, labels, aside = comparable(here)
+    unlike = {
+        one.id for one in read_rows(here / "proofs", Proof) if "UNTEMPLATED" in one.text or "long" in one.text
+    }
+    assert unlike  # the server of this test has no template and no longest text
+    for mine, theirs in zip((judged, labels), comparable(there)[:2], strict=True):
+        assert [one for one in mine if one.proof_id not in unlike] == theirs
+    assert [one for one in aside if one[0] not in unlike] == [
+        one for one in comparable(there)[2] if one[0] not in unlike
+    ]
+    assert kept(here).items() >= kept(there).items()
