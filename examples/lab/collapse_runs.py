@@ -9,7 +9,7 @@ Five causes that a real run can have:
 - `length is paid`: from some step on the reward pays length, and the start knows how to loop.
 
 At 2e-4 most of these fall within a few steps, sooner than a chart can tell. `--causes slow` has the faults of labels
-and reward again, at half the rate or half as strong.
+and reward again, at half the rate or half as strong, beside healthy runs whose rate is warmed up.
 
 Seeds 0 to 4 are to tune a sentinel on, 100 to 104 to confirm; both have 20 healthy runs beside the sudden causes. Held
 out at every step.
@@ -47,7 +47,7 @@ def collapsing(seed: int, starts: Path) -> Iterator[Run]:
 
 
 def collapsing_slowly(seed: int, starts: Path) -> Iterator[Run]:
-    """One run for each cause that takes its time: give it 80 steps or more."""
+    """One run for each cause that takes its time (give it 80 steps or more), and one that learns while its rate grows."""
     breaks = _breaks(seed)
     yield Run(name="labels", seed=seed, flip_wrong=0.8, fault_from=breaks)
     yield Run(name="labels swapped", seed=seed, lr=1e-4, flip_right=0.9, flip_wrong=0.9, fault_from=breaks)
@@ -59,6 +59,7 @@ def collapsing_slowly(seed: int, starts: Path) -> Iterator[Run]:
         fault_from=breaks,
         start=str(starts / "loops"),
     )
+    yield Run(name=f"{HEALTHY}, warmed up", seed=seed, lr_warm_up=30)
 
 
 def _breaks(seed: int) -> int:
@@ -74,7 +75,7 @@ def healthy(seed: int) -> Iterator[Run]:
 
 
 def runs(starts: Path, seeds: list[int], causes: str = "sudden") -> list[Run]:
-    """Nine runs a seed, four of them healthy; of the slow causes three.
+    """Nine runs a seed, four of them healthy; of the slow causes four, one of them healthy.
 
     Raises:
         DataError: other causes.

@@ -1,27 +1,26 @@
 #!/bin/bash
 # All experiments of the lab that want a GPU, most important first. From the root of the repository; results under $OUT.
 #
-#   OUT=... bash examples/lab/experiments.sh            all, about 19 minutes estimated
-#   OUT=... bash examples/lab/experiments.sh 1 2        only steps 1 and 2; 2, 3 and 5 begin from what 1 writes to $STARTS
+#   OUT=... bash examples/lab/experiments.sh            all, about half an hour on an H200
+#   OUT=... bash examples/lab/experiments.sh 1 2        only steps 1 and 2; 2, 3, 5 and 6 begin from what 1 writes to $STARTS
 #
-# Three processes share the GPU (the loop is bound by kernel launches, one CPU core each). Estimates: 2 s of wall for a
-# step of a stack of 60 runs alone, said by the map of 2026-11-28; three at once somewhat slower, 3 s assumed here. A
-# held-out measurement counts as half a step for 128 proofs without an update (sampling is most of a step: assume 1.5 s).
-# All estimates, none measured.
+# Three processes share the GPU (the loop is bound by kernel launches, one CPU core each). Measured on 2026-11-28, one H200
+# with other work on it until the middle of step 2, commit d3cb659; step 6 is an estimate from step 2.
 #
-#   step                         stacks x steps                                 estimate
-#   1 starts (3 at once)         1,000 steps of 256 traces each                  120 s  (3,000 steps of one took 174 s on an H100)
-#   2 collapse_runs, 90 runs     3 of 30 runs, 60 steps + 61 measurements        60 x (3 + 1.5) = 270 s
-#   3 veto_runs, 105 runs        3 of 35 runs, 60 steps + 7 x 2 passes           60 x 3 + 14 x 1.5 = 200 s
-#   4 map, second half, 150      3 of 50 runs, 60 steps + 7 x 2 passes           200 s
-#   5 map from weak checks, 120  grid of 3 stacks of 40 runs, then 50 fresh in 3 of 17   200 s + 180 s
+#   step                           runs and steps                                        time
+#   1 starts                       3 at once, 1,000 steps of 256 traces each              89 s
+#   2 collapse_runs                90 runs, 60 steps, 61 held-out measurements            326 s
+#   3 veto_runs                    105 runs, 60 steps, 7 measurements                     269 s
+#   4 map, second half             150 runs, 60 steps, 7 measurements                     316 s
+#   5 map from weak checks         120 runs, then 50 on fresh seeds                       407 s
+#   6 collapse_runs, slow causes   40 runs, 100 steps, 101 measurements                   400 s, not run yet
 #
 set -u
 PY=${PY:-python}
 OUT=${OUT:?name the folder for the results}
 STARTS=${STARTS:-starts}
 export OMP_NUM_THREADS=1 PYTHONUNBUFFERED=1
-STEPS_TO_DO=${*:-1 2 3 4 5}
+STEPS_TO_DO=${*:-1 2 3 4 5 6}
 
 three() {  # the same command as three processes that share the stacks
   local pids=() failed=0
@@ -54,6 +53,7 @@ for step in $STEPS_TO_DO; do
     5) three pv_rl.lab.weighting_map --only grid --start "$STARTS/weak" --rate 1e-4 --rate 2e-4 --rate 4e-4 --share 0.6 \
          --share 0.75 --seeds 4 --at-once 40 --out "$OUT/weak" &&
        three pv_rl.lab.weighting_map --only fresh --start "$STARTS/weak" --fresh-seeds 5 --eval-seed 7 --at-once 17 --out "$OUT/weak" ;;
+    6) three pv_rl.lab.collapse_runs --causes slow --steps 100 --starts "$STARTS" --out "$OUT/collapse_slow" --at-once 14 ;;
   esac || { echo "step $step failed"; exit 1; }
   echo "step $step took $((SECONDS - begun)) s"
 done
@@ -61,6 +61,7 @@ done
 # On any machine, afterwards:
 #   python -m pv_rl.lab.sentinel_table $OUT/collapse --seeds tune            (tune: --watch '{"shift": 2}' and the like)
 #   python -m pv_rl.lab.sentinel_table $OUT/collapse --seeds confirm --out docs/data/collapse_runs.csv
+#   the same for $OUT/collapse_slow
 #   python -m pv_rl.lab.veto_report $OUT/veto --out report/veto
 #   python -m pv_rl.lab.map_report $OUT/map2/fresh --out report/map2
 #   python -m pv_rl.lab.map_report $OUT/weak/grid --out report/weak; python -m pv_rl.lab.map_report $OUT/weak/fresh --out report/weak2
