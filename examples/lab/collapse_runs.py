@@ -8,8 +8,9 @@ Five causes that a real run can have:
 - `labels swapped`: from some step on 90 % of all labels are turned round, as by a mapping that was changed;
 - `length is paid`: from some step on the reward pays length, and the start knows how to loop.
 
-At 2e-4 most of these fall within a few steps, sooner than a chart can tell. `--causes slow` has the faults of labels
-and reward again, at half the rate or half as strong, beside healthy runs whose rate is warmed up.
+At 2e-4 most of these fall within a few steps, sooner than a chart can tell. `--causes slow` has them
+again for longer runs, turned labels and half the pay for length at half the rate, beside healthy runs whose rate is
+warmed up.
 
 Seeds 0 to 4 are to tune a sentinel on, 100 to 104 to confirm; both have 20 healthy runs beside the sudden causes. Held
 out at every step.
@@ -47,7 +48,7 @@ def collapsing(seed: int, starts: Path) -> Iterator[Run]:
 
 
 def collapsing_slowly(seed: int, starts: Path) -> Iterator[Run]:
-    """One run for each cause that takes its time (give it 80 steps or more), and one that learns while its rate grows."""
+    """One run for each cause that takes its time (give it 80 steps or more), and one whose rate is warmed up."""
     breaks = _breaks(seed)
     yield Run(name="labels", seed=seed, flip_wrong=0.8, fault_from=breaks)
     yield Run(name="labels swapped", seed=seed, lr=1e-4, flip_right=0.9, flip_wrong=0.9, fault_from=breaks)
