@@ -10,7 +10,7 @@ Five causes that a real run can have:
 
 At 2e-4 most of these fall within a few steps, sooner than a chart can tell. `--causes slow` has them
 again for longer runs, turned labels and half the pay for length at half the rate, beside healthy runs whose rate is
-warmed up.
+warmed up, and such that loop.
 
 Seeds 0 to 4 are to tune a sentinel on, 100 to 104 to confirm; both have 20 healthy runs beside the sudden causes. Held
 out at every step.
@@ -48,7 +48,7 @@ def collapsing(seed: int, starts: Path) -> Iterator[Run]:
 
 
 def collapsing_slowly(seed: int, starts: Path) -> Iterator[Run]:
-    """One run for each cause that takes its time (give it 80 steps or more), and one whose rate is warmed up."""
+    """One run for each cause that takes its time (give it 80 steps or more), and two controls."""
     breaks = _breaks(seed)
     yield Run(name="labels", seed=seed, flip_wrong=0.8, fault_from=breaks)
     yield Run(name="labels swapped", seed=seed, lr=1e-4, flip_right=0.9, flip_wrong=0.9, fault_from=breaks)
@@ -61,6 +61,7 @@ def collapsing_slowly(seed: int, starts: Path) -> Iterator[Run]:
         start=str(starts / "loops"),
     )
     yield Run(name=f"{HEALTHY}, warmed up", seed=seed, lr_warm_up=30)
+    yield Run(name=f"{HEALTHY}, loops", seed=seed, lr=1e-4, start=str(starts / "loops"))
 
 
 def _breaks(seed: int) -> int:
@@ -76,7 +77,7 @@ def healthy(seed: int) -> Iterator[Run]:
 
 
 def runs(starts: Path, seeds: list[int], causes: str = "sudden") -> list[Run]:
-    """Nine runs a seed, four of them healthy; of the slow causes four, one of them healthy.
+    """Nine runs a seed, four of them healthy; of the slow causes five, two of them healthy.
 
     Raises:
         DataError: other causes.

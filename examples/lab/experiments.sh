@@ -13,7 +13,7 @@
 #   3 veto_runs                    105 runs, 60 steps, 7 measurements                     269 s
 #   4 map, second half             150 runs, 60 steps, 7 measurements                     316 s
 #   5 map from weak checks         120 runs, then 50 on fresh seeds                       407 s
-#   6 collapse_runs, slow causes   40 runs, 100 steps, 101 measurements                   400 s, not run yet
+#   6 collapse_runs, slow causes   50 runs, 100 steps, 101 measurements                   400 s, not run yet
 #
 set -u
 PY=${PY:-python}
@@ -53,7 +53,7 @@ for step in $STEPS_TO_DO; do
     5) three pv_rl.lab.weighting_map --only grid --start "$STARTS/weak" --rate 1e-4 --rate 2e-4 --rate 4e-4 --share 0.6 \
          --share 0.75 --seeds 4 --at-once 40 --out "$OUT/weak" &&
        three pv_rl.lab.weighting_map --only fresh --start "$STARTS/weak" --fresh-seeds 5 --eval-seed 7 --at-once 17 --out "$OUT/weak" ;;
-    6) three pv_rl.lab.collapse_runs --causes slow --steps 100 --starts "$STARTS" --out "$OUT/collapse_slow" --at-once 14 ;;
+    6) three pv_rl.lab.collapse_runs --causes slow --steps 100 --starts "$STARTS" --out "$OUT/collapse_slow" --at-once 17 ;;
   esac || { echo "step $step failed"; exit 1; }
   echo "step $step took $((SECONDS - begun)) s"
 done

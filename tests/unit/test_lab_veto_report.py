@@ -80,7 +80,10 @@ def test_slow_causes_have_the_faults_of_sudden_ones_at_the_same_steps():
     broken = {(run.name, run.seed): run.fault_from for run in slow if run.fault_from > 1}
     assert broken.items() <= at.items()
     assert len(broken) == 6
-    assert Counter(run.name for run in slow if run.fault_from == 1) == {"healthy, warmed up": 2}
+    assert Counter(run.name for run in slow if run.fault_from == 1) == {
+        "healthy, warmed up": 2,
+        "healthy, loops": 2,
+    }
     with pytest.raises(DataError, match="sudden or slow"):
         collapse_runs.runs(STARTS, [0], "quick")
 
