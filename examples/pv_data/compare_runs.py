@@ -19,13 +19,15 @@ from pv_data.table import read_rows
 
 def tables(run: Path) -> dict[str, dict[Any, Any]]:
     """By name, and in each by what identifies a row: what is to be the same."""
-    with sqlite3.connect(f"file:{run / 'answers.sqlite'}?mode=ro", uri=True) as db:
-        answers = dict(db.execute("SELECT key, text FROM answers"))
+    answers: dict[str, Any] = {}
+    if (run / "answers.sqlite").exists():  # models may have caches of their own
+        with sqlite3.connect(f"file:{run / 'answers.sqlite'}?mode=ro", uri=True) as db:
+            answers = dict(db.execute("SELECT key, text FROM answers"))
     judgments = read_rows(run / "judgments", Judgment)
     return {
         "answers": answers,
         "generated": {
-            (one.problem_id, one.method, one.origin.sample): one.text
+            (one.problem_id, one.parent_id, one.method, one.model, one.origin.sample): one.text
             for one in read_rows(run / "generated", Proof)
         },
         "judgments": {(one.proof_id, one.judge, one.origin.sample): one.verdict for one in judgments},

@@ -162,7 +162,7 @@ def test_a_server_answers_while_it_is_needed_and_is_gone_after(tmp_path, monkeyp
 def test_the_server_is_chosen_by_what_there_is(tmp_path, monkeypatch):
     there = {"vllm": True, "gpu": True}
     monkeypatch.setattr(served, "_has", lambda package: there.get(package, package != "openai"))
-    monkeypatch.setattr(served, "_has_gpu", lambda: there["gpu"])
+    monkeypatch.setattr(served, "visible_gpus", lambda: ["0"] if there["gpu"] else [])
     assert served.choose_server() == "vllm"
     there["gpu"] = False
     assert served.choose_server() == "transformers"

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,6 +33,7 @@ from panel import JudgeServer, Script, by_mark
 from pv_data.asking.asker import Stopped
 from pv_data.asking.keeping import Keeping, Question
 from pv_data.asking.kept import Unanswered
+from pv_data.asking.local import Local
 from pv_data.asking.settings import Model
 from pv_data.cli import app
 from pv_data.records import Aside, Judgment, Label, Problem, Proof
@@ -41,12 +43,13 @@ from pv_data.run.config import RunConfig, read_run
 from pv_data.run.generating import Generating
 from pv_data.run.judging import Judging
 from pv_data.run.local import run_local
-from pv_data.run.manifest import settings_of
+from pv_data.run.manifest import check_manifest, settings_of, write_manifest
 from pv_data.run.places import unanswered
 from pv_data.run.spent import spent
 from pv_data.run.weights import with_revisions
 from pv_data.serving import served
 from pv_data.serving.batch import Tokenize, read_output
+from pv_data.serving.checkpoint import MARK, fingerprint
 from pv_data.serving.folder import context_of, ends_of
 from pv_data.serving.options import arguments_of, choose_gpus
 from pv_data.table import read_rows, write_part
@@ -139,7 +142,13 @@ def run_here(job) -> None:
             {"local": {"checkpoint": "m", "engine": {"tensor_parallel_size": 2}}},
             "tensor_parallel_size is set by gpus",
         ),
+        (
+            {"local": {"checkpoint": "m", "engine": {"pipeline_parallel_size": 2}}},
+            "pipeline_parallel_size is set by gpus",
+        ),
+        ({"local": {"checkpoint": "m", "engine": {"tokenizer": "t"}}}, "tokenizer is set by checkpoint"),
         ({"local": {"checkpoint": "m", "engine": {"max_model_len": "16k"}}}, "a whole number of tokens"),
+        ({"sampling": {"max_tokens": 9, "stop_token_ids": None}}, "a list of token numbers"),
         ({"sampling": {"temperature": 0.6}}, "max_tokens of a local model is None"),
         ({"sampling": {"max_tokens": 9, "logit_bias": {}}}, "has no logit_bias; it has chat_template_kwargs"),
         ({"response_format": "json_object"}, "leave it out"),
@@ -161,6 +170,71 @@ def test_one_folder_under_two_names_is_one_model_also_as_a_copy(tiny, tmp_path):
     settings(tmp_path, tiny, models={"a": model(tiny), "b": model(copy)}, panel=panel)
     with pytest.raises(DataError, match="holds no model"):
         settings(tmp_path, tmp_path / "nowhere")
+
+
+def test_a_local_model_costs_nothing_also_where_an_endpoint_of_its_name_does(tmp_path):
+    priced = {
+        "endpoints": [{"url": "http://h/v1", "model": "tiny"}],
+        "prices": {"tiny": {"input": 1.0, "output": 1.0}},
+    }
+    with pytest.raises(ConfigError, match="rename the folder"):
+        settings(tmp_path, tmp_path / "tiny", models={"grader": model(tmp_path / "tiny"), "api": priced})
+
+
+def test_a_run_folder_that_was_copied_goes_on_without_the_weights_until_something_is_to_be_asked(
+    tiny, tmp_path
+):
+    run = tmp_path / "run"
+    run.mkdir()
+    made = settings(run, tiny, models={"grader": model(tiny, revision="fp8")})
+    write_manifest(run, check_manifest(run, made))
+    tables(run, ["SOUND"])
+    gone = tmp_path / "gone" / "tiny"
+    config = settings(run, gone, models={"grader": model(gone, revision="fp8")})
+    assert config.models["grader"].revision == made.models["grader"].revision
+    check_manifest(run, config)
+    with pytest.raises(DataError, match="holds no model"):
+        run_here(Judging(run=run, config=config))
+    for other in ({"revision": "fp4"}, {"sampling": {"max_tokens": 5}}):
+        with pytest.raises(DataError, match="holds no model"):
+            settings(run, gone, models={"grader": model(gone, **other)})
+
+
+def test_when_a_checkpoint_was_converted_is_no_part_of_its_hash(tiny):
+    before = fingerprint(tiny)
+    (tiny / MARK).write_text('{"model.pt": [1, 1795896855]}')
+    assert fingerprint(tiny) == before
+    (tiny / "other.json").write_text("{}")
+    assert fingerprint(tiny) != before
+
+
+@pytest.mark.parametrize(("gpus", "replicas", "cpus"), [(1, 1, 5), (8, 1, 12), (2, 3, 12)])
+def test_a_batch_has_a_logical_cpu_for_each_of_its_processes(gpus, replicas, cpus):
+    # reading, mapping, writing; a tokenizer a replica; an engine's process a GPU
+    assert prefill.cpus_of(Local(checkpoint="m", gpus=gpus, replicas=replicas)) == cpus
+
+
+def test_transformers_is_not_asked_for_what_it_would_leave_out(tiny, tmp_path, monkeypatch):
+    tables(tmp_path, ["SOUND"])
+    monkeypatch.setattr(serving, "choose_server", lambda asked: "transformers")
+    sampling = {"max_tokens": 9, "presence_penalty": 1.5}
+    config = settings(tmp_path, tiny, models={"grader": model(tiny, sampling=sampling)})
+    with pytest.raises(ConfigError, match="has presence_penalty, which"):
+        run_here(Judging(run=tmp_path, config=config))
+
+
+def test_whoever_waits_for_a_server_that_has_ended_is_told_so(tmp_path):
+    servers = serving.Servers(tmp_path, Console(quiet=True))
+    stopped = Stopped("it has not answered for 60 s")
+    assert servers.why(stopped) is stopped
+    up = serving._Up(
+        stack=ExitStack(),
+        model=read_config(model(tmp_path), Model, "m"),
+        gpus=[],
+        gone=lambda: "it ended, with 9",
+    )
+    servers._up["grader"] = up
+    assert str(servers.why(stopped)) == "it has not answered for 60 s\ngrader: it ended, with 9"
 
 
 def test_the_key_of_an_answer_hangs_on_the_weights_and_not_on_where_they_lie_or_what_serves_them(
@@ -438,18 +512,22 @@ def test_a_round_asks_what_is_not_kept_and_a_further_one_only_what_could_not_be_
     assert len({row["key"] for row in first}) == 5
     keeper = prefill._Keeper(job, "grader", 0)
     keeper.keep([output(row) for row in first[:4]])
-    assert [row["key"] for row in due(0)] == [
-        row["key"] for row in first[1:]
-    ]  # a new run: failures are forgotten
+    # A run that goes on: the same seed would be as unreadable, or as long, again; a refusal may have been an outage.
+    assert [row["key"] for row in due(0)] == [first[2]["key"], first[4]["key"]]
     (again,) = due(1)
     assert again["key"] == first[1]["key"]
     assert again["seed"] != first[1]["seed"]
-    assert (keeper.unread, spent(tmp_path).calls, spent(tmp_path).usd) == (1, 4, 0)
+    assert (spent(tmp_path).calls, spent(tmp_path).usd) == (4, 0)
     second = prefill._Keeper(job, "grader", 1)
     second.keep([output(again)])
     failure = Unanswered(unanswered(tmp_path)).get(again["key"], 1)
     assert failure is not None
     assert (failure.kind, failure.requests, failure.usage.completion_tokens) == ("invalid_json", 2, 2 * 7)
+    assert not due(1)
+    keeper.close()
+    second.close()
+    prefill.forget_failures(job)  # when the stage is done
+    assert [row["key"] for row in due(0)] == [row["key"] for row in first[1:]]
 
 
 def test_a_model_that_gives_nothing_ends_the_run_and_one_that_cannot_be_read_does_not(tiny, tmp_path):

@@ -24,7 +24,10 @@ FIELDS = frozenset(
 OURS = {
     "tensor_parallel_size": "gpus",
     "data_parallel_size": "replicas",
+    "pipeline_parallel_size": "gpus",
     "model": "checkpoint",
+    "tokenizer": "checkpoint",
+    "served_model_name": "checkpoint",
     "seed": "the seed of each sample",
 }
 """Options of the engine that are set by something else."""
@@ -79,6 +82,11 @@ def check_local(sampling: Mapping[str, Any], response_format: str, prices: Colle
     if type(length) is not int or length < 1:
         raise ValueError(
             f"sampling.max_tokens of a local model is {length!r}; it is a whole number of tokens"
+        )
+    ends = sampling.get("stop_token_ids", [])
+    if not isinstance(ends, list) or any(type(one) is not int for one in ends):
+        raise ValueError(
+            f"sampling.stop_token_ids of a local model is {ends!r}; it is a list of token numbers"
         )
     if response_format != "none":
         raise ValueError("response_format of a local model is none: leave it out")

@@ -122,6 +122,11 @@ class Job(Protocol):
         ...
 
     @property
+    def models(self) -> set[str]:
+        """That it asks, by their names in the config."""
+        ...
+
+    @property
     def parse(self) -> Callable[[str], Any] | None:
         """What answers are read by; see `Asker.ask`."""
         ...

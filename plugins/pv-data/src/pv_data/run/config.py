@@ -165,6 +165,11 @@ class RunConfig:
                 raise ValueError(
                     f"models.{name}.budget: a model of a run has none of its own: give the run budget_usd"
                 )
+            if model.local is not None and any(model.model in one.prices for one in self.models.values()):
+                raise ValueError(
+                    f"models.{name} is local and costs no dollars, but its name {model.model} has a price in another "
+                    "model's prices: rename the folder, or the price would be counted for both"
+                )
             # Of a local model the weights are not known yet when the config is read: then its folder is taken.
             who = model.local.checkpoint if model.local is not None and not model.revision else model.model
             other = asks.setdefault((who, model.fields()), name)

@@ -61,6 +61,11 @@ class Generating:
     parse: Callable[[str], Any] | None = None
     """A text is read after it was kept: what is unfit then is no fault that asking again would mend."""
 
+    @property
+    def models(self) -> set[str]:
+        """Of all entries."""
+        return {spec.model for spec in self.config.generate if spec.model}
+
     def chunks(self) -> Iterator[Chunk]:
         """For each entry of `generate`, the row groups of what its method works on."""
         for number, method in enumerate(methods(self.config)):
@@ -140,8 +145,7 @@ class Generating:
     @contextlib.asynccontextmanager
     async def opened(self, part: int, of: int) -> AsyncIterator[GeneratingWork]:
         """With the models of all entries."""
-        names = {spec.model for spec in self.config.generate if spec.model}
-        async with opened(self.run, self.config, names, self.served, part, of) as found:
+        async with opened(self.run, self.config, self.models, self.served, part, of) as found:
             yield GeneratingWork(self, found)
 
 

@@ -41,6 +41,11 @@ class Judging:
     served: Mapping[str, Model] = field(default_factory=dict)
     parse: Callable[[str], Any] = parse_check
 
+    @property
+    def models(self) -> set[str]:
+        """The panel's."""
+        return {seat.model for seat in self.config.panel}
+
     def chunks(self) -> Iterator[Chunk]:
         """All row groups of the proofs that came with the problems and of those that were generated."""
         yield from chunks_of(self.run / "proofs", Proof)
@@ -93,8 +98,7 @@ class Judging:
     @contextlib.asynccontextmanager
     async def opened(self, part: int, of: int) -> AsyncIterator[JudgingWork]:
         """With the panel's models."""
-        names = {seat.model for seat in self.config.panel}
-        async with opened(self.run, self.config, names, self.served, part, of) as found:
+        async with opened(self.run, self.config, self.models, self.served, part, of) as found:
             yield JudgingWork(self, found)
 
 

@@ -22,7 +22,7 @@ import ray.exceptions
 from pv_data.asking.asker import Stopped
 from pv_data.run.chunk import Job, pending
 from pv_data.run.config import RunConfig
-from pv_data.run.prefill import prefill
+from pv_data.run.prefill import cpus_of, forget_failures, prefill
 from pv_data.run.worker import work
 from pv_rl.errors import PvRlError, SetupError
 from pv_rl.train.process import interruptible
@@ -36,9 +36,8 @@ def ray_started(config: RunConfig, workers: int) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
-    local = [model.local for model in config.models.values() if model.local is not None]
-    # Logical ones: each process of a batch holds one, and with too few of them it would never begin.
-    cpus = workers + sum(3 + 2 * one.replicas for one in local)
+    # Logical CPUs: each process holds one, and with too few of them a batch would never begin.
+    cpus = workers + sum(cpus_of(model.local) for model in config.models.values() if model.local is not None)
     alone: dict[str, Any] = {"num_cpus": cpus, "include_dashboard": False}
     ray.init(
         logging_level=logging.ERROR, log_to_driver=False, **({} if os.environ.get("RAY_ADDRESS") else alone)
@@ -61,8 +60,8 @@ def run_on_ray(job: Job, workers: int) -> None:
         context.enable_progress_bars = False
         with interruptible():
             prefill(job)
-        parts = ray.data.range(workers, override_num_blocks=workers)
-        ends = parts.map_batches(partial(_part, job=job, of=workers), batch_size=1, num_cpus=1).take_all()
+            parts = ray.data.range(workers, override_num_blocks=workers)
+            ends = parts.map_batches(partial(_part, job=job, of=workers), batch_size=1, num_cpus=1).take_all()
     except KeyboardInterrupt:
         raise Stopped("it was interrupted") from None
     except ray.exceptions.RayError as error:
@@ -70,6 +69,7 @@ def run_on_ray(job: Job, workers: int) -> None:
     for end in ends:
         if end["stopped"]:
             raise Stopped(end["stopped"])
+    forget_failures(job)
 
 
 def _part(batch: Any, job: Job, of: int) -> dict[str, list[str]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from pv_data.asking.asker import Stopped
 from pv_data.run.chunk import Job, aside_of, forget, is_done, pending
 from pv_data.run.collecting import collect
 from pv_data.run.config import RunConfig
@@ -68,6 +69,7 @@ def run(config: RunConfig, console: Console, *, redo: str = "") -> Path:
                     _execute(job, config, servers, started)
             finally:
                 fold(folder)
+        servers.end()
         end(folder, config, console)
     return folder
 
@@ -86,7 +88,10 @@ def _execute(job: Job, config: RunConfig, servers: Servers, started: contextlib.
     if next(pending(job), None) is None:
         return
     if config.executor == "local":
-        run_local(servers.reach(job), config.workers)
+        try:
+            run_local(servers.reach(job), config.workers)
+        except Stopped as stopped:
+            raise servers.why(stopped) from stopped
         return
     try:
         from pv_data.run.on_ray import ray_started, run_on_ray

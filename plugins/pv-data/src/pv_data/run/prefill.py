@@ -7,6 +7,7 @@ another seed, in a further round; what still has none is written down with its r
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,8 +16,8 @@ from typing import Any
 from pv_data.asking.asker import Stopped
 from pv_data.asking.keeping import Keeping
 from pv_data.asking.kept import Unanswered, usage_of
+from pv_data.asking.local import Local
 from pv_data.asking.seeded import UNREADABLE
-from pv_data.asking.settings import Model
 from pv_data.run.chunk import Chunk, Job, pending
 from pv_data.run.places import answers, unanswered
 from pv_data.run.serving import lacking
@@ -28,7 +29,10 @@ from pv_rl.judge.answer import JudgeFailure
 from pv_rl.judge.cache import AnswerCache, CachedAnswer
 from pv_rl.judge.spending import Spending
 
-__all__ = ["prefill"]
+__all__ = ["cpus_of", "forget_failures", "prefill"]
+
+FINAL = (*UNREADABLE, "truncated")
+"""Kinds of failures that the same seed would only repeat."""
 
 
 def prefill(job: Job) -> None:
@@ -38,35 +42,61 @@ def prefill(job: Job) -> None:
         Stopped: a model gave no answer to too many questions in a row.
         SetupError: there is no vLLM, or there are too few GPUs.
     """
-    for name in ("", "-wal", "-shm"):
-        path = unanswered(job.run)
-        path.with_name(path.name + name).unlink(missing_ok=True)
     for name in sorted(lacking(job)):
         model = job.config.models[name]
-        _check_gpus(model)
+        assert model.local is not None
+        _check_room(model.model, model.local)
         for attempt in range(model.retries.attempts):
-            if not _round(job, name, attempt, batch_by_vllm(model, folder_of(model, job.run))):
-                break
+            if _is_any_due(job, name, attempt):
+                _round(job, name, attempt, batch_by_vllm(model, folder_of(model, job.run)))
 
 
-def _check_gpus(model: Model) -> None:
-    """Symptom without it: Ray waits for GPUs that will never come, and says nothing."""
+def forget_failures(job: Job) -> None:
+    """When the stage is done. Until then a run that goes on does not ask again what could not be read."""
+    path = unanswered(job.run)
+    for name in ("", "-wal", "-shm"):
+        path.with_name(path.name + name).unlink(missing_ok=True)
+
+
+def cpus_of(local: Local) -> int:
+    """Logical CPUs of Ray that a batch takes: reading, mapping and writing, and for each replica a tokenizer and the
+    engine, of which Ray places one process a GPU."""
+    return 3 + local.replicas * (1 + local.gpus)
+
+
+def _check_room(name: str, local: Local) -> None:
+    """Symptom without it: Ray waits for what will never come, and says nothing."""
     import ray
 
-    assert model.local is not None
-    needed, there = model.local.gpus * model.local.replicas, int(ray.cluster_resources().get("GPU", 0))
-    if there < needed:
+    nodes = sum(bool(node["Alive"]) for node in ray.nodes())
+    if nodes > 1:
         raise SetupError(
-            f"{model.model} needs {needed} GPUs (local.gpus x local.replicas), and Ray sees {there}; ask for fewer, or "
-            "take executor=local"
+            f"executor=ray asks local models on one machine only, and Ray has {nodes} nodes: {name} would be asked "
+            "where the run's folder may not be. Serve it yourself and give its endpoint, or use one machine"
         )
+    there = ray.cluster_resources()
+    for kind, needed in (("GPU", local.gpus * local.replicas), ("CPU", cpus_of(local))):
+        if there.get(kind, 0) < needed:
+            raise SetupError(
+                f"{name} needs {needed} {kind}s of Ray (local.gpus, local.replicas), and Ray has "
+                f"{there.get(kind, 0):.0f}; ask for fewer, or take executor=local"
+            )
 
 
-def _round(job: Job, name: str, attempt: int, batch: Batch) -> int:
-    """Ask all that is due once; returns how many answers could not be read."""
+def _is_any_due(job: Job, name: str, attempt: int) -> bool:
+    with contextlib.closing(Due(job, name, attempt)) as due:
+        return any(due(_row(chunk)) for chunk in pending(job))
+
+
+def _row(chunk: Chunk) -> dict[str, Any]:
+    return {"part": str(chunk.part), "group": chunk.group, "spec": chunk.spec}
+
+
+def _round(job: Job, name: str, attempt: int, batch: Batch) -> None:
+    """Ask all that is due once."""
     import ray.data
 
-    chunks = [{"part": str(one.part), "group": one.group, "spec": one.spec} for one in pending(job)]
+    chunks = [_row(one) for one in pending(job)]
     # A block a chunk: a kill loses what is in the works, some blocks, and no more.
     rows = ray.data.from_items(chunks, override_num_blocks=len(chunks))
     about = {"job": job, "name": name, "attempt": attempt}
@@ -78,7 +108,6 @@ def _round(job: Job, name: str, attempt: int, batch: Batch) -> int:
             keeper.keep(block.to_pylist())
     finally:
         keeper.close()
-    return keeper.unread
 
 
 class Due:
@@ -105,8 +134,16 @@ class Due:
                 found[key] = {"key": key, "messages": messages, "seed": seed}
         return list(found.values())
 
+    def close(self) -> None:
+        """Close the files."""
+        self._cache.close()
+        self._unanswered.close()
+
     def _is_due(self, key: str) -> bool:
         if self._cache.get(key) is not None:
+            return False
+        now = self._unanswered.get(key, self._attempt)
+        if now is not None and now.kind in FINAL:  # before the run was interrupted
             return False
         if self._attempt == 0:
             return True
@@ -119,7 +156,7 @@ class _Keeper:
 
     def __init__(self, job: Job, name: str, attempt: int) -> None:
         self._model, self._parse, self._attempt = job.config.models[name], job.parse, attempt
-        self._patience, self._in_vain, self.unread = job.config.patience, 0, 0
+        self._patience, self._in_vain = job.config.patience, 0
         self._cache = AnswerCache(self._model.cache or answers(job.run))
         self._unanswered = Unanswered(unanswered(job.run))
         self._budget = budget_of(job.run, job.config, 1)
@@ -153,7 +190,6 @@ class _Keeper:
         said = JudgeFailure(str(failure), failure.kind, usage, 0.0, self._attempt + 1, row["text"])
         self._unanswered.put(key, self._attempt, said, name)
         if failure.kind in UNREADABLE:  # the engine works, and the row has its further rounds
-            self.unread += 1
             return
         self._in_vain += 1
         if self._in_vain >= self._patience:

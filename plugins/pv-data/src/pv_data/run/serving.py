@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
 from rich.console import Console
 
+from pv_data.asking.asker import Stopped
 from pv_data.asking.keeping import Keeping
 from pv_data.asking.settings import Model
 from pv_data.run.chunk import Job, pending
@@ -16,19 +18,22 @@ from pv_data.run.config import RunConfig
 from pv_data.run.places import answers
 from pv_data.run.weights import LOGS, folder_of
 from pv_data.serving.options import arguments_of, choose_gpus, visible_gpus
-from pv_data.serving.served import Served, choose_server, served
+from pv_data.serving.served import LONG_S, Served, choose_server, served
+from pv_rl.errors import ConfigError
 from pv_rl.judge.cache import AnswerCache
 from pv_rl.judge.config import Endpoint, Timeouts
+from pv_rl.train.process import interruptible
 
 __all__ = ["Servers", "lacking"]
 
-LONG_S = 24 * 3600.0
-"""A server that answers one request at a time may take as long as it takes."""
+ALIKE = frozenset({"max_tokens", "temperature", "top_p", "stop", "chat_template_kwargs"})
+"""Of the sampling, what `transformers serve` does as vLLM does it; the rest it leaves out or refuses."""
 
 
 def lacking(job: Job) -> set[str]:
     """The local models of which a stage has something to ask that they have not answered."""
-    models = {name: model for name, model in job.config.models.items() if model.local is not None}
+    models = {name: job.config.models[name] for name in job.models}
+    models = {name: model for name, model in models.items() if model.local is not None}
     found: set[str] = set()
     if not models:
         return found
@@ -48,12 +53,26 @@ def lacking(job: Job) -> set[str]:
     return found
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Up:
+    """A server that runs."""
+
+    stack: contextlib.ExitStack
+    """Ends it."""
+    model: Model
+    """How the model is reached."""
+    gpus: list[str]
+    gone: Callable[[], str]
+    """Why it will never answer again; empty while it may."""
+
+
 class Servers:
     """Those that are up; gone when the block ends, however it ends."""
 
     def __init__(self, run: Path, console: Console) -> None:
         self._run, self._console = run, console
-        self._up: dict[str, tuple[contextlib.ExitStack, Model, list[str]]] = {}
+        self._up: dict[str, _Up] = {}
+        self._signals = contextlib.ExitStack()
 
     def __enter__(self) -> Servers:
         return self
@@ -61,7 +80,17 @@ class Servers:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """All of them; there is nothing left to ask."""
         self._end(set(self._up))
+        self._signals.close()
+
+    def why(self, stopped: Stopped) -> Stopped:
+        """With the reason where a server has ended by itself, which those who asked it do not know."""
+        gone = [f"{name}: {said}" for name, one in self._up.items() if (said := one.gone())]
+        return Stopped(f"{stopped}\n{'; '.join(gone)}") if gone else stopped
 
     def reach(self, job: Job) -> Job:
         """The job with servers for what it has to ask. Others end first, and make room on the GPUs.
@@ -73,7 +102,7 @@ class Servers:
         self._end(set(self._up) - wanted)
         for name in sorted(wanted - set(self._up)):
             self._start(name, job.config)
-        return job.with_served({name: self._up[name][1] for name in wanted})
+        return job.with_served({name: self._up[name].model for name in wanted})
 
     def _start(self, name: str, config: RunConfig) -> None:
         model, logs = config.models[name], self._run / LOGS
@@ -81,8 +110,16 @@ class Servers:
         folder, kind = folder_of(model, self._run), choose_server(model.local.server)
         gpus: list[str] = []
         if kind == "vllm":
-            taken = {gpu for _, _, of in self._up.values() for gpu in of}
+            taken = {gpu for one in self._up.values() for gpu in one.gpus}
             gpus = choose_gpus(model.local, visible_gpus(), taken)
+        elif strange := sorted(model.sampling.keys() - ALIKE):
+            raise ConfigError(
+                f"models.{name}.sampling has {', '.join(strange)}, which `transformers serve` does not do as vLLM does "
+                f"it, and the answers would be kept as if it had: leave it out ({', '.join(sorted(ALIKE))} can stay), "
+                "or take a machine with vLLM"
+            )
+        if not self._up:  # once for all of them: they end in another order than they began
+            self._signals.enter_context(interruptible())
         self._console.print(
             f"serving {name} ({folder}) by {kind}; its log is in {logs}", highlight=False, markup=False
         )
@@ -96,23 +133,25 @@ class Servers:
                 env={"CUDA_VISIBLE_DEVICES": ",".join(gpus)} if gpus else {},
             )
         )
-        self._up[name] = (stack, _through(model, one, config.workers), gpus)
+        self._up[name] = _Up(
+            stack=stack, model=_through(model, one, config.workers), gpus=gpus, gone=one.gone
+        )
 
     def _end(self, names: set[str]) -> None:
         with contextlib.ExitStack() as stack:
             for name in names:
-                stack.callback(self._up.pop(name)[0].close)
+                stack.callback(self._up.pop(name).stack.close)
 
 
 def _through(model: Model, one: Served, workers: int) -> Model:
     """How the model is reached."""
     at_once = max(workers, min(model.limits.concurrency, one.at_once))
-    reached = replace(
+    return replace(
         model,
         local=None,
         endpoints=(Endpoint(url=one.url, model=one.model, extra_body=dict(one.fields)),),
         limits=replace(model.limits, concurrency=at_once),
+        # It may take as long as it takes: where it has ended, nobody waits for it.
+        timeouts=Timeouts(first_byte_s=LONG_S, total_s=LONG_S),
+        deadline_s=LONG_S,
     )
-    if one.at_once > 1:
-        return reached
-    return replace(reached, timeouts=Timeouts(first_byte_s=LONG_S, total_s=LONG_S), deadline_s=LONG_S)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import fields, replace
 from pathlib import Path
 
 from pv_data.asking.settings import Model
 from pv_data.run.config import RunConfig
+from pv_data.run.manifest import FILE
 from pv_data.serving.checkpoint import fingerprint, model_folder
 from pv_rl.judge.config import read_config
 
@@ -36,7 +38,29 @@ def with_revisions(config: RunConfig, run: Path) -> RunConfig:
     for name in config.named:
         model = models[name]
         if model.local is not None:
-            weights = fingerprint(folder_of(model, run))
-            models[name] = replace(model, revision=f"{model.revision} {weights}".strip())
+            models[name] = replace(model, revision=_revision(model, run))
     settings = {one.name: getattr(config, one.name) for one in fields(config)}
     return read_config({**settings, "models": models}, RunConfig, "the run")
+
+
+def _revision(model: Model, run: Path) -> str:
+    assert model.local is not None
+    if not Path(model.local.checkpoint).exists() and (written := _written(model, run)):
+        return written  # the run was made elsewhere, and may have nothing left to ask
+    return f"{model.revision} {fingerprint(folder_of(model, run))}".strip()
+
+
+def _written(model: Model, run: Path) -> str:
+    """The revision that the run's folder has been made with; empty where it says nothing of such a model."""
+    try:
+        settings = json.loads((run / FILE).read_text())["settings"]
+        asked = [one["asks"] for one in (*settings["generate"], *settings["panel"]) if one["asks"]]
+    except (OSError, ValueError, KeyError, TypeError):  # `check_manifest` will say what is wrong with it
+        return ""
+    for (name, _), *_, sampling in asked:
+        made = json.loads(sampling)
+        revision = made.pop("revision", "")
+        same = made == json.loads(replace(model, revision="").fields())
+        if name == model.model and same and revision.startswith(model.revision):
+            return revision
+    return ""

@@ -68,6 +68,8 @@ def fingerprint(folder: Path) -> str:
     """16 hex digits of a model's weights, config and tokenizer, so that a cache does not take one for another."""
     digest = hashlib.sha256()
     for path in sorted(_files(folder, (*WEIGHTS, "*.json", "*.jinja", "*.model"))):
+        if path.name == MARK:  # says when a checkpoint was written, not what it holds
+            continue
         size = path.stat().st_size
         digest.update(f"{path.name} {size}\n".encode())
         with path.open("rb") as file:

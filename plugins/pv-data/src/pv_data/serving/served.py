@@ -6,7 +6,6 @@ import contextlib
 import importlib.util
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -18,15 +17,18 @@ from typing import Any, Literal
 
 import httpx
 
+from pv_data.serving.options import visible_gpus
 from pv_rl.errors import ConfigError, SetupError
 from pv_rl.train.process import interruptible, process_tree
 
-__all__ = ["SERVERS", "Served", "choose_server", "served"]
+__all__ = ["LONG_S", "SERVERS", "Served", "choose_server", "served"]
 
 Server = Literal["auto", "vllm", "transformers"]
 SERVERS: tuple[Server, ...] = ("auto", "vllm", "transformers")
 START_S = 900.0
 """How long a server may take to come up: a large model is read, compiled and warmed up."""
+LONG_S = 24 * 3600.0
+"""So long may an answer of a server of our own take: one request at a time, or a long text on a slow machine."""
 TAIL = 2000
 """Characters of a log that an error shows."""
 
@@ -57,7 +59,7 @@ def choose_server(asked: str = "auto") -> str:
         raise ConfigError(f"--server is {asked!r}; it is {', '.join(SERVERS)}")
     if asked != "auto":
         return asked
-    return "vllm" if _has("vllm") and _has_gpu() else "transformers"
+    return "vllm" if _has("vllm") and visible_gpus() else "transformers"
 
 
 @contextlib.contextmanager
@@ -171,15 +173,3 @@ def _free_port() -> int:
 
 def _has(package: str) -> bool:
     return importlib.util.find_spec(package) is not None
-
-
-def _has_gpu() -> bool:
-    """As the driver's own tool sees it: asking torch would load it here."""
-    tool = shutil.which("nvidia-smi")
-    if tool is None:
-        return False
-    try:
-        listed = subprocess.run([tool, "-L"], capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return listed.returncode == 0 and "GPU" in listed.stdout

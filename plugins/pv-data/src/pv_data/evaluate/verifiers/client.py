@@ -7,14 +7,12 @@ from typing import Any
 
 from pv_data.asking.settings import Model
 from pv_data.evaluate.wanted import Wanted
+from pv_data.serving.served import LONG_S
 from pv_rl.errors import ConfigError
 from pv_rl.judge.config import read_config
 from pv_rl.scoring.command import read_options
 
 __all__ = ["client_settings"]
-
-LONG_S = 24 * 3600.0
-"""A server of our own on a CPU may take as long as it takes."""
 
 
 def client_settings(
