@@ -11,6 +11,7 @@ import pytest
 
 from pv_data.evaluate.sets.base import Candidate, EvalSet, build_set
 from pv_data.evaluate.verifiers.sampled import read_traces
+from pv_data.evaluate.verifiers.trace import to_vote
 from pv_data.evaluate.votes import Pair
 from pv_data.export.prompt import VerifierPrompt
 from pv_rl.errors import DataError
@@ -135,3 +136,21 @@ def test_a_sample_that_is_there_twice_and_a_file_of_another_set_are_refused(tmp_
         read_traces(
             lines(tmp_path / "c.jsonl", [{"pair_id": "p0", "trace": "a", "sample": 1.5}]), small_set()
         )
+
+
+def test_a_file_brings_the_logits_of_its_verdicts(tmp_path):
+    rows = [
+        {"pair_id": "p0", "output": "fine ### True", "logit": 1.5},
+        {"pair_id": "p0", "verdict": False, "logit": "-2"},
+    ]
+    rows += [{"pair_id": "p1", "output": "### True"}]
+    lines(tmp_path / "a.jsonl", rows)
+    traces = read_traces(tmp_path / "a.jsonl", small_set()).traces
+    pair = small_set().pairs[0]
+    votes = [to_vote(pair, sample, traces["p0", sample], unit="characters") for sample in (0, 1)]
+    assert [(vote.verdict, vote.logit) for vote in votes] == [(True, 1.5), (False, -2.0)]
+    assert traces["p1", 0].logit is None
+    for bad in ("high", float("inf")):
+        lines(tmp_path / "b.jsonl", [{"pair_id": "p0", "output": "### True", "logit": bad}])
+        with pytest.raises(DataError, match="its logit is"):
+            read_traces(tmp_path / "b.jsonl", small_set())

@@ -2,11 +2,12 @@
 
 A row belongs to a pair by its `pair_id`, by its problem and proof, or by its prompt, which holds both. It has a trace
 (`trace`, `output`, `response`) or a verdict. Samples of a pair are numbered in the order of the file, unless a column
-`sample` numbers them.
+`sample` numbers them. A column `logit` has the log of the odds of True over False, as `--score logit` takes it.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -78,7 +79,7 @@ def read_traces(path: Path, found: EvalSet, *, step: int | None = None) -> Read:
     others = 0
     for where, row in read_rows(file):
         pair = places.find(row)
-        trace = _trace(row) if not isinstance(pair, str) else pair
+        trace = _trace(row, where) if not isinstance(pair, str) else pair
         if isinstance(pair, str) or isinstance(trace, str):
             left[pair if isinstance(pair, str) else str(trace)] += 1
             continue
@@ -104,12 +105,13 @@ def _first(row: Mapping[str, Any], names: Sequence[str]) -> Any:
     return next((row[name] for name in names if row.get(name) is not None), None)
 
 
-def _trace(row: Mapping[str, Any]) -> Trace | str:
+def _trace(row: Mapping[str, Any], where: str) -> Trace | str:
+    logit = _logit(row, where)
     tokens = number_of(_first(row, TOKENS))
     whole = int(tokens) if tokens is not None and tokens >= 0 and tokens == int(tokens) else None
     text = text_of(_first(row, TRACES))
     if text is not None:
-        return Trace(text=text, tokens=whole, known=True)
+        return Trace(text=text, tokens=whole, known=True, logit=logit)
     if not any(name in row for name in VERDICTS):
         return "neither trace nor verdict"
     said = _first(row, VERDICTS)
@@ -119,8 +121,20 @@ def _trace(row: Mapping[str, Any]) -> Trace | str:
     return (
         "verdict cannot be read"
         if verdict is None
-        else Trace(text=None, tokens=whole, verdict=verdict, known=True)
+        else Trace(text=None, tokens=whole, verdict=verdict, known=True, logit=logit)
     )
+
+
+def _logit(row: Mapping[str, Any], where: str) -> float | None:
+    given = row.get("logit")
+    if given in (None, ""):
+        return None
+    number = number_of(given)
+    if number is None or not math.isfinite(number):
+        raise DataError(
+            f"{where}: its logit is {given!r:.60}; it is a finite number, or empty where there is none"
+        )
+    return number
 
 
 def _sample(row: Mapping[str, Any], where: str) -> int | None:

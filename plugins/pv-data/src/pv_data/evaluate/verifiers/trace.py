@@ -22,6 +22,8 @@ class Trace:
     """Why there is no verdict, where that is known without reading: `truncated`, `refusal`, `timeout`, ..."""
     verdict: bool | None = None
     """Given with the trace, by a file that has verdicts and no texts."""
+    logit: float | None = None
+    """Of the verdict: log of the odds of True over False, where a file has it."""
     known: bool = False
     """It was there before: nothing was asked for it."""
 
@@ -38,7 +40,7 @@ def to_vote(pair: Pair, sample: int, trace: Trace, *, unit: str, keep_trace: boo
     if trace.text is None or trace.missing:
         text = trace.text if keep_trace else None
         verdict = None if trace.missing else trace.verdict
-        return Vote(**names, verdict=verdict, length=length, trace=text)
+        return Vote(**names, verdict=verdict, length=length, trace=text, logit=trace.logit)
     vote = read_vote(**names, trace=trace.text, keep_trace=keep_trace)
     # `read_vote` counts characters where it gets no length
-    return Vote(**names, verdict=vote.verdict, length=length, trace=vote.trace)
+    return Vote(**names, verdict=vote.verdict, length=length, trace=vote.trace, logit=trace.logit)
