@@ -26,13 +26,14 @@ def verdict(script: Script, prompt: str) -> str:
 def completion(script: Script, prompt: str, content: str | None, **message: Any) -> dict[str, Any]:
     """A chat completion in which the model wrote `content`. `finish_reason` and fields of the message go by name."""
     finish = message.pop("finish_reason", "stop")
+    logprobs = {"content": script.logprobs(content)} if script.logprobs and isinstance(content, str) else None
     message = {"role": "assistant", "content": content, **message}
     answer: dict[str, Any] = {
         "id": "chatcmpl-1",
         "object": "chat.completion",
         "created": 1,
         "model": script.model,
-        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finish}],
+        "choices": [{"index": 0, "message": message, "logprobs": logprobs, "finish_reason": finish}],
     }
     if script.usage:
         prompt_tokens, completion_tokens = len(prompt) // 4, len(content or "") // 4

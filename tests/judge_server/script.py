@@ -89,6 +89,8 @@ class Script:
     """Whether answers say how many tokens they took: a quarter of the characters."""
     reply: Callable[[str, str], str] | None = None
     """From the text of the messages and the model's name to what it writes; for another judge than that of fluency."""
+    logprobs: Callable[[str], list[dict[str, Any]]] | None = None
+    """From what it writes to `logprobs.content`, one mapping a token."""
 
     @classmethod
     def read(cls, document: Mapping[str, Any] | str | Path) -> Script:

@@ -114,3 +114,33 @@ def test_other_ends_are_ends(finish):
 def test_half_a_surrogate_pair_does_not_break_what_stores_the_text():
     completion = read_completion(body({"content": "a\ud800b"}), 7)
     assert completion.text.encode() == b"a?b"
+
+
+TOKEN = {
+    "token": "a",
+    "logprob": -0.1,
+    "top_logprobs": [{"token": "a", "logprob": -0.1}, {"token": "b", "logprob": -2}],
+}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        None,
+        "a",
+        [TOKEN, {"token": "b"}],
+        [TOKEN, {"token": 3, "logprob": -1}],
+        [{**TOKEN, "logprob": 0.5}],
+        [{**TOKEN, "logprob": float("nan")}],
+        [{**TOKEN, "top_logprobs": ["b"]}],
+        [{**TOKEN, "top_logprobs": [{"token": "b", "logprob": "-1"}]}],
+    ],
+)
+def test_log_probabilities_are_those_of_all_tokens_or_none(content):
+    def read(given):
+        answer = json.loads(body())
+        answer["choices"][0]["logprobs"] = {"content": given}
+        return read_completion(json.dumps(answer).encode(), 7).logprobs
+
+    assert [(one.token, one.top) for one in read([TOKEN])] == [("a", {"a": -0.1, "b": -2.0})]
+    assert read(content) == ()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -18,6 +20,7 @@ from judge_server import Fault, JudgeServer, Latency, Script
 
 from pv_data.asking.asker import Stopped
 from pv_data.asking.settings import Model
+from pv_data.evaluate.logit import verdict_logit
 from pv_data.evaluate.sampling import Sampling
 from pv_data.evaluate.verifiers.asked import Progress, look_up
 from pv_data.evaluate.verifiers.display import said
@@ -27,6 +30,7 @@ from pv_data.evaluate.verifiers.trace import Trace, to_vote
 from pv_data.evaluate.votes import Pair
 from pv_data.export.prompt import VerifierPrompt
 from pv_rl.errors import ConfigError, SetupError
+from pv_rl.judge.answer import TokenLogprobs
 from pv_rl.judge.config import read_config
 
 PROMPT = VerifierPrompt.load()
@@ -85,6 +89,55 @@ def test_each_pair_gets_its_samples_and_is_not_asked_twice(tmp_path):
     votes = [to_vote(pair, 0, traces[pair.pair_id, 0], unit="characters") for pair in pairs(3)]
     assert [vote.verdict for vote in votes] == [True, False, True]
     assert votes[0].length == len("I read it.\n### True")
+
+
+def words(text: str) -> list[dict]:
+    """A token a word; nine times in ten the model says again what it said."""
+    found = []
+    for word in re.findall(r"\S+\s*", text):
+        other = {"True": "False", "False": "True"}.get(word.strip(), "?")
+        top = [{"token": word, "logprob": math.log(0.9)}, {"token": other, "logprob": math.log(0.1)}]
+        found.append({"token": word, "logprob": math.log(0.9), "top_logprobs": top})
+    return found
+
+
+def test_a_vote_has_the_logit_of_its_verdict_where_the_server_gives_log_probabilities(tmp_path):
+    sampling = Sampling(n=2, logits=True)
+    with JudgeServer(Script(reply=by_mark, logprobs=words)) as server:
+        traces, _ = gather(tmp_path, server.url, pairs(2), sampling)
+        assert {chat["body"]["top_logprobs"] for chat in server.chats()} == {5}
+        again, state = gather(tmp_path, server.url, pairs(2), sampling)
+        assert (len(server.chats()), state.known) == (4, 4)
+        plain, _ = gather(tmp_path, server.url, pairs(2), Sampling(n=2))
+        assert len(server.chats()) == 8  # another request
+    for found in (traces, again):
+        votes = [to_vote(pair, 1, found[pair.pair_id, 1], unit="tokens") for pair in pairs(2)]
+        assert [vote.logit for vote in votes] == pytest.approx([math.log(9), -math.log(9)])
+    assert {trace.logit for trace in plain.values()} == {None}
+    with JudgeServer(Script(reply=by_mark)) as server:  # one that leaves them out
+        without, _ = gather(tmp_path / "other", server.url, pairs(2), sampling)
+    assert {trace.logit for trace in without.values()} == {None}
+
+
+@pytest.mark.parametrize(
+    ("tokens", "logit"),
+    [
+        ([{"###": 0.0}, {" True": -0.5, " False": -2.0}], 1.5),
+        ([{"###": 0.0}, {" True": -2.0, " False": -0.5}], -1.5),  # sampled against the odds
+        ([{"### ": 0.0}, {"Tr": -1.0, "F": -3.0}, {"ue": 0.0, "x": -9.0}, {"<|im_end|>": 0.0}], 2.0),
+        ([{"###": 0.0}, {" True": -1.0, " true": -1.0, " False": -1.0}], math.log(2)),
+        ([{"###": 0.0}, {" True": -0.5, " maybe": -4.0}], 3.5),  # False is at most as likely as what is shown
+        ([{"True or False? ": 0.0}, {"### ": 0.0}, {"True": -0.5, "False": -1.0}], 0.5),
+        ([{"###": 0.0}, {" True": -0.5, " False": -math.inf}], None),
+        ([{"###": 0.0}, {" False": -0.5}], None),  # not the word of the text
+        ([], None),
+    ],
+)
+def test_the_logit_is_that_of_the_token_that_begins_the_verdict(tokens, logit):
+    given = [TokenLogprobs(token=next(iter(top)), top=top) for top in tokens]
+    found = verdict_logit("All steps hold.\n### True<|im_end|>", given)
+    assert found == (None if logit is None else pytest.approx(logit))
+    assert verdict_logit("no verdict, True", given) is None
 
 
 def test_what_a_trace_depends_on_asks_anew(tmp_path):

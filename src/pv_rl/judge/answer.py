@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from pv_rl.errors import JudgeError
 
-__all__ = ["Answer", "FailureKind", "JudgeFailure", "Messages", "Parser", "Usage"]
+__all__ = ["Answer", "FailureKind", "JudgeFailure", "Messages", "Parser", "TokenLogprobs", "Usage"]
 
 Messages: TypeAlias = Sequence[Mapping[str, str]]
 """`[{"role": "system", "content": ...}, {"role": "user", "content": ...}]`."""
@@ -45,6 +45,16 @@ class Usage:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TokenLogprobs:
+    """One token of an answer as the server saw it."""
+
+    token: str
+    """As text."""
+    top: Mapping[str, float]
+    """Natural logs of the probabilities of the likeliest tokens and of this one, by their texts; -inf is possible."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Answer:
     """A usable answer."""
 
@@ -66,6 +76,8 @@ class Answer:
     """Of the whole question, waiting included."""
     cached: bool = False
     """It came from our own cache: no request was sent."""
+    logprobs: tuple[TokenLogprobs, ...] = ()
+    """Of each token, where the request asked for them (`logprobs`, `top_logprobs`) and the server gave them."""
 
 
 class JudgeFailure(JudgeError):

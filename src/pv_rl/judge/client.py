@@ -21,13 +21,13 @@ import anyio
 from pv_rl.judge.answer import Answer, JudgeFailure, Messages, Parser, Usage
 from pv_rl.judge.asking import AGAIN, Asking
 from pv_rl.judge.budget import BudgetKeeper
-from pv_rl.judge.completion import RequestFailed
+from pv_rl.judge.completion import Completion, RequestFailed
 from pv_rl.judge.config import JudgeConfig
 from pv_rl.judge.turns import Route, Turn, Turns
 
 __all__ = ["JudgeClient"]
 
-Found: TypeAlias = tuple[Route, str, Any]
+Found: TypeAlias = tuple[Route, Completion, Any]
 """Who answered, what the model wrote, what the parser made of it."""
 
 
@@ -78,9 +78,10 @@ class JudgeClient:
             self._counts[f"failed/{failure.kind}"] += 1
             raise
         self._counts["answers"] += 1
-        route, text, value = found
+        route, completion, value = found
         return Answer(
-            text=text,
+            text=completion.text,
+            logprobs=completion.logprobs,
             value=value,
             model=route.endpoint.model,
             endpoint=route.endpoint.url,
@@ -195,7 +196,7 @@ class JudgeClient:
             failure = RequestFailed(unread.kind, said, usage=completion.usage, text=completion.text)
             self._failed(asking, route, failure)
             raise failure from None
-        return route, completion.text, value
+        return route, completion, value
 
     async def _hedged(self, asking: Asking, turn: Turn, after_s: float) -> Found:
         """Send a request, and a second one if there is no answer after `after_s`; the first usable answer counts."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pv_rl.judge.answer import FailureKind, Usage
+from pv_rl.judge.answer import FailureKind, TokenLogprobs, Usage
 
 __all__ = ["Completion", "RequestFailed", "estimate_tokens", "read_completion"]
 
@@ -20,6 +20,8 @@ class Completion:
 
     text: str
     usage: Usage
+    logprobs: tuple[TokenLogprobs, ...] = ()
+    """Of each token, where the request asked for them and the server gave them."""
 
 
 class RequestFailed(Exception):
@@ -86,7 +88,28 @@ def read_completion(raw: bytes, prompt_tokens: int) -> Completion:
         raise RequestFailed("server_error", f"finish_reason is {finish}", usage=usage, text=text)
     if not text.strip():
         raise RequestFailed("bad_response", "choices[0].message.content has no text", usage=usage)
-    return Completion(text=text, usage=usage)
+    return Completion(text=text, usage=usage, logprobs=_logprobs(choice.get("logprobs")))
+
+
+def _logprobs(given: Any) -> tuple[TokenLogprobs, ...]:
+    """Of all tokens or of none: a gap would shift those behind it."""
+    content = given.get("content") if isinstance(given, Mapping) else None
+    found = [_token(one) for one in content] if isinstance(content, list) else []
+    return tuple(one for one in found if one is not None) if None not in found else ()
+
+
+def _token(given: Any) -> TokenLogprobs | None:
+    if not isinstance(given, Mapping) or not isinstance(given.get("token"), str):
+        return None
+    top: dict[str, float] = {}
+    for one in [given, *(given.get("top_logprobs") or [])]:
+        if not isinstance(one, Mapping) or not isinstance(one.get("token"), str):
+            return None
+        value = one.get("logprob")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value <= 0.001:
+            return None  # NaN, a probability, a text
+        top.setdefault(one["token"], float(value))
+    return TokenLogprobs(token=given["token"], top=top)
 
 
 def _usage(given: Any, estimate: Usage) -> Usage:

@@ -7,6 +7,7 @@ import json
 import re
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -80,7 +81,7 @@ class Exchange:
             failure.args = (self.tidy(str(failure)),)
             failure.text = self._key.blot(failure.text)
             raise
-        return Completion(text=self._key.blot(completion.text), usage=completion.usage)
+        return replace(completion, text=self._key.blot(completion.text))
 
     async def aclose(self) -> None:
         """Close all connections."""

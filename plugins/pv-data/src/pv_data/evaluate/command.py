@@ -47,6 +47,12 @@ def evaluate_command(
         int, typer.Option(help="Each pair and sample has a seed of its own, drawn from this one.")
     ] = 0,
     send_seed: Annotated[bool, typer.Option(help="Send it; not for a server that refuses the field.")] = True,
+    logits: Annotated[
+        bool,
+        typer.Option(
+            help="Ask for log-probabilities: votes get the logit of their verdict (best-of-k --score logit)."
+        ),
+    ] = False,
     set_option: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="Of the set, for example positive=6.")
     ] = None,
@@ -114,6 +120,7 @@ def evaluate_command(
                     max_tokens=max_tokens,
                     seed=seed,
                     send_seed=send_seed,
+                    logits=logits,
                 ),
                 set_options=read_options(None, set_option or []),
                 train=train,

@@ -11,6 +11,10 @@ from pv_rl.errors import ConfigError
 __all__ = ["Sampling"]
 
 
+TOP_LOGPROBS = 5
+"""Alternatives at each token, the most that every server gives. A verdict's other word is nearly always among them."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
     """Part of the cache's key, all of it but n: more samples of the same kind only add to those that are there."""
@@ -27,6 +31,8 @@ class Sampling:
     """Of the whole; the seed of a sample is drawn from it, see `seed_of`."""
     send_seed: bool = True
     """Whether requests carry the seed of their sample; False for a server that refuses the field."""
+    logits: bool = False
+    """Whether log-probabilities are asked for, from which a vote gets the logit of its verdict."""
 
     def __post_init__(self) -> None:
         whole = all(type(value) is int for value in (self.n, self.max_tokens, self.seed))
@@ -42,7 +48,8 @@ class Sampling:
 
     def fields(self) -> dict[str, Any]:
         """Of a request."""
-        return {"temperature": self.temperature, "top_p": self.top_p, "max_tokens": self.max_tokens}
+        sampled = {"temperature": self.temperature, "top_p": self.top_p, "max_tokens": self.max_tokens}
+        return sampled | ({"logprobs": True, "top_logprobs": TOP_LOGPROBS} if self.logits else {})
 
     def seed_of(self, pair_id: str, sample: int) -> int:
         """A seed of its own for each pair and sample, 0 to 2^31 - 1, so that no two share their random numbers."""

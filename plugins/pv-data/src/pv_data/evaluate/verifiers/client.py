@@ -14,6 +14,9 @@ from pv_rl.scoring.command import read_options
 
 __all__ = ["client_settings"]
 
+BYTES_A_TOKEN = 1_000
+"""Of an answer with log-probabilities: a token with its alternatives takes about 600."""
+
 
 def client_settings(
     wanted: Wanted,
@@ -44,6 +47,8 @@ def client_settings(
         "revision": revision,
         **patient,
     }
+    if wanted.sampling.logits:
+        settings["max_answer_bytes"] = BYTES_A_TOKEN * wanted.sampling.max_tokens + 1_000_000
     for part, value in read_options(None, wanted.client).items():
         if part == "endpoints":
             raise ConfigError("the endpoint is --verifier and --model; its other fields are endpoint.NAME")

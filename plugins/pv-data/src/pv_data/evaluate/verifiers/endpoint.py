@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pv_data.asking.asker import Stopped
 from pv_data.asking.seeded import SEED, SeededClient
 from pv_data.asking.settings import Model
+from pv_data.evaluate.logit import verdict_logit
 from pv_data.evaluate.sampling import Sampling
 from pv_data.evaluate.verifiers.asked import Asked, Progress, Traces
 from pv_data.evaluate.verifiers.remembered import MODEL_S_OWN, Remembered
@@ -131,7 +132,8 @@ class _Sampler:
         try:
             answer = await self._client.ask(one.messages)
             usage = answer.usage
-            trace = Trace(text=answer.text, tokens=usage.completion_tokens or None)
+            logit = verdict_logit(answer.text, answer.logprobs) if self._sampling.logits else None
+            trace = Trace(text=answer.text, tokens=usage.completion_tokens or None, logit=logit)
             self._in_vain = 0
         except JudgeFailure as failure:
             if failure.kind == "budget":

@@ -11,8 +11,9 @@ from typing import Any, TypeAlias
 from rich.console import Console
 
 from pv_data.asking.settings import Model
+from pv_data.evaluate.sampling import Sampling
 from pv_data.evaluate.sets.base import EvalSet
-from pv_data.evaluate.verifiers.asked import Progress, look_up
+from pv_data.evaluate.verifiers.asked import Progress, Traces, look_up
 from pv_data.evaluate.verifiers.choose import choose_verifier
 from pv_data.evaluate.verifiers.client import client_settings
 from pv_data.evaluate.verifiers.display import shown
@@ -153,7 +154,7 @@ def _asked(
         unit="tokens",
         temperature=sampling.temperature,
         seed=sampling.seed,
-        notes=_failure_notes(state),
+        notes=(*_failure_notes(state), *_logit_notes(sampling, traces)),
         settings={
             "verifier": dict(about),
             "sampling": {**asdict(sampling), "rule": "Sampling.seed_of(pair_id, sample)"},
@@ -167,6 +168,13 @@ def _asked(
             "missing": dict(state.failures),
         },
     )
+
+
+def _logit_notes(sampling: Sampling, traces: Traces) -> tuple[str, ...]:
+    having = sum(trace.logit is not None for trace in traces.values())
+    if not sampling.logits or having == len(traces):
+        return ()
+    return (f"Traces that have a logit of their verdict, of {len(traces)}: {having}.",)
 
 
 def _failure_notes(state: Progress) -> tuple[str, ...]:

@@ -16,6 +16,10 @@ MODEL_S_OWN = ("truncated", "refusal")
 """Ends of a trace that are the model's own doing. They are kept like an answer: asking again would only choose."""
 
 
+LOGIT = "logit"
+"""Under which the logit of a trace is kept, beside it."""
+
+
 class Remembered:
     """Keeps a trace under all that it depends on: messages, template, model, sampling, seed, number of the sample.
 
@@ -36,6 +40,7 @@ class Remembered:
         self._model = model
         self._template = template
         self._request = {"request": fields, "seed": seed}
+        self._logits = "logprobs" in json.loads(fields)
 
     def messages_key(self, messages: Messages) -> str:
         """What `get` and `put` take for the messages, a hash: made once for all samples of a pair."""
@@ -47,13 +52,23 @@ class Remembered:
             known = self._cache.get(self._key(messages, sample, end))
             if known is not None:
                 tokens = known.usage.completion_tokens or None
-                return Trace(text=known.text, tokens=tokens, missing=end, known=True)
+                logit = self._cache.get(self._key(messages, sample, LOGIT)) if self._logits else None
+                return Trace(
+                    text=known.text,
+                    tokens=tokens,
+                    missing=end,
+                    known=True,
+                    logit=None if logit is None else float(logit.text),
+                )
         return None
 
     def put(self, messages: str, sample: int, trace: Trace, usage: Usage) -> None:
         """Keep a trace that a model wrote; what failed otherwise is asked again another time."""
         if trace.text is None:
             return
+        if trace.logit is not None:  # first: where the trace is, all of it is
+            logit = CachedAnswer(text=repr(trace.logit), usage=Usage(), model=self._model)
+            self._cache.put(self._key(messages, sample, LOGIT), logit)
         answer = CachedAnswer(text=trace.text, usage=usage, model=self._model)
         self._cache.put(self._key(messages, sample, trace.missing), answer)
 
