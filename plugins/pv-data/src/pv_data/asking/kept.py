@@ -10,7 +10,7 @@ from typing import Any, get_args
 from pv_data.asking.asker import Replied, Stopped
 from pv_data.asking.keeping import Keeping, Question
 from pv_data.asking.settings import Model
-from pv_rl.judge.answer import FailureKind, JudgeFailure, Usage
+from pv_rl.judge.answer import FailureKind, JudgeFailure
 from pv_rl.judge.cache import AnswerCache, CachedAnswer
 
 __all__ = ["Kept", "Unanswered"]
@@ -82,12 +82,3 @@ class Kept:
         """Close the files."""
         self._cache.close()
         self._unanswered.close()
-
-
-def usage_of(failure: JudgeFailure | None, prompt_tokens: int, completion_tokens: int) -> Usage:
-    """Of an attempt and of those before it, as the client counts them."""
-    before = failure.usage if failure is not None else Usage()
-    return Usage(
-        prompt_tokens=before.prompt_tokens + prompt_tokens,
-        completion_tokens=before.completion_tokens + completion_tokens,
-    )

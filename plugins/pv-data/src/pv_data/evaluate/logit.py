@@ -6,6 +6,8 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from pv_rl.judge.answer import TokenLogprobs
 from pv_rl.verdict import parse_verdict
 
@@ -58,13 +60,10 @@ def _token_of(word: str, tokens: Sequence[TokenLogprobs]) -> TokenLogprobs | Non
 
 
 def _log_mass(top: Mapping[str, float], word: str) -> float:
-    """Log of the probability of all tokens that begin the word, or hold it."""
+    """Log of the probability of all tokens that begin the word, or hold it; -inf for none."""
     found = []
     for text, logprob in top.items():
         letters = re.sub(r"[^a-z]", "", text.lower())
         if letters and (word.startswith(letters) or letters.startswith(word)):
             found.append(logprob)
-    most = max(found, default=-math.inf)
-    if most == -math.inf:
-        return most
-    return most + math.log(sum(math.exp(one - most) for one in found))
+    return float(np.logaddexp.reduce(found))

@@ -210,9 +210,19 @@ class RunConfig:
             )
 
     @property
+    def writers(self) -> set[str]:
+        """The models that generate proofs, by their names in `models`."""
+        return {spec.model for spec in self.generate if spec.model}
+
+    @property
+    def judges(self) -> set[str]:
+        """The models of the panel, likewise."""
+        return {seat.model for seat in self.panel}
+
+    @property
     def named(self) -> set[str]:
-        """The models that are asked, by their names in `models`."""
-        return {spec.model for spec in self.generate if spec.model} | {seat.model for seat in self.panel}
+        """The models that are asked, likewise."""
+        return self.writers | self.judges
 
 
 def read_run(settings: Any) -> RunConfig:

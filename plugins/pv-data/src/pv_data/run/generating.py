@@ -64,7 +64,7 @@ class Generating:
     @property
     def models(self) -> set[str]:
         """Of all entries."""
-        return {spec.model for spec in self.config.generate if spec.model}
+        return self.config.writers
 
     def chunks(self) -> Iterator[Chunk]:
         """For each entry of `generate`, the row groups of what its method works on."""

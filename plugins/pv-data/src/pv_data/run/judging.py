@@ -44,7 +44,7 @@ class Judging:
     @property
     def models(self) -> set[str]:
         """The panel's."""
-        return {seat.model for seat in self.config.panel}
+        return self.config.judges
 
     def chunks(self) -> Iterator[Chunk]:
         """All row groups of the proofs that came with the problems and of those that were generated."""

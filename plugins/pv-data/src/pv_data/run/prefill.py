@@ -15,7 +15,7 @@ from typing import Any
 
 from pv_data.asking.asker import Stopped
 from pv_data.asking.keeping import Keeping
-from pv_data.asking.kept import Unanswered, usage_of
+from pv_data.asking.kept import Unanswered
 from pv_data.asking.local import Local
 from pv_data.asking.seeded import UNREADABLE
 from pv_data.run.chunk import Chunk, Job, pending
@@ -25,7 +25,7 @@ from pv_data.run.spent import budget_of
 from pv_data.run.weights import folder_of
 from pv_data.serving.batch import Batch, batch_by_vllm
 from pv_rl.errors import SetupError
-from pv_rl.judge.answer import JudgeFailure
+from pv_rl.judge.answer import JudgeFailure, Usage
 from pv_rl.judge.cache import AnswerCache, CachedAnswer
 from pv_rl.judge.spending import Spending
 
@@ -178,10 +178,10 @@ class _Keeper:
     def _keep(self, row: dict[str, Any]) -> None:
         key, name = row["key"], self._model.model
         before = self._unanswered.get(key, self._attempt - 1) if self._attempt else None
-        this = usage_of(None, row["prompt_tokens"], row["tokens"])
+        this = _usage_of(None, row["prompt_tokens"], row["tokens"])
         if (reservation := self._budget.reserve(name, 0, 0)) is not None:  # counts the call; it costs nothing
             self._budget.settle(reservation, this)
-        usage = usage_of(before, this.prompt_tokens, this.completion_tokens)
+        usage = _usage_of(before, this.prompt_tokens, this.completion_tokens)
         failure = self._failure(row)
         if failure is None:
             self._in_vain = 0
@@ -212,3 +212,12 @@ class _Keeper:
         except JudgeFailure as unread:
             return unread
         return None
+
+
+def _usage_of(failure: JudgeFailure | None, prompt_tokens: int, completion_tokens: int) -> Usage:
+    """Of an attempt and of those before it, as the client counts them."""
+    before = failure.usage if failure is not None else Usage()
+    return Usage(
+        prompt_tokens=before.prompt_tokens + prompt_tokens,
+        completion_tokens=before.completion_tokens + completion_tokens,
+    )

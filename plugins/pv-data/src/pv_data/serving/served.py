@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 import httpx
 
+from pv_data.serving.folder import settings_in
 from pv_data.serving.options import visible_gpus
 from pv_rl.errors import ConfigError, SetupError
 from pv_rl.train.process import interruptible, process_tree
@@ -132,10 +133,7 @@ def _sampled(folder: Path) -> dict[str, Any]:
     config that is given replaces the model's, whose ends of text it has to repeat."""
     config: dict[str, Any] = {"do_sample": True, "top_k": 0}
     for name in ("config.json", "generation_config.json"):
-        try:
-            given = json.loads((folder / name).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue
+        given = settings_in(folder, name)
         ids = ("bos_token_id", "eos_token_id", "pad_token_id")
         config |= {key: given[key] for key in ids if given.get(key) is not None}
     return {"generation_config": json.dumps(config, sort_keys=True)}
