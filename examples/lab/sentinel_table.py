@@ -74,7 +74,7 @@ def watch_run(rows: Sequence[Mapping[str, Any]], config: SentinelConfig) -> Watc
     watcher = Watcher(config)
     alarms: list[Alarm] = []
     for row in sorted((row for row in rows if row["split"] == "train"), key=lambda row: row["step"]):
-        alarms += watcher.observe(row["step"], _with_label(row))
+        alarms += watcher.observe(row["step"], _with_label(row) | {"actor/lr": _rate(row)})
     held_out = sorted((row for row in rows if row["split"] == "held_out"), key=lambda row: row["step"])
     balanced = [(row["step"], (row["right_proofs"] + row["wrong_proofs"]) / 2) for row in held_out]
     fall, fault = fall_of(smoothed(balanced)), _fault(rows[0])
@@ -133,6 +133,12 @@ def _with_label(row: Mapping[str, Any]) -> dict[str, Any]:
     if row.get("label_true") is not None or not abs(difference) > 1e-6:
         return dict(row)
     return {**row, "label_true": (row["reward"] - row["wrong_proofs"]) / difference}
+
+
+def _rate(row: Mapping[str, Any]) -> float:
+    """The learning rate of a step, as the loop raises it in a warm-up."""
+    rise = row.get("lr_warm_up") or 0
+    return row["lr"] * (min(1.0, row["step"] / rise) if rise else 1.0)
 
 
 def table(watched: Mapping[str, Sequence[tuple[int, Watched]]]) -> str:

@@ -206,7 +206,7 @@ def lab_run(
     ] = None,
     seeds: Annotated[int, typer.Option(help="Runs of each weighting.")] = 3,
     first_seed: Annotated[int, typer.Option(help="The first of the seeds.")] = 0,
-    steps: Annotated[int, typer.Option(help="Training steps of a run.")] = 30,
+    steps: Annotated[int, typer.Option(help="Training steps of a run.")] = 24,
 ) -> None:
     """Train the lab's verifier with verl under each weighting and seed. The same command goes on where it stopped."""
     with _said():

@@ -258,12 +258,12 @@ def test_what_was_before_a_gradient_that_is_no_number_is_said():
     assert "it was about 0.25" in watcher.observe(2, {"grad_norm": math.nan})[0].sentence
 
 
-def leaving(speed_at, *, seed: int = 0, steps: int = 60):
+def leaving(speed_at, *, seed: int = 0, steps: int = 60, rate=None):
     """Alarms of the policy's speed: a KL term of (speed x updates)^2 with a scatter of 30 %, as the lab's has."""
     watcher, rng, way, said = Watcher(replace(CONFIG, signs=("policy_speed",))), random.Random(seed), 0.0, []
     for step in range(1, steps + 1):
         kl = way**2 * math.exp(rng.gauss(0, 0.3))
-        said += watcher.observe(step, {"actor/kl_loss": kl, "training/global_step": step})
+        said += watcher.observe(step, {"actor/kl_loss": kl} | ({"actor/lr": rate(step)} if rate else {}))
         way += speed_at(step)
     return said
 
@@ -275,6 +275,45 @@ def test_a_policy_that_goes_straight_on_or_slows_down_is_no_alarm_and_one_that_h
         alarms = leaving(lambda step: 0.006 if step < 30 else 0.03, seed=seed)
         assert 30 < alarms[0].step <= 44
         assert alarms[0].sign == "policy_speed"
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_policy_that_hurries_because_its_rate_is_warmed_up_is_no_alarm_where_the_stream_has_the_rate(told):
+    def rate(step):
+        return 2e-4 * min(1.0, step / 30)
+
+    hurried = [
+        leaving(lambda step: 30 * rate(step), seed=seed, rate=rate if told else None) for seed in range(10)
+    ]
+    assert not any(hurried) if told else all(hurried)
+    too_fast = leaving(lambda step: (30 if step < 35 else 150) * rate(step), rate=rate if told else None)
+    assert any(alarm.step > 35 for alarm in too_fast)
+
+
+def test_after_a_rollback_the_way_is_that_of_the_policy_that_was_gone_back_to():
+    config = replace(CONFIG, signs=("policy_speed",))
+    watcher = Watcher(config)
+    for step in range(1, 31):
+        watcher.observe(step, {"actor/kl_loss": (0.006 * (step - 1)) ** 2, "actor/lr": 2e-4})
+    again = Watcher.restore(config, json.loads(json.dumps(watcher.state())))
+    again.last_step = 50  # as `Guard.went_back` does: what was trained in between is thrown away
+    again.observe(51, {"actor/kl_loss": (0.006 * 30) ** 2, "actor/lr": 1e-4})
+    assert again.levels()["policy_speed"]["level"] == pytest.approx(30)
+
+
+def test_a_gradient_norm_that_comes_back_to_where_it_was_is_no_alarm_and_one_that_goes_beyond_is():
+    def said(end, seed):
+        watcher, rng = Watcher(replace(CONFIG, signs=("gradient_norm",))), random.Random(seed)
+        norms = [1.0] * 20 + [0.1] * 40 + [end] * 20
+        return [
+            alarm
+            for step, norm in enumerate(norms, 1)
+            for alarm in watcher.observe(step, {"grad_norm": norm * math.exp(rng.gauss(0, 0.2))})
+        ]
+
+    for seed in range(10):
+        assert not said(0.5, seed)
+        assert next(alarm.step for alarm in said(3.0, seed)) in range(61, 66)
 
 
 @pytest.mark.parametrize("step", [3, 2, 0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from dataclasses import replace
@@ -23,10 +24,11 @@ from pv_rl.sentinel.reading import (
     speed,
 )
 from pv_rl.sentinel.run_length import average_run_length, threshold
+from pv_rl.sentinel.way import WAY, Way
 
 CONFIG = SentinelConfig(responses=128)
 MEMORIES = CONFIG.memories
-ONE_SIDED = replace(SIGNS["gradient_norm"], sides=("up",))
+ONE_SIDED = replace(SIGNS["entropy"], sides=("up",))
 
 
 WANDER = 1 / CONFIG.memory / math.sqrt(1 - 1 / CONFIG.memory)
@@ -179,15 +181,44 @@ def test_readings_by_hand():
 
 
 def test_a_speed_by_hand():
-    assert parts(speed(0.0036, 11)) == (
+    assert parts(speed(0.0036, 10)) == (
         pytest.approx(0.006),
         pytest.approx(math.log(0.006)),
         LEAST_LOG_NOISE**2,
     )
-    assert speed(0.01, 1) is None  # before any update
+    assert speed(0.0036, 10 * 2e-4).value == pytest.approx(30)
+    assert speed(0.01, 0.0) is None  # before any update
     assert speed(0.0, 5) is None
-    assert SIGNS["policy_speed"].read({"kl_loss": 0.0036, "step": 11}, 128) == speed(0.0036, 11)
+    assert SIGNS["policy_speed"].read({"kl_loss": 0.0036, WAY: 10}, 128) == speed(0.0036, 10)
     assert SIGNS["policy_speed"].read({"kl_loss": 0.0036}, 128) is None
+
+
+@pytest.mark.parametrize(
+    ("steps", "rates", "ways"),
+    [
+        ([1, 2, 3], [2e-4, 2e-4, 2e-4], [0, 2e-4, 4e-4]),
+        ([1, 2, 3, 4], [0.0, 1e-4, 2e-4, 2e-4], [0, 0, 1e-4, 3e-4]),  # verl's warm-up begins at 0
+        ([1, 2, 3], [None, None, None], [0, 1, 2]),
+        ([1, 2, 3], [None, 2e-4, 2e-4], [0, 1, 2]),  # one unit for the whole run
+        ([1, 2, 5, 6], [2e-4, None, 1e-4, None], [0, 2e-4, 8e-4, 9e-4]),
+        ([11, 12], [2e-4, 2e-4], [2e-3, 2.2e-3]),
+        ([1, 2, 3], [2e-4, -1.0, 2e-4], [0, 2e-4, 4e-4]),
+    ],
+)
+def test_the_way_is_the_sum_of_the_rates_before(steps, rates, ways):
+    way, last, gone = Way(), None, []
+    for step, rate in zip(steps, rates, strict=True):
+        gone.append(way.go(step, last, rate))
+        way, last = Way.from_dict(json.loads(json.dumps(vars(way)))), step
+    assert gone == pytest.approx(ways)
+
+
+@pytest.mark.parametrize(
+    "saved", [{"total": -1.0}, {"total": math.nan}, {"rate": "fast"}, {"by_rate": 1}, {"far": 1}]
+)
+def test_a_way_that_cannot_be_is_refused(saved):
+    with pytest.raises(TypeError):
+        Way.from_dict(saved)
 
 
 def test_the_largest_share_of_the_loop_rules_counts():

@@ -46,7 +46,7 @@ class LabSettings:
     """Runs of each weighting, 1 to 1,000."""
     first_seed: int = 0
     """The seeds are this one and those after it, 0 or more. A seed picks the training data and their order."""
-    steps: int = 30
+    steps: int = 24
     """Training steps of a run, 1 or more."""
     overrides: tuple[str, ...] = ()
     """Hydra's overrides of `run=lab`, the same for all runs."""

@@ -6,6 +6,7 @@ import sqlite3
 import sys
 from collections import Counter
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -17,10 +18,12 @@ from panel import JudgeServer, Script, answer, by_mark, make_tables, settings
 
 from pv_data.asking.asker import Stopped
 from pv_data.records import Aside, Judgment, Label, Proof
+from pv_data.run.chunk import owners
 from pv_data.run.judging import Judging
 from pv_data.run.local import run_local
 from pv_data.run.spent import fold, spent
 from pv_data.table import read_rows
+from pv_rl.judge.config import Limits
 
 
 def labels(run: Path) -> dict[str, Label]:
@@ -138,6 +141,23 @@ def test_several_processes_make_the_same_tables(tmp_path):
         )
     with sqlite3.connect(three / "answers.sqlite") as db:
         assert db.execute("SELECT count(*) FROM answers").fetchone() == (asked,)
+
+
+def test_a_process_with_fewer_places_gets_fewer_chunks(tmp_path):
+    config = settings(tmp_path, "http://127.0.0.1:1/v1", workers=8)
+    big, small = (
+        replace(config.models[name], limits=Limits(concurrency=n))
+        for name, n in (("big", 308), ("small", 102))
+    )
+    job = Judging(run=tmp_path, config=replace(config, models={"big": big, "small": small}))
+    chunks = Counter(islice(owners(job, 8), 327))
+    # 39 of 308 places at the one judge, or 38; 13 of 102 at the other, or 12: all are at work for as long.
+    shares = [39 / 308] * 4 + [38 / 308] * 2 + [12 / 102] * 2
+    assert all(
+        chunks[part] / share == pytest.approx(327 / sum(shares), rel=0.02)
+        for part, share in enumerate(shares)
+    )
+    assert [*islice(owners(job, 1), 3)] == [0, 0, 0]
 
 
 def test_another_sampling_is_another_question(tmp_path):

@@ -67,6 +67,8 @@ class Chart:
     seen: int = 0
     """Observations."""
     level: Level = field(default_factory=Level)
+    record: float | None = None
+    """The highest level since the warm-up."""
     moved: dict[str, Cusum] = field(default_factory=lambda: {"up": Cusum(), "down": Cusum()})
     alarming: dict[str, Cusum] = field(default_factory=lambda: {"up": Cusum(), "down": Cusum()})
     outside: bool = False
@@ -98,12 +100,13 @@ class Chart:
             healthy = config.counted(of_drift) if direction > 0 else plain
             self.moved[name].add(plain, config.reference, step, reading.scaled, level)
             self.alarming[name].add(healthy, config.reference, step, reading.scaled, level)
+        self.record = level if self.record is None else max(self.record, level)
         return self._signal(sign, limit, config, reading.scaled)
 
     def _signal(self, sign: Sign, limit: float, config: SentinelConfig, value: float) -> Signal | None:
         for name, direction in (("up", 1), ("down", -1)):
             moved, alarming = self.moved[name], self.alarming[name]
-            if alarming.sum > limit and _is_bad(name, alarming, sign):
+            if alarming.sum > limit and self._is_bad(name, alarming, sign):
                 signal = Signal(
                     direction=direction, since=alarming.since, before=alarming.before, statistic=alarming.sum
                 )
@@ -111,7 +114,7 @@ class Chart:
                 self._settle(value, 1.0)
                 return signal
             if moved.sum > limit:
-                tolerated = name in sign.sides and not sign.from_zero
+                tolerated = name in sign.sides and not (sign.from_zero or sign.beyond_record)
                 weight = min(float(moved.count), config.memory)
                 self._settle(moved.total / moved.count, weight, keep=alarming if tolerated else None)
         return None
@@ -121,6 +124,14 @@ class Chart:
         self.level.move(level, weight)
         self.moved = {"up": Cusum(), "down": Cusum()}
         self.alarming = {name: old if old is keep else Cusum() for name, old in self.alarming.items()}
+
+    def _is_bad(self, name: str, cusum: Cusum, sign: Sign) -> bool:
+        if name not in sign.sides:
+            return False
+        now = cusum.total / cusum.count
+        if sign.beyond_record and self.record is not None and now <= self.record:
+            return False
+        return not sign.from_zero or abs(now) > abs(cusum.before)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, for JSON."""
@@ -132,10 +143,5 @@ class Chart:
         sums = {
             key: {name: Cusum(**state[key][name]) for name in ("up", "down")} for key in ("moved", "alarming")
         }
-        return cls(seen=state["seen"], level=Level(**state["level"]), outside=state["outside"], **sums)
-
-
-def _is_bad(name: str, cusum: Cusum, sign: Sign) -> bool:
-    if name not in sign.sides:
-        return False
-    return not sign.from_zero or abs(cusum.total / cusum.count) > abs(cusum.before)
+        alone = {key: state[key] for key in ("seen", "record", "outside")}
+        return cls(level=Level(**state["level"]), **alone, **sums)

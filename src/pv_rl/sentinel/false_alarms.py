@@ -49,7 +49,7 @@ def alarm_rate(
         steps: of a run, after the warm-up.
         of_noise: see `noise`.
     """
-    sign, limit, alarms = SIGNS["gradient_norm"], threshold(config.reference, run_length), 0
+    sign, limit, alarms = SIGNS["entropy"], threshold(config.reference, run_length), 0
     for index in range(runs):
         chart, values = Chart(), noise(random.Random(f"{seed}/{index}"), **of_noise)
         for step in range(1, config.warm_up + steps + 1):

@@ -99,17 +99,17 @@ def logarithm(value: float) -> Reading | None:
     return Reading(value=value, scaled=LOG.forth(value), least=LEAST_LOG_NOISE**2)
 
 
-def speed(kl: float, step: float) -> Reading | None:
-    """How fast the policy has left its start: `sqrt(kl) / (step - 1)`, since step 1 is measured before any update.
+def speed(kl: float, way: float) -> Reading | None:
+    """How fast the policy has left its start: `sqrt(kl) / way`, see `pv_rl.sentinel.way`.
 
-    A KL divergence of small moves grows with the square of the way. A run that goes straight on at the rate at which it
-    began keeps its speed, and one that has nothing more to learn slows down; so no healthy growth has to be assumed.
+    A KL divergence of small moves grows with the square of the way. A run that goes straight on keeps its speed, and
+    one that has nothing more to learn slows down; so no healthy growth has to be assumed.
 
-    Example: 0.0036 at step 11 is a speed of 0.006.
+    Example: 0.0036 after ten steps at a rate of 2e-4 is a speed of 30.
     """
-    if kl <= 0 or step <= 1:
+    if kl <= 0 or way <= 0:
         return None
-    return logarithm(math.sqrt(kl) / (step - 1))
+    return logarithm(math.sqrt(kl) / way)
 
 
 def difference(first: float, second: float, trials: tuple[float, float]) -> Reading | None:

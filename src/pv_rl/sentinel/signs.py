@@ -20,6 +20,7 @@ from pv_rl.sentinel.reading import (
     share,
     speed,
 )
+from pv_rl.sentinel.way import WAY
 
 __all__ = ["DEFAULT_SIGNS", "SIGNS", "Sign"]
 
@@ -36,7 +37,6 @@ WRONG = ("pv_rl/reward/acc/label_false", "wrong_proofs")
 ACCEPTED = ("pv_rl/reward/verdict_true", "accepted")
 LABELS = ("pv_rl/reward/label_true", "label_true")
 KL = ("actor/kl_loss", "kl_loss")
-STEP = ("training/global_step", "step")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +59,8 @@ class Sign:
     """Signs of a family read the same responses and alarm together: several are one piece of evidence."""
     from_zero: bool = False
     """Only moves away from 0 are bad."""
+    beyond_record: bool = False
+    """Only a rise above the highest level that the run has had is bad: it may fall and come back."""
     grows: bool = False
     """Growth by doubling in `doubling_steps` is healthy."""
     unit: str = ""
@@ -111,8 +113,8 @@ def _classes(combine: Callable[[float, float, tuple[float, float]], Reading | No
 
 
 def _policy_speed(metrics: Metrics, responses: int) -> Reading | None:
-    kl, step = _first(metrics, KL), _first(metrics, STEP)
-    return None if kl is None or step is None else speed(kl, step)
+    kl, way = _first(metrics, KL), number(metrics, WAY)
+    return None if kl is None or way is None else speed(kl, way)
 
 
 def _update_kl(metrics: Metrics, responses: int) -> Reading | None:
@@ -230,6 +232,7 @@ _ALL = (
         what="the norm of the gradient",
         **_log_of("actor/grad_norm", "grad_norm"),
         sides=("up",),
+        beyond_record=True,  # where most groups are all right or all wrong the norm is small, and scatters more
         finite=True,
         advice="Updates are getting larger: lower the learning rate",
     ),
@@ -246,8 +249,8 @@ _ALL = (
     Sign(
         name="policy_speed",
         family="policy",
-        what="the root of the KL term over the steps so far, the speed at which the policy leaves its start,",
-        metrics=(KL,),  # and the step, which every stream has
+        what="the root of the KL term over the learning rates so far, the speed at which the policy leaves its start,",
+        metrics=(KL,),  # and the way, which the watcher adds
         read=_policy_speed,
         scale=LOG,
         sides=("up",),

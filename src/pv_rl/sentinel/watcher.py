@@ -9,15 +9,18 @@ from typing import Any
 from pv_rl.errors import DataError
 from pv_rl.sentinel.alarm import Alarm
 from pv_rl.sentinel.chart import Chart, Signal
-from pv_rl.sentinel.reading import Reading
+from pv_rl.sentinel.reading import Reading, number
 from pv_rl.sentinel.run_length import threshold
 from pv_rl.sentinel.settings import SentinelConfig
 from pv_rl.sentinel.signs import SIGNS, Sign
+from pv_rl.sentinel.way import WAY, Way
 
 __all__ = ["Watcher"]
 
-VERSION = 1
+VERSION = 2
 """Of the saved state."""
+RATE = "actor/lr"
+"""verl's metric of the learning rate."""
 BAND = 3.0
 """Half the width of `Alarm.band` in standard deviations: 99.7 % of normal values. For people; nothing is decided by
 it."""
@@ -39,6 +42,7 @@ class Watcher:
         """h of every CUSUM, in standard deviations."""
         self.last_step: int | None = None
         self._charts = {name: Chart() for name in config.signs}
+        self._way = Way()
 
     def observe(self, step: int, metrics: Mapping[str, Any]) -> list[Alarm]:
         """Take in one step. What is absent, no finite number or impossible (a share below 0 or above 1, a length that
@@ -54,13 +58,14 @@ class Watcher:
                 f"sentinel: step {step} was given after step {self.last_step}; steps go up. After a rollback restore "
                 "the state that was saved with the checkpoint, or start a new watcher"
             )
+        metrics = {**metrics, WAY: self._way.go(step, self.last_step, number(metrics, RATE))}
         self.last_step = step
         alarms = (self._look(SIGNS[name], step, metrics) for name in self.config.signs)
         return [alarm for alarm in alarms if alarm is not None]
 
     def reads(self, metrics: Mapping[str, Any]) -> bool:
         """Whether any sign can be read off these numbers."""
-        signs = [SIGNS[name] for name in self.config.signs]
+        signs, metrics = [SIGNS[name] for name in self.config.signs], {**metrics, WAY: 1.0}
         return any(
             sign.read(metrics, self.config.responses) is not None or sign.broken(metrics) for sign in signs
         )
@@ -83,7 +88,12 @@ class Watcher:
     def state(self) -> dict[str, Any]:
         """All that it remembers, ready for JSON."""
         charts = {name: chart.to_dict() for name, chart in self._charts.items()}
-        return {"version": VERSION, "last_step": self.last_step, "charts": charts}
+        return {
+            "version": VERSION,
+            "last_step": self.last_step,
+            "way": vars(self._way).copy(),
+            "charts": charts,
+        }
 
     @classmethod
     def restore(cls, config: SentinelConfig, state: Mapping[str, Any]) -> Watcher:
@@ -100,6 +110,7 @@ class Watcher:
                     f"sentinel: the saved state has version {state['version']!r}, this reads {VERSION}"
                 )
             watcher.last_step = state["last_step"]
+            watcher._way = Way.from_dict(state["way"])
             for name in set(config.signs) & set(state["charts"]):
                 watcher._charts[name] = Chart.from_dict(state["charts"][name])
         except (KeyError, TypeError, AttributeError) as error:

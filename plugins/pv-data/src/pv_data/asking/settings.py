@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 from pv_data.asking.local import Local, check_local
 from pv_rl.judge.config import STRICT, Budget, Endpoint, JudgeConfig, Limits, Timeouts
 
-__all__ = ["Model", "share"]
+__all__ = ["Model", "places", "share"]
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -85,13 +85,18 @@ class Model(JudgeConfig):
         return max(1, most)
 
 
+def places(concurrency: int, part: int, parts: int) -> int:
+    """How many of a model's places one of several processes has; those of all add up."""
+    return concurrency // parts + (part < concurrency % parts)
+
+
 def share(model: Model, part: int, parts: int, cache: Path) -> Model:
     """The settings of one of several processes: limits that add up to the model's, and the run's cache and budget."""
     limits = model.limits
     return replace(
         model,
         limits=Limits(
-            concurrency=limits.concurrency // parts + (part < limits.concurrency % parts),
+            concurrency=places(limits.concurrency, part, parts),
             adaptive=limits.adaptive,
             requests_per_minute=_divided(limits.requests_per_minute, parts),
             tokens_per_minute=_divided(limits.tokens_per_minute, parts),
