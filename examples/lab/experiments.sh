@@ -5,7 +5,7 @@
 #   OUT=... bash examples/lab/experiments.sh 1 2        only steps 1 and 2; 2, 3, 5 and 6 begin from what 1 writes to $STARTS
 #
 # Three processes share the GPU (the loop is bound by kernel launches, one CPU core each). Measured on 2026-11-28, one H200
-# with other work on it until the middle of step 2, commit d3cb659; step 6 is an estimate from step 2.
+# with other work on it until the middle of step 2, commit d3cb659; step 6 at commit 3bb4259, with a training beside it.
 #
 #   step                           runs and steps                                        time
 #   1 starts                       3 at once, 1,000 steps of 256 traces each              89 s
@@ -13,7 +13,7 @@
 #   3 veto_runs                    105 runs, 60 steps, 7 measurements                     269 s
 #   4 map, second half             150 runs, 60 steps, 7 measurements                     316 s
 #   5 map from weak checks         120 runs, then 50 on fresh seeds                       407 s
-#   6 collapse_runs, slow causes   50 runs, 100 steps, 101 measurements                   400 s, not run yet
+#   6 collapse_runs, slow causes   50 runs, 100 steps, 101 measurements                   341 s
 #
 set -u
 PY=${PY:-python}

@@ -136,9 +136,9 @@ def _with_label(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rate(row: Mapping[str, Any]) -> float:
-    """The learning rate of a step, as the loop raises it in a warm-up."""
+    """The learning rate of the next step, which is the one that verl logs, as the loop raises it in a warm-up."""
     rise = row.get("lr_warm_up") or 0
-    return row["lr"] * (min(1.0, row["step"] / rise) if rise else 1.0)
+    return row["lr"] * (min(1.0, (row["step"] + 1) / rise) if rise else 1.0)
 
 
 def table(watched: Mapping[str, Sequence[tuple[int, Watched]]]) -> str:

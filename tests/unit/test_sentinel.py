@@ -263,7 +263,8 @@ def leaving(speed_at, *, seed: int = 0, steps: int = 60, rate=None):
     watcher, rng, way, said = Watcher(replace(CONFIG, signs=("policy_speed",))), random.Random(seed), 0.0, []
     for step in range(1, steps + 1):
         kl = way**2 * math.exp(rng.gauss(0, 0.3))
-        said += watcher.observe(step, {"actor/kl_loss": kl} | ({"actor/lr": rate(step)} if rate else {}))
+        logged = {"actor/lr": rate(step + 1)} if rate else {}  # as verl does
+        said += watcher.observe(step, {"actor/kl_loss": kl} | logged)
         way += speed_at(step)
     return said
 
@@ -290,13 +291,18 @@ def test_a_policy_that_hurries_because_its_rate_is_warmed_up_is_no_alarm_where_t
     assert any(alarm.step > 35 for alarm in too_fast)
 
 
-def test_after_a_rollback_the_way_is_that_of_the_policy_that_was_gone_back_to():
+def test_the_speed_goes_on_as_it_was_after_a_rollback_and_where_steps_are_not_watched():
     config = replace(CONFIG, signs=("policy_speed",))
     watcher = Watcher(config)
     for step in range(1, 31):
-        watcher.observe(step, {"actor/kl_loss": (0.006 * (step - 1)) ** 2, "actor/lr": 2e-4})
+        line = {"actor/kl_loss": (0.006 * (step - 1)) ** 2, "actor/lr": 2e-4}
+        if step <= 10:
+            watcher.passed(step, line)
+        else:
+            watcher.observe(step, line)
+    assert watcher.levels()["policy_speed"]["level"] == pytest.approx(30)
     again = Watcher.restore(config, json.loads(json.dumps(watcher.state())))
-    again.last_step = 50  # as `Guard.went_back` does: what was trained in between is thrown away
+    again.went_back(30, 50)
     again.observe(51, {"actor/kl_loss": (0.006 * 30) ** 2, "actor/lr": 1e-4})
     assert again.levels()["policy_speed"]["level"] == pytest.approx(30)
 
@@ -313,7 +319,21 @@ def test_a_gradient_norm_that_comes_back_to_where_it_was_is_no_alarm_and_one_tha
 
     for seed in range(10):
         assert not said(0.5, seed)
-        assert next(alarm.step for alarm in said(3.0, seed)) in range(61, 66)
+        assert not said(1.0, seed)
+        assert next(alarm.step for alarm in said(4.0, seed)) in range(61, 70)
+
+
+def test_a_spike_does_not_hide_a_gradient_norm_that_grows_later():
+    for seed in range(10):
+        watcher, rng = Watcher(replace(CONFIG, signs=("gradient_norm",))), random.Random(seed)
+        norms = [1.0] * 30 + [20.0] * 2 + [1.0] * 40 + [8.0] * 20
+        said = [
+            alarm.step
+            for step, norm in enumerate(norms, 1)
+            for alarm in watcher.observe(step, {"grad_norm": norm * math.exp(rng.gauss(0, 0.2))})
+        ]
+        assert 31 in said or 32 in said
+        assert any(step > 72 for step in said)
 
 
 @pytest.mark.parametrize("step", [3, 2, 0])

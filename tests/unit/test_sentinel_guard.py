@@ -81,7 +81,7 @@ def test_after_a_rollback_it_knows_what_was_known_of_the_older_policy(tmp_path):
         guard.observe(step, {lengths: 5.0})
     assert any(event["sign"] == "length_accepting" for event in told(guard))
     before = len(told(guard))
-    guard.went_back(35, known)
+    guard.went_back(20, 35, known)
     for step in range(36, 50):
         guard.observe(step, {lengths: 40.0 + step % 3})
     assert len(told(guard)) == before

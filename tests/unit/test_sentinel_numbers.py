@@ -197,24 +197,55 @@ def test_a_speed_by_hand():
     ("steps", "rates", "ways"),
     [
         ([1, 2, 3], [2e-4, 2e-4, 2e-4], [0, 2e-4, 4e-4]),
-        ([1, 2, 3, 4], [0.0, 1e-4, 2e-4, 2e-4], [0, 0, 1e-4, 3e-4]),  # verl's warm-up begins at 0
+        (
+            [1, 2, 3, 4, 5],
+            [1e-4, 2e-4, 3e-4, 3e-4, 0.0],
+            [0, 0, 1e-4, 3e-4, 6e-4],
+        ),  # verl's warm-up begins at 0
+        ([1, 2, 3, 4], [2e-4, 3e-4, 4e-4, 5e-4], [0, 1e-4, 3e-4, 6e-4]),
         ([1, 2, 3], [None, None, None], [0, 1, 2]),
         ([1, 2, 3], [None, 2e-4, 2e-4], [0, 1, 2]),  # one unit for the whole run
-        ([1, 2, 5, 6], [2e-4, None, 1e-4, None], [0, 2e-4, 8e-4, 9e-4]),
+        ([1, 2, 5, 6, 7], [2e-4, None, 1e-4, None, None], [0, 2e-4, 8e-4, 10e-4, 11e-4]),
         ([11, 12], [2e-4, 2e-4], [2e-3, 2.2e-3]),
         ([1, 2, 3], [2e-4, -1.0, 2e-4], [0, 2e-4, 4e-4]),
+        ([1, 2, 2, 3], [2e-4, 2e-4, 9.0, 2e-4], [0, 2e-4, 2e-4, 4e-4]),
     ],
 )
-def test_the_way_is_the_sum_of_the_rates_before(steps, rates, ways):
-    way, last, gone = Way(), None, []
+def test_the_way_is_the_sum_of_the_rates_of_the_updates_before(steps, rates, ways):
+    way, gone = Way(), []
     for step, rate in zip(steps, rates, strict=True):
-        gone.append(way.go(step, last, rate))
-        way, last = Way.from_dict(json.loads(json.dumps(vars(way)))), step
+        gone.append(way.go(step, rate, True))
+        way = Way.from_dict(json.loads(json.dumps(vars(way))))
     assert gone == pytest.approx(ways)
 
 
+@pytest.mark.parametrize("rate", [2e-4, None])
+def test_steps_without_an_update_are_no_way(rate):
+    """While a critic is warmed up the policy stands still, and where no row of a step counts it does too."""
+    way = Way()
+    gone = [
+        way.go(step, rate if step > 10 and step != 13 else None, step > 10 and step != 13)
+        for step in range(1, 16)
+    ]
+    assert gone == pytest.approx([unit * (rate or 1) for unit in [0] * 11 + [1, 2, 2, 3]])
+
+
+@pytest.mark.parametrize("kept_at", [19, 20])
+def test_after_a_rollback_the_way_is_that_of_the_policy_that_was_gone_back_to(kept_at):
+    """verl's V1 trainer saves a checkpoint before it logs the step, so that its state is of the step before."""
+    way = Way()
+    for step in range(1, kept_at + 1):
+        way.go(step, 2e-4, True)
+    way.went_back(to=20, now=35)
+    assert way.go(36, 1e-4, True) == pytest.approx(20 * 2e-4)
+    assert [way.go(step, 1e-4, True) for step in (37, 38)] == pytest.approx([21 * 2e-4, 21 * 2e-4 + 1e-4])
+    new = Way()
+    new.went_back(to=20, now=35)
+    assert [new.go(step, 1e-4, True) for step in (36, 37)] == pytest.approx([20e-4, 21e-4])
+
+
 @pytest.mark.parametrize(
-    "saved", [{"total": -1.0}, {"total": math.nan}, {"rate": "fast"}, {"by_rate": 1}, {"far": 1}]
+    "saved", [{"total": -1.0}, {"own": math.nan}, {"rate": "fast"}, {"by_rate": 1}, {"far": 1}]
 )
 def test_a_way_that_cannot_be_is_refused(saved):
     with pytest.raises(TypeError):

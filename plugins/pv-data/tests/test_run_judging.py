@@ -19,9 +19,11 @@ from panel import JudgeServer, Script, answer, by_mark, make_tables, settings
 from pv_data.asking.asker import Stopped
 from pv_data.records import Aside, Judgment, Label, Proof
 from pv_data.run.chunk import owners
+from pv_data.run.config import RunConfig
 from pv_data.run.judging import Judging
 from pv_data.run.local import run_local
-from pv_data.run.spent import fold, spent
+from pv_data.run.portions import portions
+from pv_data.run.spent import budget_of, fold, spent
 from pv_data.table import read_rows
 from pv_rl.judge.config import Limits
 
@@ -143,21 +145,36 @@ def test_several_processes_make_the_same_tables(tmp_path):
         assert db.execute("SELECT count(*) FROM answers").fetchone() == (asked,)
 
 
-def test_a_process_with_fewer_places_gets_fewer_chunks(tmp_path):
-    config = settings(tmp_path, "http://127.0.0.1:1/v1", workers=8)
-    big, small = (
-        replace(config.models[name], limits=Limits(concurrency=n))
-        for name, n in (("big", 308), ("small", 102))
+def limited(config: RunConfig, **limits: Limits) -> RunConfig:
+    return replace(
+        config, models={name: replace(config.models[name], limits=one) for name, one in limits.items()}
     )
-    job = Judging(run=tmp_path, config=replace(config, models={"big": big, "small": small}))
-    chunks = Counter(islice(owners(job, 8), 327))
+
+
+def test_a_process_with_fewer_places_gets_less_of_the_chunks_and_of_the_money(tmp_path):
+    config = settings(tmp_path, "http://127.0.0.1:1/v1", workers=8)
+    config = limited(config, big=Limits(concurrency=308), small=Limits(concurrency=102))
+    chunks = Counter(islice(owners(Judging(run=tmp_path, config=config), 8), 327))
     # 39 of 308 places at the one judge, or 38; 13 of 102 at the other, or 12: all are at work for as long.
     shares = [39 / 308] * 4 + [38 / 308] * 2 + [12 / 102] * 2
-    assert all(
-        chunks[part] / share == pytest.approx(327 / sum(shares), rel=0.02)
-        for part, share in enumerate(shares)
+    assert portions(config, {"big", "small"}, 8) == pytest.approx([one / sum(shares) for one in shares])
+    for part, share in enumerate(shares):
+        assert chunks[part] / share == pytest.approx(327 / sum(shares), rel=0.02)
+    money = replace(config, budget_usd=10.0)
+    assert budget_of(tmp_path, money, portions(money, {"big"}, 8)[0]).budget.usd_per_run == pytest.approx(
+        10 * 39 / 308
     )
-    assert [*islice(owners(job, 1), 3)] == [0, 0, 0]
+
+
+def test_what_is_limited_by_the_minute_is_divided_equally(tmp_path):
+    config = settings(tmp_path, "http://127.0.0.1:1/v1", workers=8)
+    config = limited(
+        config, big=Limits(concurrency=12), small=Limits(concurrency=100, requests_per_minute=60)
+    )
+    assert portions(config, {"big"}, 8)[::7] == pytest.approx([2 / 12, 1 / 12])
+    assert portions(config, {"small"}, 8) == pytest.approx([1 / 8] * 8, rel=0.05)
+    assert portions(config, set(), 3) == pytest.approx([1 / 3] * 3)
+    assert [*islice(owners(Judging(run=tmp_path, config=config), 1), 3)] == [0, 0, 0]
 
 
 def test_another_sampling_is_another_question(tmp_path):

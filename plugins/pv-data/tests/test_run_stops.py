@@ -38,27 +38,47 @@ sys.path.insert(0, {tests!r})
 from panel import settings  # noqa: E402
 from pv_data.asking.asker import Stopped  # noqa: E402
 from pv_data.run.judging import Judging  # noqa: E402
-from pv_data.run.local import run_local  # noqa: E402
+def judge(job, workers):
+    if {executor!r} == "local":
+        from pv_data.run.local import run_local
+        return run_local(job, workers)
+    from pv_data.run.on_ray import ray_started, run_on_ray
+    with ray_started(job.config, workers):
+        run_on_ray(job, workers)
 if __name__ == "__main__":
     run = Path({run!r})
     try:
-        run_local(Judging(run=run, config=settings(run, {url!r}, workers={workers})), {workers})
+        judge(Judging(run=run, config=settings(run, {url!r}, workers={workers})), {workers})
     except Stopped as stopped:
         print(stopped)
         sys.exit(3)
 """
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_after_ctrl_c_every_answer_that_left_the_server_is_kept(workers, tmp_path):
+@pytest.mark.parametrize(
+    ("executor", "workers"), [("local", 1), ("local", 2), pytest.param("ray", 2, marks=pytest.mark.paths)]
+)
+def test_after_ctrl_c_every_answer_that_left_the_server_is_kept(executor, workers, tmp_path):
+    if executor == "ray":
+        pytest.importorskip("ray", reason="Ray is not installed: pip install 'pv-data[ray]'")
     make_tables(tmp_path, 400)
     with JudgeServer(Script(reply=by_mark, latency=Latency(median_s=0.3, sigma=0.3))) as server:
         program = tmp_path / "child.py"
         program.write_text(
-            CHILD.format(tests=str(Path(__file__).parent), run=str(tmp_path), url=server.url, workers=workers)
+            CHILD.format(
+                tests=str(Path(__file__).parent),
+                run=str(tmp_path),
+                url=server.url,
+                workers=workers,
+                executor=executor,
+            )
         )
         child = subprocess.Popen(
-            [sys.executable, str(program)], stdout=subprocess.PIPE, text=True, start_new_session=True
+            [sys.executable, str(program)],
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # CI may run us with it ignored
         )
         while len(server.chats()) < 60:
             time.sleep(0.01)

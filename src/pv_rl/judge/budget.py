@@ -91,8 +91,11 @@ class BudgetKeeper:
         """
         worst = self.usd(model, Usage(prompt_tokens=prompt_tokens, completion_tokens=max_tokens))
         budget, step, run = self.budget, self.spent.in_step, self.spent.in_run
-        of_step = sum(one.usd for one in self._open if one.step == self.spent.step)
-        of_run = sum(one.usd for one in self._open)
+        of_step = of_run = 0.0  # many may be in flight: added up only for a limit
+        if budget.usd_per_step is not None:
+            of_step = sum(one.usd for one in self._open if one.step == self.spent.step)
+        if budget.usd_per_run is not None:
+            of_run = sum(one.usd for one in self._open)
         wait = False
         for name, limit, now, in_flight, more in (
             ("calls_per_step", budget.calls_per_step, step.calls, 0, 1),

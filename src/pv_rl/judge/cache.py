@@ -135,18 +135,20 @@ class AnswerCache:
         Raises:
             CacheUnavailable: the file cannot be written. What was put before is there.
         """
-        usage = answer.usage
-        row = (
-            key,
-            answer.text.encode("utf-8", "surrogatepass"),
-            answer.model,
-            usage.prompt_tokens,
-            usage.completion_tokens,
-            usage.cached_tokens,
-            answer.created.timestamp(),
-        )
-        with self._available(), self._lock:
-            self._db.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", row)
+        self.put_all({key: answer})
+
+    def put_all(self, answers: Mapping[str, CachedAnswer]) -> None:
+        """Keep several, all or none of them: other writers wait once. Where there is one under a key, that one stays.
+
+        Raises:
+            CacheUnavailable: the file cannot be written. What was put before is there.
+        """
+        rows = [_row(key, answer) for key, answer in answers.items()]
+        with self._available(), self._lock, self._db:
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.executemany(
+                "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", rows
+            )
 
     def close(self) -> None:
         """Close the file; it is whole without this too."""
@@ -201,6 +203,12 @@ class AnswerCache:
                 f"the judge's cache {self.path} cannot be used now ({error}). Is the disk full, or the file not "
                 "writable? Make room, or name a file on a local disk in judge.cache"
             ) from error
+
+
+def _row(key: str, answer: CachedAnswer) -> tuple[Any, ...]:
+    usage, text = answer.usage, answer.text.encode("utf-8", "surrogatepass")
+    tokens = (usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens)
+    return (key, text, answer.model, *tokens, answer.created.timestamp())
 
 
 REMEDY = "Name another file in judge.cache; a new one is made"

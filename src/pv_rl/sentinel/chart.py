@@ -59,16 +59,16 @@ class Signal:
 class Chart:
     """The state of one sign; all of it is plain numbers.
 
-    Four sums: for each direction one with the plain reference, which says that the level has moved, and one that
-    also takes off the drift that is healthy, which says that this is an alarm. A move that is no alarm puts the level
-    where the value now is; an alarm does that too, so that it is raised once for one change.
+    Four sums: for each direction one with the plain reference, which says that the level has moved, and one that also
+    takes off the drift that is healthy, or counts from the record, which says that this is an alarm. A move that is no
+    alarm puts the level where the value now is; an alarm does that too, so that it is raised once for one change.
     """
 
     seen: int = 0
     """Observations."""
     level: Level = field(default_factory=Level)
     record: float | None = None
-    """The highest level since the warm-up."""
+    """The highest level since the warm-up that rests on as many values as the warm-up has."""
     moved: dict[str, Cusum] = field(default_factory=lambda: {"up": Cusum(), "down": Cusum()})
     alarming: dict[str, Cusum] = field(default_factory=lambda: {"up": Cusum(), "down": Cusum()})
     outside: bool = False
@@ -90,7 +90,10 @@ class Chart:
         memories, least = config.memories, reading.least
         level = self.level.mean
         score = self.level.score(reading.scaled, memories, least)
-        of_drift = self.level.score(reading.scaled, memories, least, offset=drift * (self.level.age + 1))
+        offset = drift * (self.level.age + 1)
+        if sign.beyond_record and self.record is not None:
+            offset = max(0.0, self.record - level)
+        of_drift = self.level.score(reading.scaled, memories, least, offset=offset)
         self.level.observe(reading.scaled, memories, least, config.cap)
         self.seen += 1
         if score is None or of_drift is None or self.seen <= config.warm_up:
@@ -100,13 +103,14 @@ class Chart:
             healthy = config.counted(of_drift) if direction > 0 else plain
             self.moved[name].add(plain, config.reference, step, reading.scaled, level)
             self.alarming[name].add(healthy, config.reference, step, reading.scaled, level)
-        self.record = level if self.record is None else max(self.record, level)
+        if self.level.weight >= min(config.warm_up, config.memory / 2):  # after an alarm it is a single value
+            self.record = max(level, level if self.record is None else self.record)
         return self._signal(sign, limit, config, reading.scaled)
 
     def _signal(self, sign: Sign, limit: float, config: SentinelConfig, value: float) -> Signal | None:
         for name, direction in (("up", 1), ("down", -1)):
             moved, alarming = self.moved[name], self.alarming[name]
-            if alarming.sum > limit and self._is_bad(name, alarming, sign):
+            if alarming.sum > limit and _is_bad(name, alarming, sign):
                 signal = Signal(
                     direction=direction, since=alarming.since, before=alarming.before, statistic=alarming.sum
                 )
@@ -114,7 +118,7 @@ class Chart:
                 self._settle(value, 1.0)
                 return signal
             if moved.sum > limit:
-                tolerated = name in sign.sides and not (sign.from_zero or sign.beyond_record)
+                tolerated = name in sign.sides and not sign.from_zero
                 weight = min(float(moved.count), config.memory)
                 self._settle(moved.total / moved.count, weight, keep=alarming if tolerated else None)
         return None
@@ -125,14 +129,6 @@ class Chart:
         self.moved = {"up": Cusum(), "down": Cusum()}
         self.alarming = {name: old if old is keep else Cusum() for name, old in self.alarming.items()}
 
-    def _is_bad(self, name: str, cusum: Cusum, sign: Sign) -> bool:
-        if name not in sign.sides:
-            return False
-        now = cusum.total / cusum.count
-        if sign.beyond_record and self.record is not None and now <= self.record:
-            return False
-        return not sign.from_zero or abs(now) > abs(cusum.before)
-
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, for JSON."""
         return asdict(self)
@@ -140,8 +136,20 @@ class Chart:
     @classmethod
     def from_dict(cls, state: dict[str, Any]) -> Chart:
         """The inverse. A KeyError or TypeError says that it is no such state."""
-        sums = {
-            key: {name: Cusum(**state[key][name]) for name in ("up", "down")} for key in ("moved", "alarming")
-        }
-        alone = {key: state[key] for key in ("seen", "record", "outside")}
-        return cls(level=Level(**state["level"]), **alone, **sums)
+        moved, alarming = (
+            {name: Cusum(**state[key][name]) for name in ("up", "down")} for key in ("moved", "alarming")
+        )
+        return cls(
+            seen=state["seen"],
+            level=Level(**state["level"]),
+            record=state["record"],
+            moved=moved,
+            alarming=alarming,
+            outside=state["outside"],
+        )
+
+
+def _is_bad(name: str, cusum: Cusum, sign: Sign) -> bool:
+    if name not in sign.sides:
+        return False
+    return not sign.from_zero or abs(cusum.total / cusum.count) > abs(cusum.before)

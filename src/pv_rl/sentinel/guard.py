@@ -134,10 +134,13 @@ class Guard:
     def observe(self, step: int, metrics: Mapping[str, Any]) -> dict[str, float]:
         """Take in what is logged at a step, and return the numbers to log with it."""
         last = self.watcher.last_step
-        if step < self.config.from_step or (last is not None and step <= last):
+        if step < 1 or (last is not None and step <= last):
             return {}  # validation before the first step; a second line of the same step
         if not self.watcher.reads(metrics):
             return {}  # a line of something else, of timings for example
+        if step < self.config.from_step:
+            self.watcher.passed(step, metrics)
+            return {}
         alarms = self.watcher.observe(step, metrics)
         self._seen += 1
         if self._seen == self.watcher.config.warm_up and (missing := self.watcher.missing()):
@@ -193,16 +196,16 @@ class Guard:
         self.rolled_back = bool(state.get("rolled_back"))
         self._quiet_until = int(state.get("quiet_until", 0))
 
-    def went_back(self, step: int, state: Mapping[str, Any] | None) -> None:
-        """The policy is an older one since `step`: know what was known of it, or learn anew."""
+    def went_back(self, to: int, now: int, state: Mapping[str, Any] | None) -> None:
+        """The policy is that of the end of step `to` again, after step `now`: know what was known then, or nothing."""
         try:
             watcher = Watcher.restore(self.watcher.config, (state or {}).get("watcher", {}))
         except DataError:
             watcher = Watcher(self.watcher.config)
-        watcher.last_step = step  # what is logged at this step is still of the policy that was left
+        watcher.went_back(to, now)  # what is logged at this step is still of the policy that was left
         self.watcher, self.rolled_back = watcher, True
         self._recent, self._due = {}, None
-        self._quiet_until = step + self.config.within
+        self._quiet_until = now + self.config.within
 
     def _decide(self, step: int) -> None:
         families = {SIGNS[sign].family for sign in self._recent}

@@ -12,7 +12,7 @@ from pv_rl.sentinel.chart import Chart, Signal
 from pv_rl.sentinel.reading import Reading, number
 from pv_rl.sentinel.run_length import threshold
 from pv_rl.sentinel.settings import SentinelConfig
-from pv_rl.sentinel.signs import SIGNS, Sign
+from pv_rl.sentinel.signs import KL, SIGNS, Sign
 from pv_rl.sentinel.way import WAY, Way
 
 __all__ = ["Watcher"]
@@ -58,10 +58,20 @@ class Watcher:
                 f"sentinel: step {step} was given after step {self.last_step}; steps go up. After a rollback restore "
                 "the state that was saved with the checkpoint, or start a new watcher"
             )
-        metrics = {**metrics, WAY: self._way.go(step, self.last_step, number(metrics, RATE))}
+        metrics = {**metrics, WAY: self.passed(step, metrics)}
         self.last_step = step
         alarms = (self._look(SIGNS[name], step, metrics) for name in self.config.signs)
         return [alarm for alarm in alarms if alarm is not None]
+
+    def passed(self, step: int, metrics: Mapping[str, Any]) -> float:
+        """Know of a step that is not watched how far the policy has gone in it; see `pv_rl.sentinel.way`."""
+        rate = number(metrics, RATE)
+        return self._way.go(step, rate, rate is not None or any(name in metrics for name in KL))
+
+    def went_back(self, to: int, now: int) -> None:
+        """The policy is that of the end of step `to` again; what is logged up to step `now` is still of another."""
+        self._way.went_back(to, now)
+        self.last_step = now
 
     def reads(self, metrics: Mapping[str, Any]) -> bool:
         """Whether any sign can be read off these numbers."""
@@ -107,7 +117,8 @@ class Watcher:
         try:
             if state["version"] != VERSION:
                 raise DataError(
-                    f"sentinel: the saved state has version {state['version']!r}, this reads {VERSION}"
+                    f"sentinel: the saved state has version {state['version']!r}, this reads {VERSION}; delete it, "
+                    "and the sentinel learns anew"
                 )
             watcher.last_step = state["last_step"]
             watcher._way = Way.from_dict(state["way"])

@@ -275,7 +275,7 @@ def _roll_back(trainer: Any, guard: Guard, due: Due) -> dict[str, float]:
         if lowered
         else "stays, since verl's engine has no torch schedule"
     )
-    guard.went_back(trainer.global_steps, _read_state(folder))
+    guard.went_back(step, trainer.global_steps, _read_state(folder))
     _save(trainer)  # a run that is resumed goes on from here, and not from what was left behind
     _say(
         guard,

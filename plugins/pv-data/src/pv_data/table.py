@@ -69,7 +69,7 @@ def read_rows(source: str | Path | Sequence[Path], kind: type[AnyRow]) -> Iterat
     for path in files:
         with _opened(path, kind) as (file, columns):
             left = file.metadata.num_rows
-            for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=columns):
+            for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=columns, use_threads=False):
                 left -= batch.num_rows
                 yield from (_row(kind, values, path) for values in batch.to_pylist())
             if left:  # a damaged page can end a file early
@@ -80,7 +80,7 @@ def column(table: Path, name: str) -> Iterator[Any]:
     """The values of one column of a table, in order; a `DataError` as `read_rows` raises it."""
     for path in parts(table):
         with _opened(path, None) as (file, _):
-            for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=[name]):
+            for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=[name], use_threads=False):
                 yield from batch.column(0).to_pylist()
 
 
@@ -93,9 +93,8 @@ def groups(path: Path, kind: type[Row]) -> int:
 def read_group(path: Path, kind: type[AnyRow], index: int) -> list[AnyRow]:
     """The rows of one row group; a `DataError` as `read_rows` raises it."""
     with _opened(path, kind) as (file, columns):
-        return [
-            _row(kind, values, path) for values in file.read_row_group(index, columns=columns).to_pylist()
-        ]
+        read = file.read_row_group(index, columns=columns, use_threads=False)
+        return [_row(kind, values, path) for values in read.to_pylist()]
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from typing import Any
 from pv_data.asking.keeping import Keeping, Question
 from pv_data.asking.seeded import SEED, SeededClient
 from pv_data.asking.settings import Model
+from pv_data.asking.writing import Writer
 from pv_data.records import Origin
 from pv_rl.errors import PvRlError
 from pv_rl.judge.answer import JudgeFailure
@@ -72,6 +73,7 @@ class Asker:
         self._model, self._keeping = model, Keeping(model)
         self._client = SeededClient(asked, budget)
         self._cache = AnswerCache(model.cache)
+        self._writer = Writer(model.cache)
         self._room = asyncio.Semaphore(asked.at_once)
         self._patience = patience
         self._spent = spent
@@ -96,30 +98,33 @@ class Asker:
             CacheUnavailable: (an OSError) an answer could not be kept; it is better to stop than to pay for it twice.
         """
         key = self._keeping.key(question, sample)
-        async with self._room, self._alone(key):
-            known = self._cache.get(key)
-            if known is not None:
-                with contextlib.suppress(JudgeFailure):  # another version of the parser took it
-                    value = parse(known.text) if parse else known.text
-                    return Replied(value=value, text=known.text, origin=self._origin(question, sample, known))
-            self._go_on()
-            if self._watching is None:
-                self._watching = asyncio.ensure_future(self._watch())
-            local = self._model.local is not None
-            SEED.set(partial(question.seed, sample) if local else None)
-            try:
-                answer = await self._client.ask(question.messages, parse)
-            except JudgeFailure as failure:
+        local = self._model.local is not None
+        async with self._alone(key):
+            async with self._room:
+                known = self._cache.get(key)
+                if known is not None:
+                    with contextlib.suppress(JudgeFailure):  # another version of the parser took it
+                        value = parse(known.text) if parse else known.text
+                        return Replied(
+                            value=value, text=known.text, origin=self._origin(question, sample, known)
+                        )
                 self._go_on()
-                self._count(failure)
-                raise
-            finally:
-                self._spent()
+                if self._watching is None:
+                    self._watching = asyncio.ensure_future(self._watch())
+                SEED.set(partial(question.seed, sample) if local else None)
+                try:
+                    answer = await self._client.ask(question.messages, parse)
+                except JudgeFailure as failure:
+                    self._go_on()
+                    self._count(failure)
+                    raise
+                finally:
+                    self._spent()
             self._in_vain = 0
             name = self._model.model if local else answer.model
             kept = CachedAnswer(text=answer.text, usage=answer.usage, model=name)
             # The answer is on disk before anybody acts on it: a kill after this line pays for nothing twice.
-            self._cache.put(key, kept)
+            await self._writer.put(key, kept)
         return Replied(value=answer.value, text=kept.text, origin=self._origin(question, sample, kept))
 
     def stop(self, why: str) -> None:
@@ -155,6 +160,7 @@ class Asker:
             self._watching.cancel()
         await self._client.aclose()
         self._cache.close()
+        await self._writer.aclose()
 
     def _origin(self, question: Question, sample: int, answer: CachedAnswer) -> Origin:
         usd = self._client.budget.usd(answer.model, answer.usage)

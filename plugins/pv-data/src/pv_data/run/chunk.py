@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from pv_data.asking.keeping import Question
-from pv_data.asking.settings import Model, places
+from pv_data.asking.settings import Model
 from pv_data.records import Aside, Row
 from pv_data.run.config import RunConfig
+from pv_data.run.portions import portions
 from pv_data.table import groups, parts, read_rows, write_part
 
 __all__ = [
@@ -165,16 +166,10 @@ def pending(job: Job, part: int = 0, of: int = 1) -> Iterator[Chunk]:
 
 
 def owners(job: Job, of: int) -> Iterator[int]:
-    """Which of `of` processes does the first chunk, the second, and so on without end.
-
-    In proportion to the places that a process has at the model where it has least, so that all end together: of 102
-    places two of eight processes have 12, the others 13.
-    """
-    concurrency = [job.config.models[name].limits.concurrency for name in sorted(job.models)]
-    speeds = [min((places(all_, part, of) / all_ for all_ in concurrency), default=1.0) for part in range(of)]
-    taken = [0] * of
+    """Which of `of` processes does the first chunk, the second, and so on without end: by their `portions`."""
+    parts, taken = portions(job.config, job.models, of), [0] * of
     while True:
-        part = min(range(of), key=lambda one: (taken[one] + 1) / speeds[one])
+        part = min(range(of), key=lambda one: (taken[one] + 1) / parts[one])
         taken[part] += 1
         yield part
 

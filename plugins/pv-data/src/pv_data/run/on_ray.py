@@ -1,8 +1,11 @@
-"""The executor `ray`: a stage's processes as tasks of Ray Data, on one machine or on a cluster with a shared folder.
+"""The executor `ray`: a stage's processes as tasks of Ray, on one machine or on a cluster with a shared folder.
 
 Each task does its part of the chunks, as a process of the executor `local` does; one whose node is lost is started
 again by Ray, and goes on where it was. `RAY_ADDRESS` names a cluster; without it Ray starts on this machine. What is
-asked of local models is answered before, in batches (`pv_data.run.prefill`).
+asked of local models is answered before, in batches of Ray Data (`pv_data.run.prefill`).
+
+The parts are no dataset of Ray Data: its executor adds tasks to a stage a few at a time, and of eight parts on idle
+workers the last began 3.1 s after the first, in the first dataset of a session 7.7 s.
 """
 
 from __future__ import annotations
@@ -12,7 +15,6 @@ import contextlib
 import logging
 import os
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import ray
@@ -56,39 +58,57 @@ def run_on_ray(job: Job, workers: int) -> None:
         SetupError: Ray could not do its part.
     """
     try:
-        context = ray.data.DataContext.get_current()
-        context.enable_progress_bars = False
+        ray.data.DataContext.get_current().enable_progress_bars = False
         with interruptible():
             prefill(job)
-            parts = ray.data.range(workers, override_num_blocks=workers)
-            ends = parts.map_batches(partial(_part, job=job, of=workers), batch_size=1, num_cpus=1).take_all()
+            for stopped in _all(job, workers):
+                if stopped:
+                    raise Stopped(stopped)
     except KeyboardInterrupt:
         raise Stopped("it was interrupted") from None
     except ray.exceptions.RayError as error:
         raise _ours(error) from error
-    for end in ends:
-        if end["stopped"]:
-            raise Stopped(end["stopped"])
     forget_failures(job)
 
 
-def _part(batch: Any, job: Job, of: int) -> dict[str, list[str]]:
-    """Why each part of a batch, which is one, stopped; nothing where it is done."""
-    ends = []
-    for part in batch["id"].tolist():
-        try:
-            asyncio.run(work(job, pending(job, part, of), part=part, of=of, at_once=job.at_once(of)))
-            ends.append("")
-        except Stopped as stopped:
-            ends.append(str(stopped) or "it was stopped")
-    return {"stopped": ends}
+def _all(job: Job, workers: int) -> list[str]:
+    """Why each part stopped; nothing where it is done. If one fails, or this is interrupted, the others are ended."""
+    part = ray.remote(num_cpus=1, max_retries=-1, scheduling_strategy="SPREAD")(_part)
+    parts: list[ray.ObjectRef[str]] = []
+    try:
+        for number in range(workers):
+            parts.append(part.remote(job, number, workers))
+        return ray.get(parts)
+    except BaseException:
+        with contextlib.suppress(ray.exceptions.RayError):
+            _end(parts)
+        raise
+
+
+def _end(parts: list[ray.ObjectRef[str]]) -> None:
+    """As by Ctrl-C: they send nothing any more and wait for what is on its way. A second Ctrl-C does not wait."""
+    for one in parts:
+        ray.cancel(one)
+    try:
+        ray.wait(parts, num_returns=len(parts))
+    except KeyboardInterrupt:
+        for one in parts:
+            ray.cancel(one, force=True)
+
+
+def _part(job: Job, part: int, of: int) -> str:
+    try:
+        asyncio.run(work(job, pending(job, part, of), part=part, of=of, at_once=job.at_once(of)))
+    except Stopped as stopped:
+        return str(stopped) or "it was stopped"
+    return ""
 
 
 def _ours(error: BaseException) -> PvRlError:
     """What went wrong in a process of Ray's, as an error of ours."""
     cause: BaseException | None = error
     while cause is not None:
-        if isinstance(cause, PvRlError):
+        if isinstance(cause, PvRlError) and not isinstance(cause, ray.exceptions.RayError):
             return cause
         cause = getattr(cause, "cause", None) or cause.__cause__
     last = (str(error).strip() or type(error).__name__).splitlines()[-1]

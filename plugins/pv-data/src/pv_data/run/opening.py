@@ -13,6 +13,7 @@ from pv_data.asking.settings import Model, share
 from pv_data.records import Problem, Proof
 from pv_data.run.config import RunConfig
 from pv_data.run.places import answers, unanswered
+from pv_data.run.portions import portions
 from pv_data.run.spent import budget_of
 from pv_data.table import read_rows
 from pv_rl.errors import DataError
@@ -56,7 +57,7 @@ async def opened(
     Raises:
         ConfigError: a key that is not in the environment.
     """
-    budget = budget_of(run, config, of)
+    budget = budget_of(run, config, portions(config, names, of)[part])
     folder = run / "workers" / str(part)
     folder.mkdir(parents=True, exist_ok=True)
     spending = Spending(folder, budget)
@@ -68,11 +69,10 @@ async def opened(
         through = share(served[name], part, of, answers(run)) if name in served else None
         return Asker(model, budget, through=through, patience=config.patience, spent=spending.save)
 
-    askers = {name: asker(name) for name in sorted(names)}
     problems = {problem.id: problem for problem in read_rows(run / "problems", Problem)}
-    try:
-        yield Opened(askers=askers, problems=problems)
-    finally:
+    async with contextlib.AsyncExitStack() as opened_now:
+        opened_now.callback(spending.save, at_once=True)
+        askers = {name: asker(name) for name in sorted(names)}
         for one in askers.values():
-            await one.aclose()
-        spending.save(at_once=True)
+            opened_now.push_async_callback(one.aclose)
+        yield Opened(askers=askers, problems=problems)
