@@ -9,8 +9,8 @@ Five causes that a real run can have:
 - `length is paid`: from some step on the reward pays length, and the start knows how to loop.
 
 At 2e-4 most of these fall within a few steps, sooner than a chart can tell. `--causes slow` has them
-again for longer runs, turned labels and half the pay for length at half the rate, beside healthy runs whose rate is
-warmed up, and such that loop.
+again for longer runs, turned labels and half the pay for length at half the rate, with right proofs that are labelled
+wrong as one more, beside healthy runs whose rate is warmed up, and such that loop.
 
 Seeds 0 to 4 are to tune a sentinel on, 100 to 104 to confirm; both have 20 healthy runs beside the sudden causes. Held
 out at every step.
@@ -51,6 +51,7 @@ def collapsing_slowly(seed: int, starts: Path) -> Iterator[Run]:
     """One run for each cause that takes its time (give it 80 steps or more), and two controls."""
     breaks = _breaks(seed)
     yield Run(name="labels", seed=seed, flip_wrong=0.8, fault_from=breaks)
+    yield Run(name="labels, right", seed=seed, flip_right=0.8, fault_from=breaks)
     yield Run(name="labels swapped", seed=seed, lr=1e-4, flip_right=0.9, flip_wrong=0.9, fault_from=breaks)
     yield Run(
         name="length is paid",
@@ -77,7 +78,7 @@ def healthy(seed: int) -> Iterator[Run]:
 
 
 def runs(starts: Path, seeds: list[int], causes: str = "sudden") -> list[Run]:
-    """Nine runs a seed, four of them healthy; of the slow causes five, two of them healthy.
+    """Nine runs a seed, four of them healthy; of the slow causes six, two of them healthy.
 
     Raises:
         DataError: other causes.

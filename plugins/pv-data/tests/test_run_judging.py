@@ -18,7 +18,7 @@ from panel import JudgeServer, Script, answer, by_mark, make_tables, settings
 
 from pv_data.asking.asker import Stopped
 from pv_data.records import Aside, Judgment, Label, Proof
-from pv_data.run.chunk import owners
+from pv_data.run.chunk import Done, moneys, owners, write
 from pv_data.run.config import RunConfig
 from pv_data.run.judging import Judging
 from pv_data.run.local import run_local
@@ -151,7 +151,7 @@ def limited(config: RunConfig, **limits: Limits) -> RunConfig:
     )
 
 
-def test_a_process_with_fewer_places_gets_less_of_the_chunks_and_of_the_money(tmp_path):
+def test_a_process_with_fewer_places_gets_fewer_chunks(tmp_path):
     config = settings(tmp_path, "http://127.0.0.1:1/v1", workers=8)
     config = limited(config, big=Limits(concurrency=308), small=Limits(concurrency=102))
     chunks = Counter(islice(owners(Judging(run=tmp_path, config=config), 8), 327))
@@ -160,10 +160,6 @@ def test_a_process_with_fewer_places_gets_less_of_the_chunks_and_of_the_money(tm
     assert portions(config, {"big", "small"}, 8) == pytest.approx([one / sum(shares) for one in shares])
     for part, share in enumerate(shares):
         assert chunks[part] / share == pytest.approx(327 / sum(shares), rel=0.02)
-    money = replace(config, budget_usd=10.0)
-    assert budget_of(tmp_path, money, portions(money, {"big"}, 8)[0]).budget.usd_per_run == pytest.approx(
-        10 * 39 / 308
-    )
 
 
 def test_what_is_limited_by_the_minute_is_divided_equally(tmp_path):
@@ -175,6 +171,29 @@ def test_what_is_limited_by_the_minute_is_divided_equally(tmp_path):
     assert portions(config, {"small"}, 8) == pytest.approx([1 / 8] * 8, rel=0.05)
     assert portions(config, set(), 3) == pytest.approx([1 / 3] * 3)
     assert [*islice(owners(Judging(run=tmp_path, config=config), 1), 3)] == [0, 0, 0]
+
+
+def test_money_goes_where_there_is_something_to_ask(tmp_path):
+    make_tables(tmp_path, 130)  # chunks of 64, 64 and 2 proofs
+    free = Judging(run=tmp_path, config=settings(tmp_path, "http://127.0.0.1:1/v1", workers=4))
+    job = replace(free, config=replace(free.config, budget_usd=5.0))
+    assert moneys(free, 4) == [1.0] * 4
+    assert moneys(job, 4) == pytest.approx([64 / 130, 64 / 130, 2 / 130, 0.0])
+    assert budget_of(tmp_path, job.config, moneys(job, 4)[2]).budget.usd_per_run == pytest.approx(5 * 2 / 130)
+    write(job, next(job.chunks()), Done(tables={}))
+    assert moneys(job, 4) == pytest.approx([0.0, 64 / 66, 2 / 66, 0.0])
+
+
+def test_money_that_suffices_for_one_process_suffices_for_several(tmp_path):
+    one, several = tmp_path / "one", tmp_path / "several"
+    for run in (one, several):
+        make_tables(run, 150)
+    with JudgeServer(Script(reply=by_mark)) as server:
+        run_local(Judging(run=one, config=settings(one, server.url)), 1)
+        enough = 1.3 * spent(one).usd
+        run_local(Judging(run=several, config=settings(several, server.url, workers=4, budget_usd=enough)), 4)
+    assert labels(one) == labels(several)
+    assert spent(several).usd <= enough
 
 
 def test_another_sampling_is_another_question(tmp_path):

@@ -23,12 +23,13 @@ from panel import JudgeServer, Script, by_mark, make_tables, settings
 
 from pv_data.asking import asker
 from pv_data.asking.asker import Stopped
-from pv_data.records import Judgment
+from pv_data.records import Judgment, Proof
 from pv_data.run.judging import Judging, JudgingWork
 from pv_data.run.local import run_local
 from pv_data.run.together import cause, together
-from pv_data.table import read_rows
+from pv_data.table import read_rows, write_part
 from pv_rl.errors import DataError
+from pv_rl.judge.cache import AnswerCache, CacheUnavailable
 from pv_rl.judge.config import Breaker
 
 CHILD = """
@@ -107,6 +108,36 @@ def test_a_server_that_is_gone_ends_the_run_and_a_stop_does_not_wait_for_it(tmp_
     with pytest.raises(Stopped, match="it was interrupted"):
         run_local(job, 1)
     assert time.monotonic() - begin < 20
+
+
+def test_what_goes_wrong_in_one_process_ends_the_others(tmp_path):
+    make_tables(tmp_path, 640)
+    lost = Proof(problem_id="gone", source="Test", method="proof", model="m", text="Proof of nothing.")
+    write_part(tmp_path / "proofs" / "00-00000-first.parquet", Proof, [lost])
+    (tmp_path / "proofs" / "00-00000-first.parquet").rename(tmp_path / "proofs" / "00-0.parquet")
+    with JudgeServer(Script(reply=by_mark, latency=Latency(median_s=0.1))) as server:
+        with pytest.raises(DataError, match="the problem gone of the proof"):
+            run_local(Judging(run=tmp_path, config=settings(tmp_path, server.url, workers=2)), 2)
+        assert len(server.chats()) < 1000  # of 1,280 that the other process had to ask
+
+
+def test_a_disk_that_is_full_ends_the_run_before_much_is_lost(tmp_path, monkeypatch):
+    make_tables(tmp_path, 400)
+    put_all = AnswerCache.put_all
+
+    def full(self, answers):
+        if self._db.execute("SELECT count(*) FROM answers").fetchone()[0] > 100:
+            raise CacheUnavailable("the disk is full")
+        put_all(self, answers)
+
+    monkeypatch.setattr(AnswerCache, "put_all", full)
+    with JudgeServer(Script(reply=by_mark, latency=Latency(median_s=0.05))) as server:
+        with pytest.raises(CacheUnavailable, match="the disk is full"):
+            run_local(Judging(run=tmp_path, config=settings(tmp_path, server.url)), 1)
+        sent = len(server.chats())
+    with sqlite3.connect(tmp_path / "answers.sqlite") as db:
+        (kept,) = db.execute("SELECT count(*) FROM answers").fetchone()
+    assert sent - kept <= 2 * 16 + 16  # in flight at the two judges, and one round more
 
 
 def test_a_bug_is_not_called_a_stop(tmp_path, monkeypatch):

@@ -118,3 +118,23 @@ def test_the_event_loop_does_not_wait_for_another_process_that_writes(tmp_path):
         reader.close()
 
     asyncio.run(main())
+
+
+def test_a_file_that_another_process_holds_for_long_is_waited_for(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr("pv_rl.judge.cache.BUSY_S", 0.1)
+    path = tmp_path / "answers.sqlite"
+
+    async def main() -> None:
+        writer = Writer(path)
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        put = asyncio.ensure_future(writer.put("a", answer("a")))
+        await asyncio.sleep(0.5)
+        assert not put.done()
+        assert "Another process has held it for long" in caplog.text
+        other.execute("COMMIT")
+        await put
+        await writer.aclose()
+        assert kept(path, "a") == ["a"]
+
+    asyncio.run(main())

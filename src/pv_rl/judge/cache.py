@@ -199,9 +199,13 @@ class AnswerCache:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
+            remedy = (
+                "Is the disk full, or the file not writable? Make room, or name another file in judge.cache"
+            )
+            if "locked" in str(error):
+                remedy = "Another process has held it for long: a backup, or a shell of sqlite3? Let it end"
             raise CacheUnavailable(
-                f"the judge's cache {self.path} cannot be used now ({error}). Is the disk full, or the file not "
-                "writable? Make room, or name a file on a local disk in judge.cache"
+                f"the judge's cache {self.path} cannot be used now ({error}). {remedy}"
             ) from error
 
 

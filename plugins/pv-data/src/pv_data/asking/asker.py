@@ -18,7 +18,7 @@ from pv_data.records import Origin
 from pv_rl.errors import PvRlError
 from pv_rl.judge.answer import JudgeFailure
 from pv_rl.judge.budget import BudgetKeeper
-from pv_rl.judge.cache import AnswerCache, CachedAnswer
+from pv_rl.judge.cache import AnswerCache, CachedAnswer, CacheUnavailable
 
 __all__ = ["Asker", "Question", "Replied", "Stopped"]
 
@@ -99,32 +99,34 @@ class Asker:
         """
         key = self._keeping.key(question, sample)
         local = self._model.local is not None
-        async with self._alone(key):
-            async with self._room:
-                known = self._cache.get(key)
-                if known is not None:
-                    with contextlib.suppress(JudgeFailure):  # another version of the parser took it
-                        value = parse(known.text) if parse else known.text
-                        return Replied(
-                            value=value, text=known.text, origin=self._origin(question, sample, known)
-                        )
+        async with self._alone(key), self._room:
+            known = self._cache.get(key)
+            if known is not None:
+                with contextlib.suppress(JudgeFailure):  # another version of the parser took it
+                    value = parse(known.text) if parse else known.text
+                    return Replied(value=value, text=known.text, origin=self._origin(question, sample, known))
+            self._go_on()
+            if self._watching is None:
+                self._watching = asyncio.ensure_future(self._watch())
+            SEED.set(partial(question.seed, sample) if local else None)
+            try:
+                answer = await self._client.ask(question.messages, parse)
+            except JudgeFailure as failure:
                 self._go_on()
-                if self._watching is None:
-                    self._watching = asyncio.ensure_future(self._watch())
-                SEED.set(partial(question.seed, sample) if local else None)
-                try:
-                    answer = await self._client.ask(question.messages, parse)
-                except JudgeFailure as failure:
-                    self._go_on()
-                    self._count(failure)
-                    raise
-                finally:
-                    self._spent()
+                self._count(failure)
+                raise
+            finally:
+                self._spent()
             self._in_vain = 0
             name = self._model.model if local else answer.model
             kept = CachedAnswer(text=answer.text, usage=answer.usage, model=name)
-            # The answer is on disk before anybody acts on it: a kill after this line pays for nothing twice.
-            await self._writer.put(key, kept)
+            # The answer is on disk before anybody acts on it, and before another question takes its place: a kill
+            # after this line pays for nothing twice.
+            try:
+                await self._writer.put(key, kept)
+            except CacheUnavailable as error:
+                self.stop(str(error))
+                raise
         return Replied(value=answer.value, text=kept.text, origin=self._origin(question, sample, kept))
 
     def stop(self, why: str) -> None:
@@ -177,7 +179,10 @@ class Asker:
             self._said.add(failure.kind)
             logger.warning("%s gave no usable answer, said once of its kind: %s", self._model.model, failure)
         if failure.kind == "budget":
-            self.stop(f"the money is used up, and with more budget_usd it goes on ({failure})")
+            self.stop(
+                "the money is used up, and with more budget_usd it goes on; of several processes another may have some "
+                f"left, and the same command divides it anew ({failure})"
+            )
             raise Stopped(self._why or "") from failure
         self._in_vain += 1
         if self._in_vain >= self._patience:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from pathlib import Path
 
-from pv_rl.judge.cache import AnswerCache, CachedAnswer
+from pv_rl.judge.cache import AnswerCache, CachedAnswer, CacheUnavailable
 
 __all__ = ["Writer"]
 
 logger = logging.getLogger("pv_rl")
+
+LOCKED_S = 300.0
+"""So long another process may hold the file, a copy of it for example, before an answer is given up."""
 
 
 class Writer:
@@ -49,7 +53,14 @@ class Writer:
     async def _commit(self) -> None:
         async with self._at_work:
             answers, self._waiting, self._next = self._waiting, {}, None
-            await asyncio.to_thread(self._cache.put_all, answers)
+            deadline = time.monotonic() + LOCKED_S
+            while True:
+                try:
+                    return await asyncio.to_thread(self._cache.put_all, answers)
+                except CacheUnavailable as error:
+                    if "locked" not in str(error) or time.monotonic() > deadline:
+                        raise
+                    logger.warning("%s; trying again", error)
 
     def _ended(self, commit: asyncio.Task[None]) -> None:
         self._commits.discard(commit)

@@ -32,6 +32,7 @@ __all__ = [
     "forget",
     "is_done",
     "lanes",
+    "moneys",
     "owners",
     "pending",
     "write",
@@ -141,8 +142,8 @@ class Job(Protocol):
         """The same, knowing how local models are reached, by their names."""
         ...
 
-    def opened(self, part: int, of: int) -> AbstractAsyncContextManager[Work]:
-        """Ready to work as one of `of` processes."""
+    def opened(self, part: int, of: int, money: float) -> AbstractAsyncContextManager[Work]:
+        """Ready to work as one of `of` processes, with this part of the money that is left."""
         ...
 
 
@@ -172,6 +173,14 @@ def owners(job: Job, of: int) -> Iterator[int]:
         part = min(range(of), key=lambda one: (taken[one] + 1) / parts[one])
         taken[part] += 1
         yield part
+
+
+def moneys(job: Job, of: int) -> list[float]:
+    """What part of the money each of `of` processes gets: that of the questions which it has still to ask."""
+    if job.config.budget_usd is None or of == 1:
+        return [1.0] * of
+    asked = [sum(job.questions(chunk) for chunk in pending(job, part, of)) for part in range(of)]
+    return [one / max(1, sum(asked)) for one in asked]
 
 
 def forget(job: Job, chunk: Chunk) -> None:

@@ -143,9 +143,9 @@ class Generating:
         return replace(self, served=served)
 
     @contextlib.asynccontextmanager
-    async def opened(self, part: int, of: int) -> AsyncIterator[GeneratingWork]:
+    async def opened(self, part: int, of: int, money: float) -> AsyncIterator[GeneratingWork]:
         """With the models of all entries."""
-        async with opened(self.run, self.config, self.models, self.served, part, of) as found:
+        async with opened(self.run, self.config, self.models, self.served, part, of, money) as found:
             yield GeneratingWork(self, found)
 
 

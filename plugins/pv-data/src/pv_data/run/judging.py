@@ -96,9 +96,9 @@ class Judging:
         return replace(self, served=served)
 
     @contextlib.asynccontextmanager
-    async def opened(self, part: int, of: int) -> AsyncIterator[JudgingWork]:
+    async def opened(self, part: int, of: int, money: float) -> AsyncIterator[JudgingWork]:
         """With the panel's models."""
-        async with opened(self.run, self.config, self.models, self.served, part, of) as found:
+        async with opened(self.run, self.config, self.models, self.served, part, of, money) as found:
             yield JudgingWork(self, found)
 
 

@@ -1,8 +1,8 @@
 """The executor `ray`: a stage's processes as tasks of Ray, on one machine or on a cluster with a shared folder.
 
 Each task does its part of the chunks, as a process of the executor `local` does; one whose node is lost is started
-again by Ray, and goes on where it was. `RAY_ADDRESS` names a cluster; without it Ray starts on this machine. What is
-asked of local models is answered before, in batches of Ray Data (`pv_data.run.prefill`).
+again by Ray, three times, and goes on where it was. `RAY_ADDRESS` names a cluster; without it Ray starts on this
+machine. What is asked of local models is answered before, in batches of Ray Data (`pv_data.run.prefill`).
 
 The parts are no dataset of Ray Data: its executor adds tasks to a stage a few at a time, and of eight parts on idle
 workers the last began 3.1 s after the first, in the first dataset of a session 7.7 s.
@@ -22,7 +22,7 @@ import ray.data
 import ray.exceptions
 
 from pv_data.asking.asker import Stopped
-from pv_data.run.chunk import Job, pending
+from pv_data.run.chunk import Job, moneys, pending
 from pv_data.run.config import RunConfig
 from pv_data.run.prefill import cpus_of, forget_failures, prefill
 from pv_data.run.worker import work
@@ -30,6 +30,11 @@ from pv_rl.errors import PvRlError, SetupError
 from pv_rl.train.process import interruptible
 
 __all__ = ["ray_started", "run_on_ray"]
+
+RETRIES = 3
+"""Times that a part is started again whose process or node is lost."""
+SECOND_S = 5.0
+"""So long a part may take to end by a second Ctrl-C; then it is killed."""
 
 
 @contextlib.contextmanager
@@ -73,11 +78,12 @@ def run_on_ray(job: Job, workers: int) -> None:
 
 def _all(job: Job, workers: int) -> list[str]:
     """Why each part stopped; nothing where it is done. If one fails, or this is interrupted, the others are ended."""
-    part = ray.remote(num_cpus=1, max_retries=-1, scheduling_strategy="SPREAD")(_part)
+    part = ray.remote(num_cpus=1, max_retries=RETRIES, scheduling_strategy="SPREAD")(_part)
+    money = moneys(job, workers)
     parts: list[ray.ObjectRef[str]] = []
     try:
         for number in range(workers):
-            parts.append(part.remote(job, number, workers))
+            parts.append(part.remote(job, number, workers, money[number]))
         return ray.get(parts)
     except BaseException:
         with contextlib.suppress(ray.exceptions.RayError):
@@ -87,18 +93,23 @@ def _all(job: Job, workers: int) -> list[str]:
 
 def _end(parts: list[ray.ObjectRef[str]]) -> None:
     """As by Ctrl-C: they send nothing any more and wait for what is on its way. A second Ctrl-C does not wait."""
-    for one in parts:
-        ray.cancel(one)
     try:
-        ray.wait(parts, num_returns=len(parts))
+        _cancel(parts, None)
     except KeyboardInterrupt:
-        for one in parts:
+        for one in _cancel(parts, SECOND_S):
             ray.cancel(one, force=True)
 
 
-def _part(job: Job, part: int, of: int) -> str:
+def _cancel(parts: list[ray.ObjectRef[str]], timeout: float | None) -> list[ray.ObjectRef[str]]:
+    """Interrupt the parts, and wait for them; those that have not ended."""
+    for one in parts:
+        ray.cancel(one)
+    return ray.wait(parts, num_returns=len(parts), timeout=timeout)[1] if parts else []
+
+
+def _part(job: Job, part: int, of: int, money: float) -> str:
     try:
-        asyncio.run(work(job, pending(job, part, of), part=part, of=of, at_once=job.at_once(of)))
+        asyncio.run(work(job, pending(job, part, of), part=part, of=of, money=money, at_once=job.at_once(of)))
     except Stopped as stopped:
         return str(stopped) or "it was stopped"
     return ""

@@ -13,7 +13,6 @@ from pv_data.asking.settings import Model, share
 from pv_data.records import Problem, Proof
 from pv_data.run.config import RunConfig
 from pv_data.run.places import answers, unanswered
-from pv_data.run.portions import portions
 from pv_data.run.spent import budget_of
 from pv_data.table import read_rows
 from pv_rl.errors import DataError
@@ -50,14 +49,21 @@ def problem_of(problems: Mapping[str, Problem], proof: Proof) -> Problem:
 
 @contextlib.asynccontextmanager
 async def opened(
-    run: Path, config: RunConfig, names: set[str], served: Mapping[str, Model], part: int, of: int
+    run: Path,
+    config: RunConfig,
+    names: set[str],
+    served: Mapping[str, Model],
+    part: int,
+    of: int,
+    money: float,
 ) -> AsyncIterator[Opened]:
-    """Open what one of `of` processes needs to ask the models `names`; `served` has how those local ones are reached.
+    """Open what one of `of` processes needs to ask the models `names`, with its part of the money that is left.
+    `served` has how local models are reached.
 
     Raises:
         ConfigError: a key that is not in the environment.
     """
-    budget = budget_of(run, config, portions(config, names, of)[part])
+    budget = budget_of(run, config, money)
     folder = run / "workers" / str(part)
     folder.mkdir(parents=True, exist_ok=True)
     spending = Spending(folder, budget)

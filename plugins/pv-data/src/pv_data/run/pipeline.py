@@ -67,8 +67,11 @@ def run(config: RunConfig, console: Console, *, redo: str = "") -> Path:
             try:
                 with shown(job, config.budget_usd, console):
                     _execute(job, config, servers, started)
-            finally:
-                fold(folder)
+            except BaseException:
+                with contextlib.suppress(OSError):  # the next attempt does it too
+                    fold(folder)
+                raise
+            fold(folder)
         servers.end()
         end(folder, config, console)
     return folder

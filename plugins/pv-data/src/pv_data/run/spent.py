@@ -15,14 +15,14 @@ from pv_rl.judge.spending import FILE, read_spent
 __all__ = ["budget_of", "fold", "spent"]
 
 
-def budget_of(run: Path, config: RunConfig, portion: float) -> BudgetKeeper:
-    """The budget of one of several processes: its portion of what the run has left."""
+def budget_of(run: Path, config: RunConfig, money: float) -> BudgetKeeper:
+    """The budget of one of several processes: this part of what the run has left."""
     prices: dict[str, Any] = {}
     for model in config.models.values():
         prices |= model.prices
     left = None
     if config.budget_usd is not None:
-        left = max(0.0, config.budget_usd - _read(run / FILE).usd) * portion
+        left = max(0.0, config.budget_usd - _read(run / FILE).usd) * money
     return BudgetKeeper(Budget(usd_per_run=left), prices)
 
 

@@ -23,6 +23,7 @@ async def work(
     *,
     part: int = 0,
     of: int = 1,
+    money: float = 1.0,
     at_once: int = 4,
     signals: Sequence[signal.Signals] = (signal.SIGINT, signal.SIGTERM),
 ) -> None:
@@ -35,13 +36,14 @@ async def work(
         chunks: those of this process.
         part: which of the processes this is, from 0.
         of: how many there are.
+        money: the part that it has of what is left.
         at_once: chunks in the works together, so that the last questions of one do not hold up the next.
         signals: that interrupt it.
 
     Raises:
         Stopped: the run ends. What was on its way has been kept; its chunk is not written.
     """
-    async with job.opened(part, of) as opened:
+    async with job.opened(part, of, money) as opened:
         # Each takes the next chunk when it is free; all read the same iterator.
         lanes = [asyncio.ensure_future(_lane(job, opened, chunks)) for _ in range(at_once)]
         with _interrupts(signals, lambda: opened.stop("it was interrupted"), lanes):
