@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from dataclasses import is_dataclass
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pydantic import ConfigDict, Field, ValidationError, field_validator
 from pydantic.dataclasses import dataclass
@@ -212,12 +214,32 @@ def read_config(settings: Mapping[str, Any], kind: Any = JudgeConfig, name: str 
 
 
 def _explain(error: ValidationError, kind: Any, name: str) -> str:
-    lines = []
+    lines, allowed = [], {}
     for one in error.errors(include_url=False, include_context=False):
         place = ".".join(str(part) for part in (name, *one["loc"]))
         lines.append(f"{place}: {one['msg'].removeprefix('Value error, ')}{_given(one)}")
-    allowed = ", ".join(kind.__dataclass_fields__)
-    return "; ".join(lines) + f". Settings of {name}: {allowed}"
+        path, holder = _holder(kind, one["loc"])
+        allowed[".".join((name, *path))] = ", ".join(holder.__dataclass_fields__)
+    return "; ".join(lines) + "".join(f". Settings of {where}: {names}" for where, names in allowed.items())
+
+
+def _holder(kind: Any, place: tuple[int | str, ...]) -> tuple[list[str], Any]:
+    """The innermost settings that a place is in, and the way to them."""
+    found: tuple[list[str], Any] = ([], kind)
+    hint: Any = kind
+    for number, part in enumerate(place):
+        if is_dataclass(hint):
+            hint = get_type_hints(hint).get(str(part))
+        else:  # of a mapping its values, of a list its elements, of X | None X
+            inner = [one for one in get_args(hint) if one not in (str, int, type(None), ...)]
+            hint = inner[0] if inner else None
+        while get_origin(hint) in (Union, UnionType):
+            hint = next((one for one in get_args(hint) if one is not type(None)), None)
+        if hint is None:
+            break
+        if is_dataclass(hint) and number + 1 < len(place):
+            found = ([str(one) for one in place[: number + 1]], hint)
+    return found
 
 
 def _given(one: Any) -> str:

@@ -49,10 +49,8 @@ class Way:
         elif step <= self.step:  # a second line of the same step
             return self.total
         if self.rate is not None:
-            if (
-                not self.total and rate is not None and rate > self.rate
-            ):  # a warm-up: what came first was less by as much
-                self.own = max(0.0, 2 * self.rate - rate)
+            if not self.total and rate is not None and rate > self.rate:
+                self.own = max(0.0, 2 * self.rate - rate)  # a warm-up: the first rate was less by as much
             self.total += self.own + self.rate * (step - self.step - 1)
             self.own = self.rate if updated else 0.0
             self.rate = rate if self.by_rate and rate is not None else self.rate

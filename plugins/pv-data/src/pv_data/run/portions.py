@@ -1,4 +1,4 @@
-"""How the work of a stage, its money and its chunks are divided among processes."""
+"""How the chunks of a stage are divided among processes."""
 
 from __future__ import annotations
 
