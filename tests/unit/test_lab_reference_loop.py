@@ -232,7 +232,7 @@ def test_a_fall_is_where_the_accuracy_is_ten_points_below_its_best():
 def test_the_lead_is_from_the_first_alarm_to_the_fall():
     def row(step, split, wrong, no_verdict):
         measured = {"right_proofs": 0.9, "wrong_proofs": wrong, "reward": (0.9 + wrong) / 2}
-        return {"step": step, "split": split, "no_verdict": no_verdict, **measured}
+        return {"step": step, "split": split, "no_verdict": no_verdict, "lr": 2e-4, **measured}
 
     rows = [row(step, "train", 0.5, 0.02 if step < 25 else 0.4) for step in range(1, 41)]
     rows += [row(step, "held_out", 0.5 if step < 40 else 0.1, 0.0) for step in (0, 10, 20, 30, 40)]

@@ -128,7 +128,7 @@ def test_a_run_is_the_lab_on_a_cpu_with_its_weighting_seed_and_steps(tmp_path):
     settings = LabSettings(out=tmp_path, modes=("balanced:0.3",), first_seed=7)
     config = compose_run(settings, plan_runs(settings)[0])
     trainer = config.trainer
-    assert (trainer.total_training_steps, trainer.test_freq, trainer.save_freq) == (30, 5, 5)
+    assert (trainer.total_training_steps, trainer.test_freq, trainer.save_freq) == (24, 4, 4)
     assert (config.run, config.seed, config.data.seed) == ("lab", 7, 7)
     assert config.actor_rollout_ref.actor.loss_agg_mode == "balanced:0.3"
     assert config.actor_rollout_ref.rollout.name == "pv_cpu"
