@@ -230,8 +230,8 @@ def _holder(kind: Any, place: tuple[int | str, ...]) -> tuple[list[str], Any]:
     for number, part in enumerate(place):
         if is_dataclass(hint):
             hint = get_type_hints(hint).get(str(part))
-        else:  # of a mapping its values, of a list its elements, of X | None X
-            inner = [one for one in get_args(hint) if one not in (str, int, type(None), ...)]
+        else:  # of a mapping its values, of a list its elements
+            inner = [one for one in get_args(hint) if one not in (str, int, ...)]
             hint = inner[0] if inner else None
         while get_origin(hint) in (Union, UnionType):
             hint = next((one for one in get_args(hint) if one is not type(None)), None)

@@ -161,9 +161,13 @@ def is_done(job: Job, chunk: Chunk) -> bool:
 
 def pending(job: Job, part: int = 0, of: int = 1) -> Iterator[Chunk]:
     """The chunks that one of `of` processes has still to do. Whose a chunk is does not hang on what is done."""
-    for chunk, owner in zip(job.chunks(), owners(job, of), strict=False):
+    for chunk, owner in _owned(job, of):
         if owner == part and not is_done(job, chunk):
             yield chunk
+
+
+def _owned(job: Job, of: int) -> Iterator[tuple[Chunk, int]]:
+    return zip(job.chunks(), owners(job, of), strict=False)  # owners have no end
 
 
 def owners(job: Job, of: int) -> Iterator[int]:
@@ -179,7 +183,10 @@ def moneys(job: Job, of: int) -> list[float]:
     """What part of the money each of `of` processes gets: that of the questions which it has still to ask."""
     if job.config.budget_usd is None or of == 1:
         return [1.0] * of
-    asked = [sum(job.questions(chunk) for chunk in pending(job, part, of)) for part in range(of)]
+    asked = [0] * of
+    for chunk, owner in _owned(job, of):
+        if not is_done(job, chunk):
+            asked[owner] += job.questions(chunk)
     return [one / max(1, sum(asked)) for one in asked]
 
 

@@ -4,8 +4,8 @@ Each task does its part of the chunks, as a process of the executor `local` does
 again by Ray, three times, and goes on where it was. `RAY_ADDRESS` names a cluster; without it Ray starts on this
 machine. What is asked of local models is answered before, in batches of Ray Data (`pv_data.run.prefill`).
 
-The parts are no dataset of Ray Data: its executor adds tasks to a stage a few at a time, and of eight parts on idle
-workers the last began 3.1 s after the first, in the first dataset of a session 7.7 s.
+The parts are no dataset of Ray Data: its executor adds tasks to a stage a few at a time, so that the last of eight
+parts began some seconds after the first (measured in benchmarks/README.md, judging_pipeline.py).
 """
 
 from __future__ import annotations
