@@ -9,6 +9,7 @@ from __future__ import annotations
 import http.server
 import json
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -19,17 +20,21 @@ LOG = "PV_TEST_LOCAL_MODEL"
 END = 256
 
 
-def answered(prompt: str, seed: int) -> tuple[str, bool]:
-    """The text, and whether it was cut."""
+def answered(prompt: str, seed: int, form: str | None = None) -> tuple[str, bool]:
+    """The text, and whether it was cut. Held to a form (a regular expression) it mumbles nothing."""
     if "REFUSED" in prompt:
         raise ValueError("the engine does not take this")
     if "CUT" in prompt:
         return "and so on " * 100, True
-    if "DEAF" in prompt or ("MUMBLED" in prompt and seed % 3 != 0):
+    if form is None and ("DEAF" in prompt or ("MUMBLED" in prompt and seed % 3 != 0)):
         return f"hm {seed}", False
     right = seed % 2 == 0 if "TORN" in prompt else "SOUND" in prompt
     keys = [*(f"condition{n}_satisfied" for n in range(1, 5)), "proof_correct"]
-    return f"Thought {seed}.\n{json.dumps(dict.fromkeys(keys, right))}", False
+    said = json.dumps(dict.fromkeys(keys, right))
+    if form is not None:
+        assert re.fullmatch(form, said)
+        return said, False
+    return f"Thought {seed}.\n{said}", False
 
 
 def log(prompt: str, seed: int) -> None:
@@ -96,7 +101,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         log(prompt, given["seed"])
         time.sleep(float(os.environ.get("PV_TEST_DELAY_S", "0")))
         try:
-            text, cut = answered(prompt, given["seed"])
+            form = given.get("structured_outputs", {}).get("regex")
+            text, cut = answered(prompt, given["seed"], form)
         except ValueError as error:
             self._say(400, {"error": str(error)})
             return

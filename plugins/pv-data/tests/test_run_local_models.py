@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -58,6 +59,9 @@ from pv_rl.judge.config import read_config
 
 WORDS = ("SOUND", "a guess", "TORN", "MUMBLED SOUND")
 """Proofs that a local model reads; it mumbles at two of three seeds."""
+CONDITIONS = "".join(f'"condition{n}_satisfied": (true|false), ' for n in range(1, 5))
+FORM = rf'\{{{CONDITIONS}"proof_correct": (true|false)\}}'
+HELD = {"max_tokens": 400, "structured_outputs": {"regex": FORM}}
 LOST = {
     "DEAF": "no answer: invalid_json",
     "REFUSED": "no answer: client_error",
@@ -153,6 +157,15 @@ def run_here(job) -> None:
         ({"sampling": {"max_tokens": 9, "stop_token_ids": None}}, "a list of token numbers"),
         ({"sampling": {"temperature": 0.6}}, "max_tokens of a local model is None"),
         ({"sampling": {"max_tokens": 9, "logit_bias": {}}}, "has no logit_bias; it has chat_template_kwargs"),
+        (
+            {"sampling": {"max_tokens": 9, "structured_outputs": {}}},
+            "has one of regex, json, choice, grammar",
+        ),
+        ({"sampling": {"max_tokens": 9, "structured_outputs": "x"}}, "has one of regex"),
+        ({"sampling": {"max_tokens": 9, "structured_outputs": {"regex": "a", "json": "b"}}}, "has one of"),
+        ({"sampling": {"max_tokens": 9, "structured_outputs": {"regex": ["a"]}}}, "regex .* it is a text"),
+        ({"sampling": {"max_tokens": 9, "structured_outputs": {"json": {}}}}, "it is a JSON schema"),
+        ({"sampling": {"max_tokens": 9, "structured_outputs": {"choice": ["a", 1]}}}, "a list of texts"),
         ({"response_format": "json_object"}, "leave it out"),
         ({"prices": {"m": {"input": 1, "output": 1}}}, "costs no dollars"),
     ],
@@ -223,6 +236,24 @@ def test_transformers_is_not_asked_for_what_it_would_leave_out(tiny, tmp_path, m
     config = settings(tmp_path, tiny, models={"grader": model(tiny, sampling=sampling)})
     with pytest.raises(ConfigError, match="has presence_penalty, which"):
         run_here(Judging(run=tmp_path, config=config))
+
+
+def test_an_answer_is_held_to_the_form_that_the_model_is_given(tiny, tmp_path):
+    tables(tmp_path, [*WORDS, "DEAF"])
+    config = settings(tmp_path, tiny, models={"grader": model(tiny, sampling=HELD)})
+    run_here(Judging(run=tmp_path, config=config))
+    judgments = list(read_rows(tmp_path / "judgments", Judgment))
+    assert len(judgments) == 5
+    assert all(re.fullmatch(FORM, one.text) for one in judgments)
+    assert all(json.loads(one.origin.sampling).items() >= HELD.items() for one in judgments)
+    assert not list(read_rows(tmp_path / "aside", Aside))
+
+
+def test_a_schema_goes_to_the_engine_as_text(tiny):
+    schema = {"type": "object", "properties": {"a": {}}, "enum": [1, "b", None]}
+    tokenize = Tokenize(str(tiny), {"max_tokens": 9, "structured_outputs": {"json": schema}}, 9000, False)
+    row = tokenize({"key": "k", "messages": "[]", "seed": 5})
+    assert json.loads(row["sampling_params"]["structured_outputs"]["json"]) == schema
 
 
 def test_whoever_waits_for_a_server_that_has_ended_is_told_so(tmp_path):
@@ -596,6 +627,11 @@ def test_batches_of_ray_data_answer_the_same_and_lose_nothing(tiny, tmp_path, mo
         with monkeypatch.context() as patch:
             patch.setattr(prefill, "batch_by_vllm", lambda *_: pytest.fail("something was started"))
             run_on_ray(job, 1)
+        held = {"models": {"grader": model(tiny, sampling=HELD)}}
+        formed = [tmp_path / "formed here", tmp_path / "formed there"]
+        for run in formed:
+            tables(run, [*WORDS, "DEAF"])
+        run_on_ray(Judging(run=formed[1], config=settings(formed[1], tiny, executor="ray", **held)), 1)
     finally:
         ray.shutdown()
     assert not {seed_of(text) for text, _ in answers.values()} & {seed for _, seed in told[first:]}
@@ -622,3 +658,7 @@ def test_batches_of_ray_data_answer_the_same_and_lose_nothing(tiny, tmp_path, mo
         one for one in comparable(there)[2] if one[0] not in unlike
     ]
     assert kept(here).items() >= kept(there).items()
+    run_here(Judging(run=formed[0], config=settings(formed[0], tiny, **held)))
+    judged, labels, aside = comparable(formed[1])
+    assert (len(judged), len(labels), aside) == (5, 5, [])
+    assert comparable(formed[0]) == [judged, labels, aside]

@@ -31,6 +31,8 @@ APPLICATION_ID = 0x70765F6A
 VERSION = 1
 BUSY_S = 10.0
 """How long to wait for other writers."""
+ROWS = 128
+"""Of a statement; SQLite before 3.32 takes 999 values."""
 SCHEMA = """
 CREATE TABLE answers (
     key TEXT PRIMARY KEY,
@@ -144,11 +146,18 @@ class AnswerCache:
             CacheUnavailable: the file cannot be written. What was put before is there.
         """
         rows = [_row(key, answer) for key, answer in answers.items()]
+        # Most often one statement, which commits itself: with each further one this thread gives up the interpreter,
+        # gets it back late where another one is busy, and the file is held for all processes meanwhile.
+        statements = [rows[first : first + ROWS] for first in range(0, len(rows), ROWS)]
         with self._available(), self._lock, self._db:
-            self._db.execute("BEGIN IMMEDIATE")
-            self._db.executemany(
-                "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", rows
-            )
+            if len(statements) > 1:
+                self._db.execute("BEGIN IMMEDIATE")
+            for some in statements:
+                places = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(some))
+                self._db.execute(
+                    f"INSERT INTO answers VALUES {places} ON CONFLICT DO NOTHING",
+                    [value for row in some for value in row],
+                )
 
     def close(self) -> None:
         """Close the file; it is whole without this too."""

@@ -27,6 +27,9 @@ logger = logging.getLogger("pv_rl")
 OUTAGE_S = 60.0
 """So long may all endpoints of a model be down before the run ends."""
 LOOK_S = 1.0
+AHEAD = 4
+"""To so many requests on their way one question more is in the works: it is made ready, or its answer is on the way to
+the disk, so that no place at the server stays empty meanwhile."""
 
 
 class Stopped(PvRlError, RuntimeError):
@@ -74,7 +77,7 @@ class Asker:
         self._client = SeededClient(asked, budget)
         self._cache = AnswerCache(model.cache)
         self._writer = Writer(model.cache)
-        self._room = asyncio.Semaphore(asked.at_once)
+        self._room = asyncio.Semaphore(asked.at_once + 1 + asked.at_once // AHEAD)
         self._patience = patience
         self._spent = spent
         self._watching: asyncio.Task[None] | None = None
@@ -120,8 +123,8 @@ class Asker:
             self._in_vain = 0
             name = self._model.model if local else answer.model
             kept = CachedAnswer(text=answer.text, usage=answer.usage, model=name)
-            # The answer is on disk before anybody acts on it, and before another question takes its place: a kill
-            # after this line pays for nothing twice.
+            # The answer is on disk before anybody acts on it: a kill after this line pays for nothing twice. It holds
+            # room until then, so that only so many can be on their way to a disk that is slow.
             try:
                 await self._writer.put(key, kept)
             except CacheUnavailable as error:

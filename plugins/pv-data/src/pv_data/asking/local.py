@@ -18,9 +18,17 @@ FIELDS = frozenset(
     {
         *("max_tokens", "temperature", "top_p", "top_k", "min_p", "min_tokens", "stop", "stop_token_ids"),
         *("presence_penalty", "frequency_penalty", "repetition_penalty", "chat_template_kwargs"),
+        "structured_outputs",
     }
 )
 """Of `sampling`: what a request to vLLM's server and its `SamplingParams` call by the same name."""
+FORMS: dict[str, type | tuple[type, ...]] = {
+    "regex": str,
+    "json": (str, dict),
+    "choice": list,
+    "grammar": str,
+}
+"""Of `structured_outputs`: ways to say the form that every answer is held to."""
 OURS = {
     "tensor_parallel_size": "gpus",
     "data_parallel_size": "replicas",
@@ -88,7 +96,22 @@ def check_local(sampling: Mapping[str, Any], response_format: str, prices: Colle
         raise ValueError(
             f"sampling.stop_token_ids of a local model is {ends!r}; it is a list of token numbers"
         )
+    if "structured_outputs" in sampling:
+        _check_form(sampling["structured_outputs"])
     if response_format != "none":
         raise ValueError("response_format of a local model is none: leave it out")
     if prices:
         raise ValueError("a local model costs no dollars: leave prices out")
+
+
+def _check_form(given: object) -> None:
+    if not isinstance(given, dict) or len(given) != 1 or not given.keys() <= FORMS.keys():
+        raise ValueError(
+            f"sampling.structured_outputs of a local model is {given!r}; it has one of {', '.join(FORMS)}"
+        )
+    ((way, form),) = given.items()
+    if not form or not isinstance(form, FORMS[way]) or not all(isinstance(one, str) for one in form):
+        raise ValueError(
+            f"sampling.structured_outputs.{way} of a local model is {form!r}; it is "
+            + {"json": "a JSON schema", "choice": "a list of texts"}.get(way, "a text")
+        )

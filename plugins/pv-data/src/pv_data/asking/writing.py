@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import queue
+import threading
 import time
 from pathlib import Path
 
@@ -15,21 +18,22 @@ logger = logging.getLogger("pv_rl")
 
 LOCKED_S = 300.0
 """So long another process may hold the file, a copy of it for example, before an answer is given up."""
+GATHER_S = 0.01
+"""So long a commit waits for further answers: a tenth less CPU for each at 200 a second (benchmarks/README.md)."""
 
 
 class Writer:
     """Keeps answers in a cache that several processes write, without a wait for them on the event loop.
 
-    It has a connection of its own: who reads through another one does not wait for a commit.
+    By a thread and a connection of its own. An event loop that is busy gets to its next step late, so that an answer
+    makes but one step there: when it is kept.
     """
 
     def __init__(self, path: str | Path) -> None:
         self._cache = AnswerCache(path)
-        self._waiting: dict[str, CachedAnswer] = {}
-        self._next: asyncio.Task[None] | None = None
-        """The commit of what is waiting."""
-        self._commits: set[asyncio.Task[None]] = set()
-        self._at_work = asyncio.Lock()
+        self._queue: queue.SimpleQueue[_Put | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="answers", daemon=True)
+        self._thread.start()
 
     async def put(self, key: str, answer: CachedAnswer) -> None:
         """Returns when the answer is on disk, which it will be though this is cancelled.
@@ -37,32 +41,61 @@ class Writer:
         Raises:
             CacheUnavailable: it could not be kept.
         """
-        self._waiting[key] = answer
-        if self._next is None:
-            self._next = asyncio.ensure_future(self._commit())
-            self._commits.add(self._next)
-            self._next.add_done_callback(self._ended)
-        await asyncio.shield(self._next)
+        put = _Put(key, answer, asyncio.get_running_loop().create_future())
+        self._queue.put(put)
+        await put.kept
 
     async def aclose(self) -> None:
         """Wait for what is on its way, whose askers may be gone, and close the file."""
-        while self._commits:
-            await asyncio.wait(self._commits)
+        self._queue.put(None)
+        await asyncio.to_thread(self._thread.join)
         self._cache.close()
 
-    async def _commit(self) -> None:
-        async with self._at_work:
-            answers, self._waiting, self._next = self._waiting, {}, None
-            deadline = time.monotonic() + LOCKED_S
-            while True:
-                try:
-                    return await asyncio.to_thread(self._cache.put_all, answers)
-                except CacheUnavailable as error:
-                    if "locked" not in str(error) or time.monotonic() > deadline:
-                        raise
-                    logger.warning("%s; trying again", error)
+    def _work(self) -> None:
+        """The thread: one commit after the other."""
+        going = True
+        while going:
+            came = [self._queue.get()]
+            time.sleep(GATHER_S)
+            with contextlib.suppress(queue.Empty):
+                while True:
+                    came.append(self._queue.get_nowait())
+            going = None not in came
+            puts = [one for one in came if one is not None]
+            if puts:
+                error = self._commit({put.key: put.answer for put in puts})
+                with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
+                    puts[0].kept.get_loop().call_soon_threadsafe(_settle, puts, error)
 
-    def _ended(self, commit: asyncio.Task[None]) -> None:
-        self._commits.discard(commit)
-        if not commit.cancelled() and (error := commit.exception()):
-            logger.error("%s", error)  # also where nobody waits for it any more
+    def _commit(self, answers: dict[str, CachedAnswer]) -> Exception | None:
+        """What went wrong."""
+        deadline = time.monotonic() + LOCKED_S
+        while True:
+            try:
+                self._cache.put_all(answers)
+            except CacheUnavailable as error:
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    logger.error("%s", error)  # also where nobody waits for it any more
+                    return error
+                logger.warning("%s; trying again", error)
+            except Exception as error:  # noqa: BLE001 - a bug: who waits for the answer raises it
+                return error
+            else:
+                return None
+
+
+class _Put:
+    """An answer, and a future that says that it is kept."""
+
+    def __init__(self, key: str, answer: CachedAnswer, kept: asyncio.Future[None]) -> None:
+        self.key, self.answer, self.kept = key, answer, kept
+
+
+def _settle(puts: list[_Put], error: Exception | None) -> None:
+    for put in puts:
+        if put.kept.done():  # cancelled
+            continue
+        if error is None:
+            put.kept.set_result(None)
+        else:
+            put.kept.set_exception(error)

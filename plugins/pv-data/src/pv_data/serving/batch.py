@@ -86,6 +86,9 @@ class Tokenize:
 
         self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, trust_remote_code=trusted)
         self._sampling = {key: value for key, value in sampling.items() if key != "chat_template_kwargs"}
+        if isinstance(schema := sampling.get("structured_outputs", {}).get("json"), dict):
+            # As text: a column of Arrow's has no empty mapping, and no list of unlike values.
+            self._sampling["structured_outputs"] = {"json": json.dumps(schema)}
         self._template: dict[str, Any] = sampling.get("chat_template_kwargs") or {}
         self._context = context
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from local_model import END, answered, log
 
-from . import inputs, outputs
+from . import inputs, outputs, sampling_params
 
-__all__ = ["AsyncEngineArgs", "AsyncLLMEngine", "SamplingParams", "inputs", "outputs"]
+__all__ = ["AsyncEngineArgs", "AsyncLLMEngine", "SamplingParams", "inputs", "outputs", "sampling_params"]
 
 
 @dataclass
@@ -19,7 +19,7 @@ class SamplingParams:
     max_tokens: int
     temperature: float = 1.0
     top_p: float = 1.0
-    structured_outputs: Any = None
+    structured_outputs: sampling_params.StructuredOutputsParams | None = None
 
 
 @dataclass
@@ -71,7 +71,8 @@ class AsyncLLMEngine:
         text = self.tokenizer.decode(ids).split("[user] ")[-1].split("<|end|>")[0]
         log(text, sampling_params.seed)
         await asyncio.sleep(0.01)
-        said, cut = answered(text, sampling_params.seed)
+        held = sampling_params.structured_outputs
+        said, cut = answered(text, sampling_params.seed, held.regex if held else None)
         made = self.tokenizer(said)["input_ids"]
         made = made[: sampling_params.max_tokens] if cut else [*made, END]
         one = outputs.CompletionOutput(text=said, token_ids=made)
