@@ -10,7 +10,6 @@ parts began some seconds after the first (measured in benchmarks/README.md, judg
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 import os
@@ -22,10 +21,10 @@ import ray.data
 import ray.exceptions
 
 from pv_data.asking.asker import Stopped
-from pv_data.run.chunk import Job, moneys, pending
+from pv_data.run.chunk import Job, moneys
 from pv_data.run.config import RunConfig
 from pv_data.run.prefill import cpus_of, forget_failures, prefill
-from pv_data.run.worker import work
+from pv_data.run.task import do_part
 from pv_rl.errors import PvRlError, SetupError
 from pv_rl.train.process import interruptible
 
@@ -78,7 +77,7 @@ def run_on_ray(job: Job, workers: int) -> None:
 
 def _all(job: Job, workers: int) -> list[str]:
     """Why each part stopped; nothing where it is done. If one fails, or this is interrupted, the others are ended."""
-    part = ray.remote(num_cpus=1, max_retries=RETRIES, scheduling_strategy="SPREAD")(_part)
+    part = ray.remote(num_cpus=1, max_retries=RETRIES, scheduling_strategy="SPREAD")(do_part)
     money = moneys(job, workers)
     parts: list[ray.ObjectRef[str]] = []
     try:
@@ -105,14 +104,6 @@ def _cancel(parts: list[ray.ObjectRef[str]], timeout: float | None) -> list[ray.
     for one in parts:
         ray.cancel(one)
     return ray.wait(parts, num_returns=len(parts), timeout=timeout)[1] if parts else []
-
-
-def _part(job: Job, part: int, of: int, money: float) -> str:
-    try:
-        asyncio.run(work(job, pending(job, part, of), part=part, of=of, money=money, at_once=job.at_once(of)))
-    except Stopped as stopped:
-        return str(stopped) or "it was stopped"
-    return ""
 
 
 def _ours(error: BaseException) -> PvRlError:
