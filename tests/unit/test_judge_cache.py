@@ -64,6 +64,30 @@ def test_the_first_answer_stays(path):
     assert cache.get("k").text == "first"
 
 
+@pytest.mark.parametrize("number", [0, 1, 128, 129, 1000])
+def test_several_answers_are_kept_together_and_the_first_of_a_key_stays(path, number):
+    cache = AnswerCache(path)
+    cache.put("5", answer("first"))
+    cache.put_all({f"{i}": answer(f"{i}") for i in range(number)})
+    for i in range(number):
+        assert cache.get(f"{i}").text == ("first" if i == 5 else f"{i}")
+    assert cache.get(f"{max(number, 6)}") is None
+
+
+@pytest.mark.parametrize("number", [100, 300])
+def test_of_several_answers_that_do_not_fit_none_is_kept(path, number):
+    cache = AnswerCache(path)
+    cache.put("before", answer("before"))
+    # room for 150 of them, which is more than one statement holds
+    cache._db.execute(f"PRAGMA max_page_count = {150 * number // 300 * 3}")
+    with pytest.raises(CacheUnavailable, match="full"):
+        cache.put_all({f"{i}": answer("x" * 10_000) for i in range(number)})
+    assert [cache.get(key) for key in ("0", "1", "99")] == [None] * 3
+    assert cache.get("before").text == "before"
+    cache.put("after", answer("after"))
+    assert cache.get("after").text == "after"
+
+
 @pytest.mark.parametrize(
     "change",
     [

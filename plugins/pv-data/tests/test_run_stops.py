@@ -140,6 +140,31 @@ def test_a_disk_that_is_full_ends_the_run_before_much_is_lost(tmp_path, monkeypa
     assert sent - kept <= 2 * 16 + 16  # in flight at the two judges, and one round more
 
 
+def test_a_disk_that_is_slow_holds_up_no_place_at_the_judge_until_some_answers_wait_for_it(
+    tmp_path, monkeypatch
+):
+    make_tables(tmp_path, 100)
+    free, put_all = threading.Event(), AnswerCache.put_all
+
+    def slow(self, answers):
+        free.wait(60)
+        put_all(self, answers)
+
+    monkeypatch.setattr(AnswerCache, "put_all", slow)
+    with JudgeServer(Script(reply=by_mark)) as server:
+        config = settings(tmp_path, server.url, concurrency=8)
+        running = threading.Thread(target=run_local, args=(Judging(run=tmp_path, config=config), 1))
+        running.start()
+        before, now = -1, 0
+        while before < now or not now:
+            time.sleep(1.0)
+            before, now = now, len(server.chats())
+        free.set()
+        running.join()
+        assert now == 2 * (8 + 1 + 8 // asker.AHEAD)  # of each of the two judges
+        assert len(server.chats()) == 400
+
+
 def test_a_bug_is_not_called_a_stop(tmp_path, monkeypatch):
     make_tables(tmp_path, 200)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import ray
@@ -24,7 +24,7 @@ from pv_data.asking.asker import Stopped
 from pv_data.run.chunk import Job, moneys
 from pv_data.run.config import RunConfig
 from pv_data.run.prefill import cpus_of, forget_failures, prefill
-from pv_data.run.task import do_part
+from pv_data.run.task import be_ready, do_part
 from pv_rl.errors import PvRlError, SetupError
 from pv_rl.train.process import interruptible
 
@@ -38,7 +38,7 @@ SECOND_S = 5.0
 
 @contextlib.contextmanager
 def ray_started(config: RunConfig, workers: int) -> Iterator[None]:
-    """Ray until the block ends, unless it runs already: a start takes about ten seconds, for all stages together."""
+    """Ray and its processes until the block ends, unless it runs already: about ten seconds, once for all stages."""
     if ray.is_initialized():
         yield
         return
@@ -49,6 +49,11 @@ def ray_started(config: RunConfig, workers: int) -> Iterator[None]:
         logging_level=logging.ERROR, log_to_driver=False, **({} if os.environ.get("RAY_ADDRESS") else alone)
     )
     try:
+        ready = _a_cpu_each(be_ready)
+        try:
+            ray.get([ready.remote() for _ in range(workers)])
+        except ray.exceptions.RayError as error:
+            raise _ours(error) from error
         yield
     finally:
         ray.shutdown()
@@ -77,7 +82,7 @@ def run_on_ray(job: Job, workers: int) -> None:
 
 def _all(job: Job, workers: int) -> list[str]:
     """Why each part stopped; nothing where it is done. If one fails, or this is interrupted, the others are ended."""
-    part = ray.remote(num_cpus=1, max_retries=RETRIES, scheduling_strategy="SPREAD")(do_part)
+    part = _a_cpu_each(do_part)
     money = moneys(job, workers)
     parts: list[ray.ObjectRef[str]] = []
     try:
@@ -88,6 +93,11 @@ def _all(job: Job, workers: int) -> list[str]:
         with contextlib.suppress(ray.exceptions.RayError):
             _end(parts)
         raise
+
+
+def _a_cpu_each(function: Callable[..., Any]) -> Any:
+    """As tasks of Ray, on all nodes."""
+    return ray.remote(num_cpus=1, max_retries=RETRIES, scheduling_strategy="SPREAD")(function)
 
 
 def _end(parts: list[ray.ObjectRef[str]]) -> None:
