@@ -80,7 +80,7 @@ def measure(proofs: int, asked: argparse.Namespace, port: int) -> dict[str, floa
         command = [sys.executable, __file__, "--part", folder, "--proofs", str(proofs), "--port", str(port)]
         command += ["--workers", str(asked.workers), "--executor", asked.executor]
         command += ["--concurrency", str(asked.concurrency), "--characters", str(asked.characters)]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
         return json.loads(done.stdout.splitlines()[-1])
 
 

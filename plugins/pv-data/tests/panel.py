@@ -54,11 +54,11 @@ def make_tables(run: Path, proofs: int, *, words: str = "SOUND") -> None:
     write_part(run / "proofs" / "00-00000.parquet", Proof, rows, group=64)
 
 
-def settings(run: Path, url: str, *, concurrency: int = 16, **more: Any) -> RunConfig:
+def settings(run: Path, url: str, *, concurrency: int = 16, attempts: int = 3, **more: Any) -> RunConfig:
     """A run with a panel of three votes of one model and one of another."""
     model = {
         "sampling": {"temperature": 0.6, "max_tokens": 100},
-        "retries": {"attempts": 3, "backoff_s": 0.01, "max_backoff_s": 0.05},
+        "retries": {"attempts": attempts, "backoff_s": 0.01, "max_backoff_s": 0.05},
         "timeouts": {"connect_s": 60, "first_byte_s": 60, "total_s": 60},
         "prices": {"big": {"input": 1.0, "output": 2.0}, "small": {"input": 0.1, "output": 0.2}},
         "limits": {"concurrency": concurrency},
