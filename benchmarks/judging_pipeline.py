@@ -4,8 +4,8 @@ A server of its own processes answers every request after `--latency` seconds. I
 concurrency. Proofs are of the length of real ones. Printed: seconds, the ratio to ideal, and the most memory that any
 process took for the whole set and for a tenth of it, which should be the same.
 
-    python benchmarks/judging_pipeline.py --workers 8 --executor local
-    python benchmarks/judging_pipeline.py --workers 8 --executor ray
+    python benchmarks/judging_pipeline.py --workers 10 --servers 3 --executor local
+    python benchmarks/judging_pipeline.py --workers 10 --servers 3 --executor ray
 """
 
 from __future__ import annotations

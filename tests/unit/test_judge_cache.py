@@ -78,8 +78,8 @@ def test_several_answers_are_kept_together_and_the_first_of_a_key_stays(path, nu
 def test_of_several_answers_that_do_not_fit_none_is_kept(path, number):
     cache = AnswerCache(path)
     cache.put("before", answer("before"))
-    # room for 150 of them, which is more than one statement holds
-    cache._db.execute(f"PRAGMA max_page_count = {150 * number // 300 * 3}")
+    # room for half of them, of three pages each: of 300 that is more than one statement holds
+    cache._db.execute(f"PRAGMA max_page_count = {number // 2 * 3}")
     with pytest.raises(CacheUnavailable, match="full"):
         cache.put_all({f"{i}": answer("x" * 10_000) for i in range(number)})
     assert [cache.get(key) for key in ("0", "1", "99")] == [None] * 3

@@ -33,6 +33,12 @@ def test_the_command_is_quick_to_start():
     assert loaded("import pv_data.cli", NEVER + LATER) == []
 
 
+def test_a_process_of_ray_s_imports_pandas_before_it_asks_and_ray_data_not_at_all():
+    pytest.importorskip("pandas", reason="pandas comes with Ray")
+    code = "from pv_data.run.task import be_ready\nbe_ready()"
+    assert loaded(code, ("ray", "pandas", "pv_data.run.judging")) == ["pandas", "pv_data.run.judging"]
+
+
 @pytest.mark.parametrize("name", ["numpy", "scipy"])
 def test_these_tests_can_fail(name):
     assert loaded(f"import pv_data.cli, {name}", LATER) != []

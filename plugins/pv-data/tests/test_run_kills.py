@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from judge_server.script import Fault, Latency
 from panel import JudgeServer, Script, by_mark, make_tables, settings
 
-from pv_data.asking.asker import AHEAD
+from pv_data.asking.settings import AHEAD
 from pv_data.records import Aside, Judgment, Label
 from pv_data.run.judging import Judging
 from pv_data.run.local import run_local
@@ -95,7 +95,7 @@ def test_a_killed_run_loses_nothing_and_pays_for_nothing_twice(proofs, kills, wo
         assert set(rows.values()) == {1}
         assert rows == Counter(comparable(row) for row in read_rows(calm / f"{kind.kind}s", kind))
     # What was on its way, to the disk too, when the run was killed had to be asked again, and nothing else.
-    assert proofs * 4 <= answers <= proofs * 4 + done * 2 * (AT_ONCE + 1 + AT_ONCE // AHEAD)
+    assert proofs * 4 <= answers <= proofs * 4 + done * 2 * (AT_ONCE + workers + AT_ONCE // AHEAD)
 
 
 def comparable(row: Label | Judgment) -> Label | Judgment:

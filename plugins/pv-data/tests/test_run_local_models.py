@@ -165,6 +165,8 @@ def run_here(job) -> None:
         ({"sampling": {"max_tokens": 9, "structured_outputs": {"regex": "a", "json": "b"}}}, "has one of"),
         ({"sampling": {"max_tokens": 9, "structured_outputs": {"regex": ["a"]}}}, "regex .* it is a text"),
         ({"sampling": {"max_tokens": 9, "structured_outputs": {"json": {}}}}, "it is a JSON schema"),
+        ({"sampling": {"max_tokens": 9, "structured_outputs": {"json": "{"}}}, "it is a JSON schema"),
+        ({"sampling": {"max_tokens": 9, "structured_outputs": {"json": "[]"}}}, "it is a JSON schema"),
         ({"sampling": {"max_tokens": 9, "structured_outputs": {"choice": ["a", 1]}}}, "a list of texts"),
         ({"response_format": "json_object"}, "leave it out"),
         ({"prices": {"m": {"input": 1, "output": 1}}}, "costs no dollars"),
@@ -229,13 +231,19 @@ def test_a_batch_has_a_logical_cpu_for_each_of_its_processes(gpus, replicas, cpu
     assert prefill.cpus_of(Local(checkpoint="m", gpus=gpus, replicas=replicas)) == cpus
 
 
-def test_transformers_is_not_asked_for_what_it_would_leave_out(tiny, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "strange", [{"presence_penalty": 1.5}, {"structured_outputs": {"choice": ["True", "False"]}}]
+)
+def test_transformers_is_not_asked_for_what_it_would_leave_out(strange, tiny, tmp_path, monkeypatch):
     tables(tmp_path, ["SOUND"])
     monkeypatch.setattr(serving, "choose_server", lambda asked: "transformers")
-    sampling = {"max_tokens": 9, "presence_penalty": 1.5}
-    config = settings(tmp_path, tiny, models={"grader": model(tiny, sampling=sampling)})
-    with pytest.raises(ConfigError, match="has presence_penalty, which"):
-        run_here(Judging(run=tmp_path, config=config))
+    monkeypatch.setattr(served, "_command", lambda *_: pytest.fail("something was started"))
+    models = {"writer": model(tiny), "grader": model(tiny, sampling={"max_tokens": 9, **strange})}
+    generate = [{"method": "rephrase", "model": "writer", "of": ["proof"]}]
+    config = settings(tmp_path, tiny, models=models, generate=generate)
+    for job in (Generating(run=tmp_path, config=config), Judging(run=tmp_path, config=config)):
+        with pytest.raises(ConfigError, match=f"models.grader.sampling has {next(iter(strange))}, which"):
+            run_here(job)
 
 
 def test_an_answer_is_held_to_the_form_that_the_model_is_given(tiny, tmp_path):

@@ -23,12 +23,13 @@ from panel import JudgeServer, Script, by_mark, make_tables, settings
 
 from pv_data.asking import asker
 from pv_data.asking.asker import Stopped
+from pv_data.asking.settings import AHEAD
 from pv_data.records import Judgment, Proof
 from pv_data.run.judging import Judging, JudgingWork
 from pv_data.run.local import run_local
 from pv_data.run.together import cause, together
 from pv_data.table import read_rows, write_part
-from pv_rl.errors import DataError
+from pv_rl.errors import ConfigError, DataError
 from pv_rl.judge.cache import AnswerCache, CacheUnavailable
 from pv_rl.judge.config import Breaker
 
@@ -137,7 +138,7 @@ def test_a_disk_that_is_full_ends_the_run_before_much_is_lost(tmp_path, monkeypa
         sent = len(server.chats())
     with sqlite3.connect(tmp_path / "answers.sqlite") as db:
         (kept,) = db.execute("SELECT count(*) FROM answers").fetchone()
-    assert sent - kept <= 2 * 16 + 16  # in flight at the two judges, and one round more
+    assert sent - kept <= 2 * (16 + 1 + 16 // AHEAD)  # in the works of the two judges
 
 
 def test_a_disk_that_is_slow_holds_up_no_place_at_the_judge_until_some_answers_wait_for_it(
@@ -161,8 +162,20 @@ def test_a_disk_that_is_slow_holds_up_no_place_at_the_judge_until_some_answers_w
             before, now = now, len(server.chats())
         free.set()
         running.join()
-        assert now == 2 * (8 + 1 + 8 // asker.AHEAD)  # of each of the two judges
+        assert now == 2 * (8 + 1 + 8 // AHEAD)  # of each of the two judges
         assert len(server.chats()) == 400
+
+
+def test_a_model_that_cannot_be_opened_leaves_nothing_of_those_before_it(tmp_path, monkeypatch):
+    monkeypatch.delenv("PV_TEST_NO_KEY", raising=False)
+    make_tables(tmp_path, 10)
+    config = settings(tmp_path, "http://127.0.0.1:9/v1")
+    small = config.models["small"]
+    locked = replace(small, endpoints=(replace(small.endpoints[0], api_key_env="PV_TEST_NO_KEY"),))
+    config = replace(config, models=config.models | {"small": locked})
+    with pytest.raises(ConfigError, match="PV_TEST_NO_KEY"):
+        run_local(Judging(run=tmp_path, config=config), 1)
+    assert not [one for one in threading.enumerate() if one.name == "answers"]
 
 
 def test_a_bug_is_not_called_a_stop(tmp_path, monkeypatch):

@@ -27,9 +27,6 @@ logger = logging.getLogger("pv_rl")
 OUTAGE_S = 60.0
 """So long may all endpoints of a model be down before the run ends."""
 LOOK_S = 1.0
-AHEAD = 4
-"""To so many requests on their way one question more is in the works: it is made ready, or its answer is on the way to
-the disk, so that no place at the server stays empty meanwhile."""
 
 
 class Stopped(PvRlError, RuntimeError):
@@ -77,7 +74,7 @@ class Asker:
         self._client = SeededClient(asked, budget)
         self._cache = AnswerCache(model.cache)
         self._writer = Writer(model.cache)
-        self._room = asyncio.Semaphore(asked.at_once + 1 + asked.at_once // AHEAD)
+        self._room = asyncio.Semaphore(asked.in_the_works)
         self._patience = patience
         self._spent = spent
         self._watching: asyncio.Task[None] | None = None
@@ -163,9 +160,11 @@ class Asker:
         """Close connections and the cache."""
         if self._watching is not None:
             self._watching.cancel()
-        await self._client.aclose()
-        self._cache.close()
-        await self._writer.aclose()
+        try:
+            await self._client.aclose()
+        finally:
+            self._cache.close()
+            await self._writer.aclose()
 
     def _origin(self, question: Question, sample: int, answer: CachedAnswer) -> Origin:
         usd = self._client.budget.usd(answer.model, answer.usage)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -110,7 +111,15 @@ def _check_form(given: object) -> None:
             f"sampling.structured_outputs of a local model is {given!r}; it has one of {', '.join(FORMS)}"
         )
     ((way, form),) = given.items()
-    if not form or not isinstance(form, FORMS[way]) or not all(isinstance(one, str) for one in form):
+    ok = bool(form) and isinstance(form, FORMS[way])
+    if way == "choice":
+        ok = ok and all(isinstance(one, str) for one in form)
+    elif way == "json" and isinstance(form, str):
+        try:
+            ok = isinstance(json.loads(form), dict)
+        except ValueError:
+            ok = False
+    if not ok:  # a regular expression and a grammar are the engine's to read
         raise ValueError(
             f"sampling.structured_outputs.{way} of a local model is {form!r}; it is "
             + {"json": "a JSON schema", "choice": "a list of texts"}.get(way, "a text")

@@ -16,6 +16,10 @@ from pv_rl.judge.config import STRICT, Budget, Endpoint, JudgeConfig, Limits, Ti
 __all__ = ["Model", "places", "share"]
 
 
+AHEAD = 4
+"""To so many places at a model there is one question more in the works."""
+
+
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Model(JudgeConfig):
     """One model, as all stages ask it: behind endpoints, or local."""
@@ -83,6 +87,13 @@ class Model(JudgeConfig):
         if self.limits.tokens_per_minute is not None:
             most = min(most, int(self.limits.tokens_per_minute * minutes / (self.most_tokens or 8192)))
         return max(1, most)
+
+    @property
+    def in_the_works(self) -> int:
+        """Questions of a process at a time, those included that are made ready, or whose answer is on its way to the
+        disk: more than `at_once` where only places are a limit, so that none stays empty meanwhile."""
+        places = self.limits.concurrency
+        return places + 1 + places // AHEAD if self.at_once == places else self.at_once
 
 
 def places(concurrency: int, part: int, parts: int) -> int:

@@ -41,6 +41,8 @@ class Writer:
         Raises:
             CacheUnavailable: it could not be kept.
         """
+        if not self._thread.is_alive():
+            raise RuntimeError("the writer is closed")
         put = _Put(key, answer, asyncio.get_running_loop().create_future())
         self._queue.put(put)
         await put.kept
@@ -48,8 +50,10 @@ class Writer:
     async def aclose(self) -> None:
         """Wait for what is on its way, whose askers may be gone, and close the file."""
         self._queue.put(None)
-        await asyncio.to_thread(self._thread.join)
-        self._cache.close()
+        try:
+            await asyncio.to_thread(self._thread.join)
+        finally:
+            self._cache.close()
 
     def _work(self) -> None:
         """The thread: one commit after the other."""
@@ -78,7 +82,8 @@ class Writer:
                     logger.error("%s", error)  # also where nobody waits for it any more
                     return error
                 logger.warning("%s; trying again", error)
-            except Exception as error:  # noqa: BLE001 - a bug: who waits for the answer raises it
+            except Exception as error:
+                logger.exception("an answer could not be kept")
                 return error
             else:
                 return None

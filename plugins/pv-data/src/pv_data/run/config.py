@@ -137,7 +137,7 @@ class RunConfig:
     """Of the whole run, all stages and all times that it goes on. Needs a price for every model."""
     executor: Literal["local", "ray"] = "local"
     workers: int = Field(default=1, ge=1)
-    """Processes that ask; each has its part of every limit. One asks about 600 questions a second."""
+    """Processes that ask; each has its part of every limit. One asks some 300 questions a second."""
     patience: int = Field(default=50, ge=1)
     """So many questions in a row without an answer end the run, which can go on later."""
     retry_aside: bool = False

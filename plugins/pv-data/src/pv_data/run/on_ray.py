@@ -32,6 +32,8 @@ __all__ = ["ray_started", "run_on_ray"]
 
 RETRIES = 3
 """Times that a part is started again whose process or node is lost."""
+WARM_UP_S = 30.0
+"""So long a start waits for Ray's processes, for which there may be no room yet."""
 SECOND_S = 5.0
 """So long a part may take to end by a second Ctrl-C; then it is killed."""
 
@@ -49,14 +51,20 @@ def ray_started(config: RunConfig, workers: int) -> Iterator[None]:
         logging_level=logging.ERROR, log_to_driver=False, **({} if os.environ.get("RAY_ADDRESS") else alone)
     )
     try:
-        ready = _a_cpu_each(be_ready)
-        try:
-            ray.get([ready.remote() for _ in range(workers)])
-        except ray.exceptions.RayError as error:
-            raise _ours(error) from error
+        _warm_up(workers)
         yield
     finally:
         ray.shutdown()
+
+
+def _warm_up(workers: int) -> None:
+    """Have processes start and import, as many as there will be parts. What goes wrong the parts will say."""
+    ready = _a_cpu_each(be_ready)
+    try:
+        with interruptible():
+            ray.wait([ready.remote() for _ in range(workers)], num_returns=workers, timeout=WARM_UP_S)
+    except KeyboardInterrupt:
+        raise Stopped("it was interrupted") from None
 
 
 def run_on_ray(job: Job, workers: int) -> None:

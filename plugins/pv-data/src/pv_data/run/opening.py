@@ -78,7 +78,8 @@ async def opened(
     problems = {problem.id: problem for problem in read_rows(run / "problems", Problem)}
     async with contextlib.AsyncExitStack() as opened_now:
         opened_now.callback(spending.save, at_once=True)
-        askers = {name: asker(name) for name in sorted(names)}
-        for one in askers.values():
-            opened_now.push_async_callback(one.aclose)
+        askers: dict[str, Asker | Kept] = {}
+        for name in sorted(names):
+            askers[name] = asker(name)
+            opened_now.push_async_callback(askers[name].aclose)
         yield Opened(askers=askers, problems=problems)

@@ -53,6 +53,20 @@ def lacking(job: Job) -> set[str]:
     return found
 
 
+def _check_alike(config: RunConfig) -> None:
+    """Of all models, before the first of them is asked: a later stage would find it after hours."""
+    for name in sorted(config.named):
+        model = config.models[name]
+        if model.local is None or choose_server(model.local.server) == "vllm":
+            continue
+        if strange := sorted(model.sampling.keys() - ALIKE):
+            raise ConfigError(
+                f"models.{name}.sampling has {', '.join(strange)}, which `transformers serve` does not do as vLLM does "
+                f"it, and the answers would be kept as if it had: leave it out ({', '.join(sorted(ALIKE))} can stay), "
+                "or take a machine with vLLM"
+            )
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Up:
     """A server that runs."""
@@ -99,6 +113,8 @@ class Servers:
             SetupError: a server did not come up.
         """
         wanted = lacking(job)
+        if wanted:
+            _check_alike(job.config)
         self._end(set(self._up) - wanted)
         for name in sorted(wanted - set(self._up)):
             self._start(name, job.config)
@@ -112,12 +128,6 @@ class Servers:
         if kind == "vllm":
             taken = {gpu for one in self._up.values() for gpu in one.gpus}
             gpus = choose_gpus(model.local, visible_gpus(), taken)
-        elif strange := sorted(model.sampling.keys() - ALIKE):
-            raise ConfigError(
-                f"models.{name}.sampling has {', '.join(strange)}, which `transformers serve` does not do as vLLM does "
-                f"it, and the answers would be kept as if it had: leave it out ({', '.join(sorted(ALIKE))} can stay), "
-                "or take a machine with vLLM"
-            )
         if not self._up:  # once for all of them: they end in another order than they began
             self._signals.enter_context(interruptible())
         self._console.print(
