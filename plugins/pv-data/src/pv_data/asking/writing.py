@@ -82,7 +82,7 @@ class Writer:
                     logger.error("%s", error)  # also where nobody waits for it any more
                     return error
                 logger.warning("%s; trying again", error)
-            except Exception as error:
+            except Exception as error:  # a bug, which must not end the thread
                 logger.exception("an answer could not be kept")
                 return error
             else:
