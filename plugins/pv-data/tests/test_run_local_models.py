@@ -40,6 +40,7 @@ from pv_data.cli import app
 from pv_data.records import Aside, Judgment, Label, Problem, Proof
 from pv_data.run import prefill, serving
 from pv_data.run.chunk import pending
+from pv_data.run.compose import compose
 from pv_data.run.config import RunConfig, read_run
 from pv_data.run.generating import Generating
 from pv_data.run.judging import Judging
@@ -59,8 +60,8 @@ from pv_rl.judge.config import read_config
 
 WORDS = ("SOUND", "a guess", "TORN", "MUMBLED SOUND")
 """Proofs that a local model reads; it mumbles at two of three seeds."""
-CONDITIONS = "".join(f'"condition{n}_satisfied": (true|false), ' for n in range(1, 5))
-FORM = rf'\{{{CONDITIONS}"proof_correct": (true|false)\}}'
+EXAMPLE = compose("gsm8k_local", ["vars.data_dir=none", "vars.checkpoint=none"])
+FORM = EXAMPLE.models["grader"].sampling["structured_outputs"]["regex"]
 HELD = {"max_tokens": 400, "structured_outputs": {"regex": FORM}}
 LOST = {
     "DEAF": "no answer: invalid_json",

@@ -156,13 +156,15 @@ def test_a_disk_that_is_slow_holds_up_no_place_at_the_judge_until_some_answers_w
         config = settings(tmp_path, server.url, concurrency=8)
         running = threading.Thread(target=run_local, args=(Judging(run=tmp_path, config=config), 1))
         running.start()
-        before, now = -1, 0
-        while before < now or not now:
-            time.sleep(1.0)
-            before, now = now, len(server.chats())
+        in_the_works = 2 * (8 + 1 + 8 // AHEAD)  # of the two judges
+        deadline = time.monotonic() + 30
+        while len(server.chats()) < in_the_works and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(1.0)  # in which more would come
+        now = len(server.chats())
         free.set()
         running.join()
-        assert now == 2 * (8 + 1 + 8 // AHEAD)  # of each of the two judges
+        assert now == in_the_works
         assert len(server.chats()) == 400
 
 

@@ -8,6 +8,7 @@ import logging
 import queue
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from pv_rl.judge.cache import AnswerCache, CachedAnswer, CacheUnavailable
@@ -43,7 +44,7 @@ class Writer:
         """
         if not self._thread.is_alive():
             raise RuntimeError("the writer is closed")
-        put = _Put(key, answer, asyncio.get_running_loop().create_future())
+        put = _Put(key=key, answer=answer, kept=asyncio.get_running_loop().create_future())
         self._queue.put(put)
         await put.kept
 
@@ -89,11 +90,14 @@ class Writer:
                 return None
 
 
+@dataclass(frozen=True, kw_only=True)
 class _Put:
-    """An answer, and a future that says that it is kept."""
+    """An answer on its way."""
 
-    def __init__(self, key: str, answer: CachedAnswer, kept: asyncio.Future[None]) -> None:
-        self.key, self.answer, self.kept = key, answer, kept
+    key: str
+    answer: CachedAnswer
+    kept: asyncio.Future[None]
+    """Done when it is on disk."""
 
 
 def _settle(puts: list[_Put], error: Exception | None) -> None:

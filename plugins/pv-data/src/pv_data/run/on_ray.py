@@ -60,9 +60,16 @@ def ray_started(config: RunConfig, workers: int) -> Iterator[None]:
 def _warm_up(workers: int) -> None:
     """Have processes start and import, as many as there will be parts. What goes wrong the parts will say."""
     ready = _a_cpu_each(be_ready)
+    with _stoppable():
+        ray.wait([ready.remote() for _ in range(workers)], num_returns=workers, timeout=WARM_UP_S)
+
+
+@contextlib.contextmanager
+def _stoppable() -> Iterator[None]:
+    """Ctrl-C and SIGTERM are a stop."""
     try:
         with interruptible():
-            ray.wait([ready.remote() for _ in range(workers)], num_returns=workers, timeout=WARM_UP_S)
+            yield
     except KeyboardInterrupt:
         raise Stopped("it was interrupted") from None
 
@@ -76,13 +83,11 @@ def run_on_ray(job: Job, workers: int) -> None:
     """
     try:
         ray.data.DataContext.get_current().enable_progress_bars = False
-        with interruptible():
+        with _stoppable():
             prefill(job)
             for stopped in _all(job, workers):
                 if stopped:
                     raise Stopped(stopped)
-    except KeyboardInterrupt:
-        raise Stopped("it was interrupted") from None
     except ray.exceptions.RayError as error:
         raise _ours(error) from error
     forget_failures(job)

@@ -57,9 +57,8 @@ def _check_alike(config: RunConfig) -> None:
     """Of all models, before the first of them is asked: a later stage would find it after hours."""
     for name in sorted(config.named):
         model = config.models[name]
-        if model.local is None or choose_server(model.local.server) == "vllm":
-            continue
-        if strange := sorted(model.sampling.keys() - ALIKE):
+        strange = sorted(model.sampling.keys() - ALIKE)
+        if model.local is not None and strange and choose_server(model.local.server) != "vllm":
             raise ConfigError(
                 f"models.{name}.sampling has {', '.join(strange)}, which `transformers serve` does not do as vLLM does "
                 f"it, and the answers would be kept as if it had: leave it out ({', '.join(sorted(ALIKE))} can stay), "
