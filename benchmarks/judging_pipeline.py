@@ -1,8 +1,8 @@
 """How long does `pv-data` take for the paper's 104,520 judgments, beside the time that the judge itself takes?
 
 A server of its own processes answers every request after `--latency` seconds. Ideal is judgments x latency /
-concurrency. Proofs are of the length of real ones. Printed: seconds, the ratio to ideal, and the most memory that any
-process took for the whole set and for a tenth of it, which should be the same.
+concurrency. Proofs are of the length of real ones. Printed: seconds, the ratio to ideal, and the most memory that the
+process of the run and any of those that ask for it took, for a tenth of the set and for all, which should be the same.
 
     python benchmarks/judging_pipeline.py --workers 10 --servers 3 --executor local
     python benchmarks/judging_pipeline.py --workers 10 --servers 3 --executor ray
@@ -23,6 +23,15 @@ import tempfile
 import time
 from pathlib import Path
 
+import psutil
+
+from pv_data.records import Label, Problem, Proof
+from pv_data.run.chunk import ROWS
+from pv_data.table import read_rows, write_part
+
+ASKING = ("ray::do_part", "multiprocessing.spawn")
+LOOK_S = 0.5
+"""How often memory is looked at."""
 JUDGMENT = json.dumps(
     dict.fromkeys([*(f"condition{n}_satisfied" for n in range(1, 5)), "proof_correct"], True)
 )
@@ -77,32 +86,55 @@ def serve(port: int, latency_s: float) -> None:
 def measure(proofs: int, asked: argparse.Namespace, port: int) -> dict[str, float]:
     """Judge a set in a process of its own, and its children."""
     with tempfile.TemporaryDirectory(prefix="pv-data-bench-", dir=asked.folder) as folder:
-        command = [sys.executable, __file__, "--part", folder, "--proofs", str(proofs), "--port", str(port)]
+        write_set(Path(folder), proofs, asked.characters)
+        command = [sys.executable, __file__, "--part", folder, "--port", str(port)]
         command += ["--workers", str(asked.workers), "--executor", asked.executor]
-        command += ["--concurrency", str(asked.concurrency), "--characters", str(asked.characters)]
-        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-        return json.loads(done.stdout.splitlines()[-1])
+        command += ["--concurrency", str(asked.concurrency)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        own, asking = (
+            0.0,
+            0.0,
+        )  # not by getrusage, whose peak begins with that of the process that starts another
+        while process.poll() is None:
+            now = memory(process.pid)
+            own, asking = max(own, now[0]), max(asking, now[1])
+            time.sleep(LOOK_S)
+        if process.returncode:
+            raise SystemExit(process.returncode)
+        assert process.stdout
+        assert sum(1 for _ in read_rows(Path(folder) / "labels", Label)) == proofs
+        return {**json.loads(process.stdout.read().splitlines()[-1]), "own": own, "asking": asking}
+
+
+def write_set(folder: Path, proofs: int, characters: int) -> None:
+    problem = Problem(source="Bench", native_id="1", text="Prove that n + 0 = n.")
+    write_part(folder / "problems" / "00-00000.parquet", Problem, [problem])
+    filler = "Hence the claim follows by induction on n. " * (characters // 43)
+    for first in range(0, proofs, 4096):
+        rows = [
+            Proof(problem_id=problem.id, source="Bench", method="proof", model="m", text=f"{n}. {filler}")
+            for n in range(first, min(first + 4096, proofs))
+        ]
+        write_part(folder / "proofs" / f"00-{first // 4096:05d}.parquet", Proof, rows, group=ROWS)
+
+
+def memory(pid: int) -> tuple[float, float]:
+    """In MiB: of the process of the run, and of the largest of those that ask for it, 0 where it asks itself."""
+    own, asking = 0, 0
+    with contextlib.suppress(psutil.Error):
+        own = psutil.Process(pid).memory_info().rss
+        for child in psutil.Process(pid).children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                if any(mark in " ".join(child.cmdline()) for mark in ASKING):
+                    asking = max(asking, child.memory_info().rss)
+    return own / 2**20, asking / 2**20
 
 
 def judge(folder: Path, asked: argparse.Namespace) -> None:
-    import resource
-
-    from pv_data.records import Label, Problem, Proof
-    from pv_data.run.chunk import ROWS
     from pv_data.run.config import read_run
     from pv_data.run.judging import Judging
     from pv_data.run.local import run_local
-    from pv_data.table import read_rows, write_part
 
-    problem = Problem(source="Bench", native_id="1", text="Prove that n + 0 = n.")
-    write_part(folder / "problems" / "00-00000.parquet", Problem, [problem])
-    filler = "Hence the claim follows by induction on n. " * (asked.characters // 43)
-    for first in range(0, asked.proofs, 4096):
-        rows = [
-            Proof(problem_id=problem.id, source="Bench", method="proof", model="m", text=f"{n}. {filler}")
-            for n in range(first, min(first + 4096, asked.proofs))
-        ]
-        write_part(folder / "proofs" / f"00-{first // 4096:05d}.parquet", Proof, rows, group=ROWS)
     seats = {"r1": 3, "mini": 1, "flash": 1}
     share = asked.concurrency // 5
     models = {
@@ -135,9 +167,7 @@ def judge(folder: Path, asked: argparse.Namespace) -> None:
         begin, cpu = time.perf_counter(), sum(os.times()[:4])
         execute(job, asked.workers)
         took, cpu = time.perf_counter() - begin, sum(os.times()[:4]) - cpu
-    assert sum(1 for _ in read_rows(folder / "labels", Label)) == asked.proofs
-    most = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    print(json.dumps({"start": start, "seconds": took, "cpu": cpu, "mebibytes": most / 1024}))
+    print(json.dumps({"start": start, "seconds": took, "cpu": cpu}))
 
 
 def main() -> None:
@@ -170,12 +200,16 @@ def main() -> None:
     time.sleep(2)
     small, whole = measure(asked.proofs // 10, asked, port), measure(asked.proofs, asked, port)
     ideal = asked.proofs * 5 * asked.latency / asked.concurrency
+    # Ray's processes are not children of the one that measures.
+    cpu = (
+        f"{1000 * whole['cpu'] / asked.proofs / 5:.2f} ms of CPU each; " if asked.executor == "local" else ""
+    )
     print(
         f"{os.cpu_count()} cores, {asked.executor}, {asked.workers} workers: {asked.proofs * 5:,} judgments in "
         f"{whole['seconds']:.1f} s, {whole['seconds'] / ideal:.2f} of the ideal {ideal:.1f} s, after a start of "
         f"{whole['start']:.1f} s; "
-        f"{1000 * whole['cpu'] / asked.proofs / 5:.2f} ms of CPU each; "
-        f"{whole['mebibytes']:.0f} MiB, with a tenth of the proofs {small['mebibytes']:.0f} MiB"
+        f"{cpu}memory with a tenth of the proofs and with all: {small['own']:.0f} and {whole['own']:.0f} MiB, of the "
+        f"largest that asks for it {small['asking']:.0f} and {whole['asking']:.0f} MiB"
     )
     for server in servers:
         server.terminate()
