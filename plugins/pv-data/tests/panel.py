@@ -26,7 +26,10 @@ def answer(right: bool) -> str:
 
 
 def by_mark(prompt: str, model: str) -> str:
-    """Right if the proof says SOUND; a proof that says TORN divides the judges, each always of the same opinion."""
+    """Right if the proof says SOUND; a proof that says TORN divides the judges, each always of the same opinion. To one
+    that says MUTE there is no answer that anybody could use."""
+    if "MUTE" in prompt:
+        return "I cannot say."
     if "TORN" in prompt:
         return answer(hashlib.sha256((model + prompt).encode()).digest()[0] % 2 == 0)
     return answer("SOUND" in prompt)

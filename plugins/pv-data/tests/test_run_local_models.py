@@ -33,9 +33,9 @@ from panel import JudgeServer, Script, by_mark
 
 from pv_data.asking.asker import Stopped
 from pv_data.asking.keeping import Keeping, Question
-from pv_data.asking.kept import Unanswered
 from pv_data.asking.local import Local
 from pv_data.asking.settings import Model
+from pv_data.asking.unanswered import Unanswered
 from pv_data.cli import app
 from pv_data.records import Aside, Judgment, Label, Problem, Proof
 from pv_data.run import prefill, serving
@@ -46,7 +46,7 @@ from pv_data.run.generating import Generating
 from pv_data.run.judging import Judging
 from pv_data.run.local import run_local
 from pv_data.run.manifest import check_manifest, settings_of, write_manifest
-from pv_data.run.places import unanswered
+from pv_data.run.places import forget_failures, unanswered
 from pv_data.run.spent import spent
 from pv_data.run.weights import with_revisions
 from pv_data.serving import served
@@ -568,7 +568,7 @@ def test_a_round_asks_what_is_not_kept_and_a_further_one_only_what_could_not_be_
     assert not due(1)
     keeper.close()
     second.close()
-    prefill.forget_failures(job)  # when the stage is done
+    forget_failures(job.run)  # when the stage is done
     assert [row["key"] for row in due(0)] == [row["key"] for row in first[1:]]
 
 

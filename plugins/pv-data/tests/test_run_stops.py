@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -19,14 +20,15 @@ sys.path.insert(0, str(Path(__file__).parents[3] / "tests"))
 sys.path.insert(0, str(Path(__file__).parent))
 
 from judge_server.script import Latency
-from panel import JudgeServer, Script, by_mark, make_tables, settings
+from panel import JudgeServer, Script, answer, by_mark, make_tables, settings
 
 from pv_data.asking import asker
 from pv_data.asking.asker import Stopped
 from pv_data.asking.settings import AHEAD
-from pv_data.records import Judgment, Proof
+from pv_data.records import Aside, Judgment, Proof
 from pv_data.run.judging import Judging, JudgingWork
 from pv_data.run.local import run_local
+from pv_data.run.places import forget_failures
 from pv_data.run.together import cause, together
 from pv_data.table import read_rows, write_part
 from pv_rl.errors import ConfigError, DataError
@@ -83,6 +85,7 @@ def test_after_ctrl_c_every_answer_that_left_the_server_is_kept(executor, worker
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # CI may run us with it ignored
         )
         while len(server.chats()) < 60:
+            assert child.poll() is None
             time.sleep(0.01)
         os.killpg(child.pid, signal.SIGINT)  # as a terminal does: to all of them
         said, _ = child.communicate(timeout=60)
@@ -222,6 +225,33 @@ def test_the_same_question_at_the_same_time_is_asked_once(tmp_path):
     with JudgeServer(Script(reply=by_mark, latency=Latency(median_s=0.1))) as server:
         run_local(Judging(run=tmp_path, config=settings(tmp_path, server.url)), 1)
         assert len(server.chats()) == 80
+
+
+def test_what_nobody_could_use_is_not_paid_again_by_a_run_that_goes_on(tmp_path):
+    make_tables(tmp_path, 1)
+
+    def asked(text: str, attempts: int) -> int:
+        """How many requests it takes to judge again what a kill has kept from being written."""
+        for table in ("labels", "judgments", "aside"):
+            shutil.rmtree(tmp_path / table, ignore_errors=True)
+        with JudgeServer(Script(reply=lambda prompt, model: text)) as server:
+            config = settings(tmp_path, server.url, attempts=attempts)
+            run_local(Judging(run=tmp_path, config=config), 1)
+            return len(server.chats())
+
+    said, right = "I cannot say.", answer(True)
+    assert asked(said, 2) == 4 * 2
+    (before,) = read_rows(tmp_path / "aside", Aside)
+    assert asked(said, 2) == 0
+    (after,) = read_rows(tmp_path / "aside", Aside)
+    assert after == before
+    assert asked(said, 5) == 4 * 3
+    assert asked(right, 6) == 4
+    tokens = {one.origin.completion_tokens for one in read_rows(tmp_path / "judgments", Judgment)}
+    assert tokens == {5 * (len(said) // 4) + len(right) // 4}
+    forget_failures(tmp_path)  # when the stage is done
+    (tmp_path / "answers.sqlite").unlink()
+    assert asked(said, 2) == 4 * 2
 
 
 def test_who_answered_is_written_down_and_not_who_was_asked_first(tmp_path):

@@ -8,15 +8,17 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from pv_data.asking.keeping import Keeping, Question
-from pv_data.asking.seeded import SEED, SeededClient
+from pv_data.asking.seeded import ATTEMPTS, Attempts, SeededClient
 from pv_data.asking.settings import Model
+from pv_data.asking.unanswered import Unanswered, entry
 from pv_data.asking.writing import Writer
 from pv_data.records import Origin
 from pv_rl.errors import PvRlError
-from pv_rl.judge.answer import JudgeFailure
+from pv_rl.judge.answer import JudgeFailure, Usage
 from pv_rl.judge.budget import BudgetKeeper
 from pv_rl.judge.cache import AnswerCache, CachedAnswer, CacheUnavailable
 
@@ -55,6 +57,7 @@ class Asker:
         self,
         model: Model,
         budget: BudgetKeeper,
+        unanswered: Path,
         *,
         through: Model | None = None,
         patience: int = 50,
@@ -64,6 +67,7 @@ class Asker:
         Args:
             model: with `cache` set.
             budget: of the process, shared by its models.
+            unanswered: the file of the answers that nobody can use.
             through: of a local model, the settings of the server that answers for it.
             patience: so many questions in a row without an answer end the run.
             spent: called when money was spent.
@@ -73,7 +77,8 @@ class Asker:
         self._model, self._keeping = model, Keeping(model)
         self._client = SeededClient(asked, budget)
         self._cache = AnswerCache(model.cache)
-        self._writer = Writer(model.cache)
+        self._unanswered = Unanswered(unanswered)
+        self._writer, self._failures = Writer(model.cache), Writer(unanswered)
         self._room = asyncio.Semaphore(asked.in_the_works)
         self._patience = patience
         self._spent = spent
@@ -108,10 +113,28 @@ class Asker:
             self._go_on()
             if self._watching is None:
                 self._watching = asyncio.ensure_future(self._watch())
-            SEED.set(partial(question.seed, sample) if local else None)
+            made, last = self._unanswered.last(key)
+            if last is not None and (
+                last.kind == "truncated" or made >= self._client.config.retries.attempts
+            ):
+                raise last
+            unused: list[asyncio.Future[None]] = []
+
+            def keep(attempt: int, failure: JudgeFailure) -> None:
+                unused.append(self._failures.put(*entry(key, attempt, failure, self._model.model)))
+
+            ATTEMPTS.set(
+                Attempts(
+                    seed=partial(question.seed, sample) if local else None,
+                    before=made,
+                    usage=last.usage if last is not None else Usage(),
+                    unused=keep,
+                )
+            )
             try:
                 answer = await self._client.ask(question.messages, parse)
             except JudgeFailure as failure:
+                await self._on_disk(*unused)
                 self._go_on()
                 self._count(failure)
                 raise
@@ -122,17 +145,21 @@ class Asker:
             kept = CachedAnswer(text=answer.text, usage=answer.usage, model=name)
             # The answer is on disk before anybody acts on it: a kill after this line pays for nothing twice. It holds
             # room until then, so that only so many can be on their way to a disk that is slow.
-            try:
-                await self._writer.put(key, kept)
-            except CacheUnavailable as error:
-                self.stop(str(error))
-                raise
+            await self._on_disk(self._writer.put(key, kept), *unused)
         return Replied(value=answer.value, text=kept.text, origin=self._origin(question, sample, kept))
 
     def stop(self, why: str) -> None:
         """Send nothing any more; what is on its way is waited for by those who asked."""
         self._why = self._why or why
         self._client.stop()
+
+    async def _on_disk(self, *written: asyncio.Future[None]) -> None:
+        try:
+            for one in written:
+                await one
+        except CacheUnavailable as error:
+            self.stop(str(error))
+            raise
 
     @contextlib.asynccontextmanager
     async def _alone(self, key: str) -> AsyncIterator[None]:
@@ -164,7 +191,8 @@ class Asker:
             await self._client.aclose()
         finally:
             self._cache.close()
-            await self._writer.aclose()
+            self._unanswered.close()
+            await asyncio.gather(self._writer.aclose(), self._failures.aclose())
 
     def _origin(self, question: Question, sample: int, answer: CachedAnswer) -> Origin:
         usd = self._client.budget.usd(answer.model, answer.usage)

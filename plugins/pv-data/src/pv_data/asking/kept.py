@@ -2,47 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from pv_data.asking.asker import Replied, Stopped
 from pv_data.asking.keeping import Keeping, Question
 from pv_data.asking.settings import Model
-from pv_rl.judge.answer import FailureKind, JudgeFailure
-from pv_rl.judge.cache import AnswerCache, CachedAnswer
+from pv_data.asking.unanswered import Unanswered
+from pv_rl.judge.cache import AnswerCache
 
-__all__ = ["Kept", "Unanswered"]
-
-
-class Unanswered:
-    """Failures of a batch, by the key of the answer and the attempt, in a file of the form of the cache.
-
-    Raises:
-        DataError: the file is something else.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._file = AnswerCache(path)
-
-    def put(self, key: str, attempt: int, failure: JudgeFailure, model: str) -> None:
-        """Remember a failure; its usage is that of all attempts so far."""
-        text = json.dumps([failure.kind, str(failure), failure.text])
-        self._file.put(f"{key}#{attempt}", CachedAnswer(text=text, usage=failure.usage, model=model))
-
-    def get(self, key: str, attempt: int) -> JudgeFailure | None:
-        """The failure of an attempt, if it was made and failed."""
-        found = self._file.get(f"{key}#{attempt}")
-        if found is None:
-            return None
-        kind, said, text = json.loads(found.text)
-        assert kind in get_args(FailureKind)
-        return JudgeFailure(said, kind, found.usage, 0.0, attempt + 1, text)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+__all__ = ["Kept"]
 
 
 class Kept:
@@ -69,9 +39,9 @@ class Kept:
         if known is not None:
             value = parse(known.text) if parse else known.text
             return Replied(value=value, text=known.text, origin=self._keeping.origin(question, sample, known))
-        for attempt in reversed(range(self._model.retries.attempts)):
-            if (failure := self._unanswered.get(key, attempt)) is not None:
-                raise failure
+        _, failure = self._unanswered.last(key)
+        if failure is not None:
+            raise failure
         raise Stopped(f"{self._model.model} was not asked all questions")
 
     def stop(self, why: str) -> None:

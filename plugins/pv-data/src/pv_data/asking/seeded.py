@@ -1,4 +1,4 @@
-"""pv_rl's judge client, with a seed of its own in each request."""
+"""pv_rl's judge client, with a seed of its own in each request, and with attempts made before an interruption."""
 
 from __future__ import annotations
 
@@ -6,48 +6,69 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any
 
-from pv_rl.judge.answer import FailureKind
+from pv_data.asking.unanswered import ANSWERED
+from pv_rl.judge.answer import JudgeFailure, Usage
 from pv_rl.judge.asking import Asking
 from pv_rl.judge.client import Found, JudgeClient
 from pv_rl.judge.completion import RequestFailed
 from pv_rl.judge.turns import Route
 
-__all__ = ["SEED", "UNREADABLE", "SeededClient"]
+__all__ = ["ATTEMPTS", "Attempts", "SeededClient"]
 
-SEED: ContextVar[Callable[[int], int] | None] = ContextVar("pv_data_seed", default=None)
-"""Of the question that is being asked: the seed after so many unreadable answers; None: requests carry none."""
-UNREADABLE: frozenset[FailureKind] = frozenset({"invalid_json", "wrong_schema", "bad_response"})
-"""The model answered and nobody can use it: with the same seed it would answer the same again."""
+
+@dataclass(frozen=True, kw_only=True)
+class Attempts:
+    """At the question that is being asked."""
+
+    seed: Callable[[int], int] | None = None
+    """Of a request after so many answers that nobody could use; None: requests carry none."""
+    before: int = 0
+    """Answers that nobody could use, from before the run was interrupted."""
+    usage: Usage = field(default_factory=Usage)
+    """What they took."""
+    unused: Callable[[int, JudgeFailure], object] = lambda attempt, failure: None
+    """Told of each further one, with its number, from 0, and the usage of all so far."""
+
+
+FIRST = Attempts()
+ATTEMPTS: ContextVar[Attempts] = ContextVar("pv_data_attempts", default=FIRST)
 
 
 class SeededClient(JudgeClient):
     """Symptom without it: `JudgeConfig.sampling` is the same for all requests, and with one seed all samples of a pair
-    are the same text. Can go when `JudgeClient.ask` takes fields of a request."""
+    are the same text. Can go when `JudgeClient.ask` takes fields of a request, and attempts that were made before."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._unread: Counter[Asking] = Counter()
+        self._unused: Counter[Asking] = Counter()
 
     async def _until_answered(self, asking: Asking) -> Found:
-        self._seed(asking, 0)
+        attempts = ATTEMPTS.get()
+        asking.sent = self._unused[asking] = attempts.before
+        asking.paid(attempts.usage, 0.0)
+        self._seed(asking)
         try:
             return await super()._until_answered(asking)
         finally:
-            self._unread.pop(asking, None)
+            self._unused.pop(asking, None)
 
     def _failed(self, asking: Asking, route: Route, failure: RequestFailed) -> None:
         super()._failed(asking, route, failure)
-        if failure.kind in UNREADABLE:
-            self._unread[asking] += 1
-            self._seed(asking, self._unread[asking])
+        if failure.kind in ANSWERED:
+            unused = asking.failure(failure.kind, "the judge gave no usable answer")
+            ATTEMPTS.get().unused(self._unused[asking], unused)
+            self._unused[asking] += 1
+            self._seed(asking)
 
-    def _seed(self, asking: Asking, unread: int) -> None:
-        seed_of = SEED.get()
+    def _seed(self, asking: Asking) -> None:
+        seed_of = ATTEMPTS.get().seed
         if seed_of is None:
             return
         for route in self._turns.routes:
             fields = json.loads(route.exchange.body(asking.messages))
-            body = json.dumps({**fields, "seed": seed_of(unread)}, ensure_ascii=False, separators=(",", ":"))
+            seed = seed_of(self._unused[asking])
+            body = json.dumps({**fields, "seed": seed}, ensure_ascii=False, separators=(",", ":"))
             asking.bodies[route] = body.encode("utf-8", "replace")

@@ -36,17 +36,17 @@ class Writer:
         self._thread = threading.Thread(target=self._work, name="answers", daemon=True)
         self._thread.start()
 
-    async def put(self, key: str, answer: CachedAnswer) -> None:
-        """Returns when the answer is on disk, which it will be though this is cancelled.
+    def put(self, key: str, answer: CachedAnswer) -> asyncio.Future[None]:
+        """Done when the answer is on disk, which it will be though nobody waits for it.
 
-        Raises:
+        The future raises:
             CacheUnavailable: it could not be kept.
         """
         if not self._thread.is_alive():
             raise RuntimeError("the writer is closed")
         put = _Put(key=key, answer=answer, kept=asyncio.get_running_loop().create_future())
         self._queue.put(put)
-        await put.kept
+        return put.kept
 
     async def aclose(self) -> None:
         """Wait for what is on its way, whose askers may be gone, and close the file."""

@@ -23,7 +23,7 @@ import ray.exceptions
 from pv_data.asking.asker import Stopped
 from pv_data.run.chunk import Job, moneys
 from pv_data.run.config import RunConfig
-from pv_data.run.prefill import cpus_of, forget_failures, prefill
+from pv_data.run.prefill import cpus_of, prefill
 from pv_data.run.task import be_ready, do_part
 from pv_rl.errors import PvRlError, SetupError
 from pv_rl.train.process import interruptible
@@ -90,7 +90,6 @@ def run_on_ray(job: Job, workers: int) -> None:
                     raise Stopped(stopped)
     except ray.exceptions.RayError as error:
         raise _ours(error) from error
-    forget_failures(job)
 
 
 def _all(job: Job, workers: int) -> list[str]:

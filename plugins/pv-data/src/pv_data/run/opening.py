@@ -73,7 +73,14 @@ async def opened(
         if model.local is not None and name not in served:
             return Kept(model, unanswered(run))
         through = share(served[name], part, of, answers(run)) if name in served else None
-        return Asker(model, budget, through=through, patience=config.patience, spent=spending.save)
+        return Asker(
+            model,
+            budget,
+            unanswered(run),
+            through=through,
+            patience=config.patience,
+            spent=spending.save,
+        )
 
     problems = {problem.id: problem for problem in read_rows(run / "problems", Problem)}
     async with contextlib.AsyncExitStack() as opened_now:

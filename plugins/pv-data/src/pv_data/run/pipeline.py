@@ -19,6 +19,7 @@ from pv_data.run.local import run_local
 from pv_data.run.lock import locked
 from pv_data.run.manifest import STAGES, check_manifest, write_manifest
 from pv_data.run.names import check_names
+from pv_data.run.places import forget_failures
 from pv_data.run.progress import shown
 from pv_data.run.serving import Servers
 from pv_data.run.spent import fold
@@ -71,6 +72,7 @@ def run(config: RunConfig, console: Console, *, redo: str = "") -> Path:
                 with contextlib.suppress(OSError):  # the next attempt does it too
                     fold(folder)
                 raise
+            forget_failures(folder)
             fold(folder)
         servers.end()
         end(folder, config, console)
@@ -112,6 +114,7 @@ def _retry(job: Job) -> None:
                 for label in (job.run / "labels").glob(f"*-{chunk.name}-*.parquet"):
                     label.unlink()
             forget(job, chunk)
+            forget_failures(job.run)
 
 
 def _forget(folder: Path, redo: str) -> None:

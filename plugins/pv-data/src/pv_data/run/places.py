@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["answers", "unanswered"]
+__all__ = ["answers", "forget_failures", "unanswered"]
 
 
 def answers(run: Path) -> Path:
@@ -13,5 +13,12 @@ def answers(run: Path) -> Path:
 
 
 def unanswered(run: Path) -> Path:
-    """Why local models gave no usable answer in the batch of a stage (executor=ray); it begins anew with each."""
+    """The answers of a stage that nobody can use; it begins anew with each."""
     return run / "workers" / "unanswered.sqlite"
+
+
+def forget_failures(run: Path) -> None:
+    """When a stage is done. Until then a run that goes on does not ask again what could not be used."""
+    path = unanswered(run)
+    for name in ("", "-wal", "-shm"):
+        path.with_name(path.name + name).unlink(missing_ok=True)

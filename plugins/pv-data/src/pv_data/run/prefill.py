@@ -15,9 +15,8 @@ from typing import Any
 
 from pv_data.asking.asker import Stopped
 from pv_data.asking.keeping import Keeping
-from pv_data.asking.kept import Unanswered
 from pv_data.asking.local import Local
-from pv_data.asking.seeded import UNREADABLE
+from pv_data.asking.unanswered import ANSWERED, UNREADABLE, Unanswered
 from pv_data.run.chunk import Chunk, Job, pending
 from pv_data.run.places import answers, unanswered
 from pv_data.run.serving import lacking
@@ -29,10 +28,7 @@ from pv_rl.judge.answer import JudgeFailure, Usage
 from pv_rl.judge.cache import AnswerCache, CachedAnswer
 from pv_rl.judge.spending import Spending
 
-__all__ = ["cpus_of", "forget_failures", "prefill"]
-
-FINAL = (*UNREADABLE, "truncated")
-"""Kinds of failures that the same seed would only repeat."""
+__all__ = ["cpus_of", "prefill"]
 
 
 def prefill(job: Job) -> None:
@@ -49,13 +45,6 @@ def prefill(job: Job) -> None:
         for attempt in range(model.retries.attempts):
             if _is_any_due(job, name, attempt):
                 _round(job, name, attempt, batch_by_vllm(model, folder_of(model, job.run)))
-
-
-def forget_failures(job: Job) -> None:
-    """When the stage is done. Until then a run that goes on does not ask again what could not be read."""
-    path = unanswered(job.run)
-    for name in ("", "-wal", "-shm"):
-        path.with_name(path.name + name).unlink(missing_ok=True)
 
 
 def cpus_of(local: Local) -> int:
@@ -143,7 +132,9 @@ class Due:
         if self._cache.get(key) is not None:
             return False
         now = self._unanswered.get(key, self._attempt)
-        if now is not None and now.kind in FINAL:  # before the run was interrupted
+        if (
+            now is not None and now.kind in ANSWERED
+        ):  # before the run was interrupted; the same seed would repeat it
             return False
         if self._attempt == 0:
             return True

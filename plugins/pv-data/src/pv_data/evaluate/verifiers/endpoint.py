@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 
 from pv_data.asking.asker import Stopped
-from pv_data.asking.seeded import SEED, SeededClient
+from pv_data.asking.seeded import ATTEMPTS, Attempts, SeededClient
 from pv_data.asking.settings import Model
 from pv_data.evaluate.logit import verdict_logit
 from pv_data.evaluate.sampling import Sampling
@@ -128,7 +128,7 @@ class _Sampler:
         """The trace; None where the run ends. It is kept before it is used."""
         if self._sampling.send_seed:
             seed = self._sampling.seed_of(one.pair.pair_id, one.sample)
-            SEED.set(lambda _: seed)
+            ATTEMPTS.set(Attempts(seed=lambda _: seed))
         try:
             answer = await self._client.ask(one.messages)
             usage = answer.usage
