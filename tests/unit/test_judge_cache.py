@@ -53,6 +53,15 @@ def test_an_answer_is_given_back_as_it_was_put(path):
     assert timedelta(0) <= datetime.now(timezone.utc) - found.created < timedelta(minutes=1)
 
 
+def test_answers_are_counted_over_all_who_write(path):
+    first, second = AnswerCache(path), AnswerCache(path)
+    assert first.count() == 0
+    for n, cache in enumerate((first, second, first)):
+        cache.put(f"{n}", answer("yes"))
+        cache.put("0", answer("no"))
+    assert first.count() == second.count() == 3
+
+
 def test_what_was_never_put_is_not_found(path):
     assert AnswerCache(path).get("k") is None
 

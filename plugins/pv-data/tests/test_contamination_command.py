@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from pv_data.cli import app
 from pv_data.records import Problem
+from pv_data.run.manifest import write_manifest
 from pv_data.table import write_part
 
 TEXT = "Let n be a positive integer. Prove that the sum of the first n odd numbers equals the square of n."
@@ -19,9 +20,16 @@ def run(tmp_path):
     other = "Determine all primes p for which p squared plus two is a prime as well, and prove that there are no more."
     problems = [Problem(source="S", native_id=str(n), text=text) for n, text in enumerate((TEXT, other))]
     write_part(tmp_path / "run" / "problems" / "0.parquet", Problem, problems)
+    write_manifest(tmp_path / "run", "{}")
     rows = [{"problem": TEXT.replace("Let", "Suppose"), "proof": "By induction on the number n of summands."}]
     (tmp_path / "set.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return tmp_path
+
+
+def test_a_folder_that_is_no_run_is_not_called_clean(run):
+    told = CliRunner().invoke(app, ["contamination", str(run / "rum"), "--against", f"table:{run}/set.jsonl"])
+    assert told.exit_code == 2
+    assert "rum is no folder of a run" in " ".join(told.output.split())
 
 
 def test_near_problems_are_counted_and_listed(run):

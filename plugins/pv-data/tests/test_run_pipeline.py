@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -12,11 +14,12 @@ from typer.testing import CliRunner
 sys.path.insert(0, str(Path(__file__).parents[3] / "tests"))
 sys.path.insert(0, str(Path(__file__).parent))
 
+from judge_server.script import Latency
 from panel import JudgeServer, Script, answer
 
 from pv_data.cli import app
-from pv_data.records import Aside, Label, Problem, Proof, Qpc
-from pv_data.run import pipeline
+from pv_data.records import Aside, Judgment, Label, Problem, Proof, Qpc
+from pv_data.run import pipeline, progress
 from pv_data.table import read_rows
 
 SHARED = Path(__file__).parents[4] / "shared" / "data"
@@ -158,10 +161,14 @@ def test_a_redo_that_is_cut_short_leaves_no_old_rows_under_new_settings(config, 
         url = f"vars.url={server.url}"
         assert invoke(str(config), url).exit_code == 0
         with monkeypatch.context() as patch:
-            patch.setattr(pipeline, "write_manifest", lambda *_: exec("raise KeyboardInterrupt"))
+            patch.setattr(pipeline.shutil, "rmtree", lambda *_: exec("raise KeyboardInterrupt"))
             assert invoke(str(config), url, "labels.rule=majority", "--redo", "judge").exit_code != 0
         assert invoke(str(config), url, "labels.rule=majority").exit_code == 2
-        assert invoke(str(config), url, "labels.rule=majority", "--redo", "judge").exit_code == 0
+        with monkeypatch.context() as patch:
+            patch.setattr(pipeline, "write_manifest", lambda *_: exec("raise KeyboardInterrupt"))
+            assert invoke(str(config), url, "labels.rule=majority", "--redo", "judge").exit_code != 0
+        assert not list(read_rows(tmp_path / "run" / "judgments", Judgment))
+        assert invoke(str(config), url, "labels.rule=majority").exit_code == 0  # no row hangs on the old rule
     assert {one.rule for one in read_rows(tmp_path / "run" / "labels", Label)} == {"majority 2 of 3"}
 
 
@@ -201,6 +208,72 @@ def test_a_folder_can_be_gone_on_with_where_its_sources_lie_elsewhere(config, tm
         assert invoke(str(config), url, f"sources.0.path={moved}").exit_code == 0
         moved.write_text(moved.read_text() + "{}\n")
         assert invoke(str(config), url, f"sources.0.path={moved}").exit_code == 2
+
+
+def test_a_copy_of_a_folder_goes_on_where_its_sources_are_not(config, tmp_path):
+    with JudgeServer(Script(reply=by_mark)) as server:
+        url = f"vars.url={server.url}"
+        assert invoke(str(config), url).exit_code == 0
+        shutil.copytree(tmp_path / "run", tmp_path / "copy")
+        elsewhere = [str(config), url, f"run_dir={tmp_path / 'copy'}", "sources.0.path=/gone/rows.jsonl"]
+        gone_on = invoke(*elsewhere, "labels.rule=majority", "--redo", "judge")
+        assert gone_on.exit_code == 0, gone_on.output
+        assert len(server.chats()) == 120
+        assert {one.rule for one in read_rows(tmp_path / "copy" / "labels", Label)} == {"majority 2 of 3"}
+        assert invoke(*elsewhere, "labels.rule=majority").exit_code == 0
+        again = invoke(*elsewhere, "labels.rule=majority", "--redo", "collect")
+        assert again.exit_code == 2
+        assert "/gone/rows.jsonl" in "".join(again.output.split())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ("sources.0.options.columns.problem=qestion", "qestion"),
+        ("labels.of=[prof]", "nothing is called 'prof'"),
+        ("sources.0.path=none.jsonl", "none.jsonl"),
+    ],
+)
+def test_what_was_wrong_at_first_can_be_mended(wrong, says, config, tmp_path):
+    with JudgeServer(Script(reply=by_mark)) as server:
+        url = f"vars.url={server.url}"
+        for arguments in ([wrong], [wrong, "--dry-run"]):
+            told = invoke(str(config), url, *arguments)
+            assert told.exit_code == 2, told.output
+            assert says in told.output
+        mended = invoke(str(config), url)
+        assert mended.exit_code == 0, mended.output
+        assert len(list(read_rows(tmp_path / "run" / "export" / "qpc", Qpc))) == 40
+
+
+def test_what_has_a_label_is_exported_before_the_run_is_done(config, tmp_path):
+    with JudgeServer(Script(reply=by_mark)) as server:
+        ask = [str(config), f"vars.url={server.url}", "split.train_labels=[panel]", "split.test=0"]
+        stopped = invoke(*ask, "budget_usd=0", "models.judge.sampling.max_tokens=100")
+        assert stopped.exit_code == 3, stopped.output
+        assert "with --export-only it exports what has a label" in " ".join(stopped.output.split())
+        nothing = invoke(*ask, "--export-only", "models.judge.sampling.max_tokens=100")
+        assert nothing.exit_code == 2
+        assert "40 no label" in " ".join(nothing.output.split())
+        assert not server.chats()
+        known = ["split.train_labels=[known]", "models.judge.sampling.max_tokens=100"]
+        part = invoke(*ask, *known, "--export-only")
+        assert part.exit_code == 0, part.output
+        assert not server.chats()
+        export = tmp_path / "run" / "export"
+        assert len(list(read_rows(export / "qpc", Qpc))) == 40
+        assert "about 120 questions have still to be asked" in (export / "dataset" / "README.md").read_text()
+        assert invoke(*ask, *known).exit_code == 0
+        assert "still to be asked" not in (export / "dataset" / "README.md").read_text()
+
+
+def test_progress_counts_answers_and_not_only_written_chunks(config, tmp_path, monkeypatch):
+    monkeypatch.setattr(progress, "PLAIN_S", 0.05)
+    with JudgeServer(Script(reply=by_mark, latency=Latency(median_s=0.1))) as server:
+        told = invoke(str(config), f"vars.url={server.url}", "models.judge.limits.concurrency=8")
+    done = {int(one) for one in re.findall(r"judge: (\d+) of 120 questions", told.output)}
+    assert max(done) == 120
+    assert done - {0, 120}  # the 40 proofs are one chunk
 
 
 @pytest.mark.parametrize("damage", ["file", "read-only"])

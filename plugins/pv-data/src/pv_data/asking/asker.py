@@ -210,8 +210,8 @@ class Asker:
             logger.warning("%s gave no usable answer, said once of its kind: %s", self._model.model, failure)
         if failure.kind == "budget":
             self.stop(
-                "the money is used up, and with more budget_usd it goes on; of several processes another may have some "
-                f"left, and the same command divides it anew ({failure})"
+                "the money is used up: what is left would not pay for an answer of sampling.max_tokens. With more "
+                "budget_usd it goes on; of several processes another may have some left, which is divided anew then"
             )
             raise Stopped(self._why or "") from failure
         self._in_vain += 1

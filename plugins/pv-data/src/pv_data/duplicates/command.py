@@ -20,11 +20,13 @@ def contamination_command(
     from pv_data.duplicates import contamination as look
     from pv_data.duplicates import problems_of
     from pv_data.records import Problem
+    from pv_data.run.manifest import check_run
     from pv_data.table import read_rows
     from pv_rl.errors import ConfigError, PvRlError
     from pv_rl.files import write_atomically
 
     try:
+        check_run(run)
         sets = {}
         for one in against:
             kind, found, path = one.partition(":")

@@ -51,6 +51,8 @@ class CardFacts:
     aside: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Rows that were set aside or left out, by stage and reason."""
     labels: LabelReport | None = None
+    notes: tuple[str, ...] = ()
+    """Further limits."""
     audited_slices: frozenset[str] = frozenset()
     """Slices of which people marked at least one proof."""
 
@@ -86,7 +88,7 @@ def write_card(facts: CardFacts, written: Written) -> str:
         quality=_quality(facts.labels),
         asked=facts.asked,
         licences=[(*key, number) for key, number in sorted(written.licences.items())],
-        limits=_limits(facts, written),
+        limits=[*facts.notes, *_limits(facts, written)],
         aside=[(*key, number) for key, number in sorted(facts.aside.items())],
     )
 

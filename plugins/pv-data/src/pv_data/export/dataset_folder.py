@@ -108,9 +108,7 @@ def write_dataset(
                 of_split[-1].add(_row(triple))
                 written.count(triple)
         if not shards:
-            raise DataError(
-                "there is no triple to export: no proof has a label; see the report for the reasons"
-            )
+            raise DataError("there is no triple to export: no proof has a label")
         for split, streams in shards.items():
             for number, stream in enumerate(streams):
                 name = f"{split}-{number:05d}-of-{len(streams):05d}.parquet"

@@ -23,6 +23,7 @@ from pv_data.report.labels import LabelReport, measure_labels
 from pv_data.report.page import write_label_report
 from pv_data.splits import SplitRules, Splits, split_problems
 from pv_data.table import read_rows, write_part
+from pv_rl.errors import DataError
 
 __all__ = ["ExportSettings", "Exported", "Tables", "export"]
 
@@ -64,6 +65,8 @@ class ExportSettings:
     verl: VerlFormat = field(default_factory=VerlFormat)
     human_sources: tuple[str, ...] = ()
     """Sources all of whose proofs count as people's in the distribution."""
+    notes: tuple[str, ...] = ()
+    """Further limits of the set, for its card."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,17 +114,19 @@ def export(
         rules=settings.labels,
     )
     with whole_folder(folder) as new:
-        left_out = _write_triples(new, made)
+        left_out, aside = _write_triples(new, made), _aside(tables.aside)
         qpc = new / "qpc"
+        if not qpc.exists():
+            raise DataError(_nothing(left_out, aside))
         write_verl(new / "verl", read_rows(qpc, Qpc), settings.verl)
         facts = CardFacts(
             title=settings.title,
             splits=splits,
             rules=settings.labels,
             human_sources=settings.human_sources,
+            notes=settings.notes,
             asked=spending(_there(tables.proofs), _there(tables.judgments)),
-            aside=_aside(tables.aside)
-            + Counter({("export", why): number for why, number in left_out.items()}),
+            aside=aside + Counter({("export", why): number for why, number in left_out.items()}),
             labels=labels,
             audited_slices=frozenset(mark.slice for mark in marks),
         )
@@ -167,6 +172,16 @@ def _aside(tables: Sequence[Path]) -> Counter[tuple[str, str]]:
     for some in read_columns(_there(tables), Aside, ("stage", "reason")):
         reasons.update((row["stage"], row["reason"]) for row in some.to_pylist())
     return reasons
+
+
+def _nothing(left_out: Counter[str], aside: Counter[tuple[str, str]]) -> str:
+    """Why no proof has a label."""
+    reasons = [f"{number:,} {why}" for why, number in left_out.most_common()]
+    reasons += [f"{number:,} set aside by {stage} ({why})" for (stage, why), number in aside.most_common(9)]
+    return (
+        f"no proof has a label, and there is nothing to export: {'; '.join(reasons) or 'there is no proof'}. The table "
+        "aside/ says more of each row; retry_aside=true asks again about those without an answer"
+    )
 
 
 def _there(tables: Sequence[Path]) -> list[Path]:

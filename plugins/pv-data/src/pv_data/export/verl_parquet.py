@@ -98,9 +98,7 @@ def write_verl(folder: Path, triples: Iterable[Qpc], form: VerlFormat) -> Counte
                     streams[triple.split] = open_files.enter_context(stream)
                 stream.add(form.row(triple, stream.rows))
         if not streams:
-            raise DataError(
-                "there is no triple to export: no proof has a label; see the report for the reasons"
-            )
+            raise DataError("there is no triple to export: no proof has a label")
         return Counter({split: stream.rows for split, stream in streams.items()})
 
 

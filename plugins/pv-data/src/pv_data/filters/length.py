@@ -9,8 +9,9 @@ from pv_rl.errors import ConfigError
 
 __all__ = ["CHARACTERS_PER_TOKEN", "length"]
 
-CHARACTERS_PER_TOKEN = 3.0
-"""Of mathematics in English with LaTeX. An estimate on the long side: no tokenizer is loaded."""
+CHARACTERS_PER_TOKEN = 2.5
+"""Of mathematics in English with LaTeX. An estimate, no tokenizer is loaded: SmolLM2's makes a token of 2.2 characters
+(Open Proof Corpus), 2.5 (OlympiadBench), 2.6 (GSM8K)."""
 
 
 def length(

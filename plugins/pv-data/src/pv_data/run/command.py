@@ -24,6 +24,9 @@ def run_command(
     redo: Annotated[
         str, typer.Option(help="A stage to be done again, with all after it: collect, generate or judge.")
     ] = "",
+    export_only: Annotated[
+        bool, typer.Option("--export-only", help="Ask nothing; export what has a label so far.")
+    ] = False,
 ) -> None:
     """Build a set: collect, generate, judge, split, export. The same command goes on where it stopped."""
     from rich.console import Console
@@ -40,9 +43,12 @@ def run_command(
         if dry_run:
             plan(settings, Console())
             return
-        folder = run(settings, console, redo=redo)
+        folder = run(settings, console, redo=redo, export_only=export_only)
     except Stopped as error:
-        said = f"Stopped: {error}. What was answered is kept; the same command goes on."
+        said = (
+            f"Stopped: {error}. What was answered is kept; the same command goes on, and with --export-only it exports "
+            "what has a label so far."
+        )
         console.print(said, style="yellow", markup=False)
         raise typer.Exit(3) from None
     except (PvRlError, OSError) as error:  # a full disk, a folder that cannot be written

@@ -25,6 +25,9 @@ class Source:
     """The first part of its slices; the source's own name if not given. It has no `/`, `[` or `]`."""
     limit: int | None = Field(default=None, ge=1)
     """So many problems at most, the first ones."""
+    human: bool = False
+    """Whether all its proofs count as people's in the distribution: in the paper student work, with its augmented and
+    translated copies."""
     split: Literal["", "train", "test"] = ""
     """Where all its problems go; drawn by question if not given."""
     options: dict[str, Any] = Field(default_factory=dict)

@@ -18,8 +18,11 @@ __all__ = ["EXPORT", "end"]
 EXPORT = "export"
 
 
-def end(folder: Path, config: RunConfig, console: Console) -> Exported:
+def end(folder: Path, config: RunConfig, console: Console, *, left: int = 0) -> Exported:
     """Write the folder `export` of a run.
+
+    Args:
+        left: questions that have still to be asked.
 
     Raises:
         DataError: no proof has a label.
@@ -35,6 +38,8 @@ def end(folder: Path, config: RunConfig, console: Console) -> Exported:
     )
     settings = ExportSettings(
         title=config.title,
+        human_sources=tuple(one.name or one.kind for one in config.sources if one.human),
+        notes=(f"The run is not done: about {left:,} questions have still to be asked.",) if left else (),
         split=SplitRules(
             test=split.test,
             seed=config.seed,

@@ -16,11 +16,17 @@ from pv_data.run.generating import methods
 from pv_rl.errors import ConfigError, DataError
 from pv_rl.files import write_atomically
 
-__all__ = ["FILE", "STAGES", "check_manifest", "settings_of", "write_manifest"]
+__all__ = ["FILE", "STAGES", "TABLES", "check_manifest", "check_run", "settings_of", "write_manifest"]
 
 FILE = "run.json"
 VERSION = 1
-STAGES = ("collect", "generate", "judge")
+TABLES = {
+    "collect": ("collected", "problems", "proofs"),
+    "generate": ("generated",),
+    "judge": ("labels", "judgments"),
+}
+"""Folders of a stage; that which says what is done comes first."""
+STAGES = tuple(TABLES)
 OF_STAGE = {
     "collect": ("sources", "filters", "seed"),
     "generate": ("generate",),
@@ -51,6 +57,9 @@ def settings_of(config: RunConfig) -> dict[str, Any]:
 def check_manifest(run: Path, config: RunConfig, redo: str = "") -> str:
     """Hold a config to what the folder was made with. Returns what `write_manifest` writes down.
 
+    Settings count once there are rows that hang on them: what was wrong in a first attempt may be mended. A source that
+    was read is not needed any more, and where it is gone it is taken to be what it was.
+
     Args:
         run: the folder.
         config: of the run that goes on.
@@ -65,14 +74,17 @@ def check_manifest(run: Path, config: RunConfig, redo: str = "") -> str:
         before = json.loads(path.read_text())
         if before["version"] != VERSION:
             raise ValueError(f"it is of version {before['version']}, and this pv-data knows {VERSION}")
-        before = {name: value for name, value in before["settings"].items() if name not in _free(redo)}
+        before = _made(run, before["settings"], redo)
     except FileNotFoundError:
         before = None
         if any(run.glob("*/*.parquet")):
             raise DataError(f"{run} holds tables and no {FILE}: it is no run; name another run_dir") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{path} does not say what the run was made with ({error}); restore it") from error
-    held = {name: value for name, value in now.items() if name not in _free(redo)}
+    if before is not None:
+        for then, source in zip(before.get("sources", []), now["sources"], strict=False):
+            source["path"] = source["path"] or then["path"]
+    held = {name: value for name, value in now.items() if before is not None and name in before}
     if before is not None and (changed := _changed(before, held)):
         raise ConfigError(
             f"{run} was made with other settings: {'; '.join(changed)}. Change them back, name another run_dir "
@@ -81,14 +93,39 @@ def check_manifest(run: Path, config: RunConfig, redo: str = "") -> str:
     return json.dumps({"version": VERSION, "settings": now}, indent=1)
 
 
+def check_run(run: Path) -> None:
+    """Refuse a folder that is no run, of which all that is asked would come out empty.
+
+    Raises:
+        DataError: there is no run there.
+    """
+    if not (run / FILE).is_file():
+        raise DataError(f"{run} is no folder of a run: it has no {FILE}; give the run_dir of a pv-data run")
+
+
 def write_manifest(run: Path, text: str) -> None:
     """Write down what the folder is made with, once nothing in it was made with anything else."""
     write_atomically(run / FILE, lambda temporary: temporary.write_text(text))
 
 
-def _free(redo: str) -> list[str]:
-    """The settings that only the stages from `redo` on hang on."""
-    return [name for stage in STAGES[STAGES.index(redo) :] for name in OF_STAGE[stage]] if redo else []
+def _made(run: Path, settings: dict[str, Any], redo: str) -> dict[str, Any]:
+    """Those settings that rows of the run hang on which stay."""
+    stay = STAGES[: STAGES.index(redo)] if redo else STAGES
+    begun = [stage for stage in stay if _is_begun(run, stage)]
+    names = [name for stage in begun for name in OF_STAGE[stage]]
+    made = {name: settings[name] for name in names}
+    if "sources" in made:
+        made["sources"] = [
+            source
+            for n, source in enumerate(made["sources"])
+            if (run / "collected" / f"{n:02d}.json").exists()
+        ]
+    return made
+
+
+def _is_begun(run: Path, stage: str) -> bool:
+    places = [f"{table}/*" for table in TABLES[stage]] + [f"aside/{stage}-*"]
+    return any(any(run.glob(place)) for place in places)
 
 
 def _changed(before: Any, now: Any, where: str = "") -> list[str]:

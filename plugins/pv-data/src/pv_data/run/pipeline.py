@@ -17,7 +17,7 @@ from pv_data.run.generating import Generating
 from pv_data.run.judging import Judging
 from pv_data.run.local import run_local
 from pv_data.run.lock import locked
-from pv_data.run.manifest import STAGES, check_manifest, write_manifest
+from pv_data.run.manifest import STAGES, TABLES, check_manifest, write_manifest
 from pv_data.run.names import check_names
 from pv_data.run.places import forget_failures
 from pv_data.run.progress import shown
@@ -28,21 +28,15 @@ from pv_rl.errors import ConfigError, SetupError
 
 __all__ = ["jobs", "run"]
 
-TABLES = {
-    "collect": ("collected", "problems", "proofs"),
-    "generate": ("generated",),
-    "judge": ("labels", "judgments"),
-}
-"""Folders of a stage; that which says what is done comes first."""
 
-
-def run(config: RunConfig, console: Console, *, redo: str = "") -> Path:
+def run(config: RunConfig, console: Console, *, redo: str = "", export_only: bool = False) -> Path:
     """Do all that is left of a run, and return its folder.
 
     Args:
         config: the run.
         console: for progress.
         redo: a stage that is done again, with all after it; answers that were kept cost nothing.
+        export_only: ask nothing, and export what there is.
 
     Raises:
         ConfigError: settings that do not go together, or other ones than those of the folder.
@@ -50,6 +44,10 @@ def run(config: RunConfig, console: Console, *, redo: str = "") -> Path:
         Stopped: money, patience or the user ended it. The same command goes on.
     """
     folder = Path(config.run_dir)
+    if redo and export_only:
+        raise ConfigError(
+            "--export-only exports what there is, and --redo does it again: give one of the two"
+        )
     if redo and redo not in STAGES:
         raise ConfigError(f"there is no stage {redo!r} to be done again; there are {', '.join(STAGES)}")
     folder.mkdir(parents=True, exist_ok=True)
@@ -62,7 +60,12 @@ def run(config: RunConfig, console: Console, *, redo: str = "") -> Path:
         fold(folder)
         collect(folder, config, console)
         check_names(folder, config)
-        for job in jobs(folder.absolute(), config):  # a process of Ray may stand elsewhere
+        stages = jobs(folder.absolute(), config)  # a process of Ray may stand elsewhere
+        if export_only:
+            left = sum(job.questions(chunk) for job in stages for chunk in pending(job))
+            end(folder, config, console, left=left)
+            return folder
+        for job in stages:
             if config.retry_aside:
                 _retry(job)
             try:

@@ -11,6 +11,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from pv_data.filters.length import CHARACTERS_PER_TOKEN
 from pv_data.labels.prompt import check_messages
 from pv_data.methods.base import Ask, Unfit
 from pv_data.records import Problem
@@ -18,13 +19,13 @@ from pv_data.run.collecting import collect
 from pv_data.run.config import RunConfig
 from pv_data.run.generating import Generating, methods
 from pv_data.run.judging import Judging
+from pv_data.run.names import check_names
 from pv_data.table import read_rows
 from pv_rl.judge.answer import Messages
 
 __all__ = ["Estimate", "estimates", "plan"]
 
 
-CHARACTERS_A_TOKEN = 4
 USUAL_PROOF = 2000
 """Characters, where there is none to take the mean of."""
 
@@ -37,7 +38,7 @@ class Estimate:
     model: str
     calls: int
     prompt_tokens: int
-    """At four characters a token."""
+    """At `CHARACTERS_PER_TOKEN`."""
     expected_tokens: int
     """Of the answers, at the model's `expected_tokens`."""
     most_tokens: int | None
@@ -99,9 +100,15 @@ def _generation(job: Generating, problems: Mapping[str, Problem]) -> tuple[list[
 
 
 def plan(config: RunConfig, console: Console) -> None:
-    """Print the estimates, and what a budget says to them. Sources are read into a folder that goes away."""
+    """Print the estimates, and what a budget says to them. Sources are read into a folder that goes away.
+
+    Raises:
+        ConfigError: a name that nothing has, as `run` would say.
+        DataError: a source that is not what its kind says.
+    """
     with tempfile.TemporaryDirectory(prefix="pv-data-plan-") as folder:
         collect(Path(folder), config, Console(stderr=True))
+        check_names(Path(folder), config)
         found = estimates(Path(folder), config)
     table = Table(title="What the run would ask", box=SIMPLE_HEAD)
     table.add_column("what", overflow="fold")
@@ -128,7 +135,7 @@ def plan(config: RunConfig, console: Console) -> None:
 
 def _estimate(what: str, config: RunConfig, name: str, calls: int, characters: int) -> Estimate:
     model = config.models[name]
-    prompt = characters // CHARACTERS_A_TOKEN
+    prompt = int(characters / CHARACTERS_PER_TOKEN)
     most = None if model.most_tokens is None else calls * model.most_tokens
     expected = calls * model.expected_tokens
     expected = expected if most is None else min(expected, most)

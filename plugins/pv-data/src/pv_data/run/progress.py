@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from rich.console import Console
@@ -19,7 +19,9 @@ from rich.progress import (
 )
 
 from pv_data.run.chunk import Job, is_done, pending
+from pv_data.run.places import answers
 from pv_data.run.spent import spent
+from pv_rl.judge.cache import AnswerCache, CacheUnavailable
 
 __all__ = ["shown"]
 
@@ -33,23 +35,44 @@ LOOKED_AT = 256
 @contextmanager
 def shown(job: Job, budget_usd: float | None, console: Console) -> Iterator[None]:
     """Show a stage's progress for as long as this lasts, in questions."""
-    left = [(chunk, job.questions(chunk)) for chunk in pending(job)]
-    total = sum(questions for _, questions in left)
-    state = {"done": 0}
+    with closing(_Done(job)) as done:
+        if console.is_terminal:
+            with _bar(job, budget_usd, console, done.of, done.look):
+                yield
+        else:
+            with _lines(job, budget_usd, console, done.of, done.look):
+                yield
 
-    def look() -> int:
-        for item in left[:LOOKED_AT]:
-            if is_done(job, item[0]):
-                left.remove(item)
-                state["done"] += item[1]
-        return state["done"]
 
-    if console.is_terminal:
-        with _bar(job, budget_usd, console, total, look):
-            yield
-    else:
-        with _lines(job, budget_usd, console, total, look):
-            yield
+class _Done:
+    """How many questions of a stage are done: those of chunks that are written, and answers that have come since."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._left = [(chunk, job.questions(chunk)) for chunk in pending(job)]
+        self.of, self._written = sum(questions for _, questions in self._left), 0
+        models = [job.config.models[name] for name in job.models]
+        paths = {model.cache or str(answers(job.run)) for model in models}
+        self._caches = [AnswerCache(path) for path in sorted(paths)]
+        self._before = self._kept()
+
+    def look(self) -> int:
+        """The larger of both: an answer may have been there, and a question have none that is of use."""
+        for item in self._left[:LOOKED_AT]:
+            if is_done(self._job, item[0]):
+                self._left.remove(item)
+                self._written += item[1]
+        return max(self._written, min(self.of, self._kept() - self._before))
+
+    def close(self) -> None:
+        """Close the files."""
+        for cache in self._caches:
+            cache.close()
+
+    def _kept(self) -> int:
+        with suppress(CacheUnavailable):
+            return sum(cache.count() for cache in self._caches)
+        return 0
 
 
 @contextmanager
