@@ -3,19 +3,43 @@
 from __future__ import annotations
 
 import csv
+import random
+import shlex
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import OmegaConf
 from typer.testing import CliRunner
 
 from pv_data.cli import app
 from pv_data.records import AuditMark, Label, Problem, Proof
 from pv_data.run import auditing
 from pv_data.run.auditing import draw_sheet, record_sheet, standing
+from pv_data.run.discarding import discarding
 from pv_data.table import read_rows, write_part
 from pv_rl.errors import DataError
+
+
+def write_run(folder: Path, problems: list[Problem], proofs: list[Proof], unlabelled: int = 0) -> None:
+    """Tables of a run; the judges take all proofs for right, and differ on the first `unlabelled`."""
+    labels = [
+        Label(
+            proof_id=proof.id,
+            problem_id=proof.problem_id,
+            slice=proof.slice,
+            value=True if n >= unlabelled else None,
+            rule="unanimous 1 of 1",
+            votes=(True,),
+            judges=("j",),
+        )
+        for n, proof in enumerate(proofs)
+    ]
+    write_part(folder / "problems" / "0.parquet", Problem, problems)
+    write_part(folder / "proofs" / "0.parquet", Proof, proofs)
+    write_part(folder / "labels" / "0.parquet", Label, labels)
 
 
 @pytest.fixture
@@ -27,21 +51,7 @@ def run(tmp_path: Path) -> Path:
         for model in ("a", "b")
         for n in range(100)
     ]
-    write_part(tmp_path / "problems" / "0.parquet", Problem, [problem])
-    write_part(tmp_path / "proofs" / "0.parquet", Proof, proofs)
-    labels = [
-        Label(
-            proof_id=proof.id,
-            problem_id=problem.id,
-            slice=proof.slice,
-            value=True if n else None,
-            rule="unanimous 1 of 1",
-            votes=(True,),
-            judges=("j",),
-        )
-        for n, proof in enumerate(proofs)
-    ]
-    write_part(tmp_path / "labels" / "0.parquet", Label, labels)
+    write_run(tmp_path, [problem], proofs, unlabelled=1)
     return tmp_path
 
 
@@ -137,6 +147,40 @@ def test_the_later_word_counts_also_where_the_clock_went_back(run, monkeypatch):
     monkeypatch.setattr(auditing, "datetime", Past)
     record_sheet(run, run / "sheet.csv", "A")
     assert sum(state.agree for state in standing(run).values()) == 0
+
+
+def typed(line: str) -> list[str]:
+    """The slices that Hydra reads when the line is typed into a shell."""
+    (override,) = shlex.split(line)
+    value = OverridesParser.create().parse_override(override).value()
+    return OmegaConf.to_container(OmegaConf.create({"value": value}), resolve=True)["value"]  # type: ignore[index]
+
+
+def test_the_setting_for_discarded_slices_can_be_typed_whatever_their_names_are():
+    assert discarding(["S/proof/b", "S/proof/-"]) == "'split.discarded=[S/proof/b,S/proof/-]'"
+    assert typed(discarding(["S/proof/m (high), v2", "S/it's/m"])) == ["S/proof/m (high), v2", "S/it's/m"]
+    letters = random.Random(0)
+    for _ in range(200):
+        names = [
+            "S/proof/" + "".join(letters.choices("ab ,()'\"\\$[]{}=:;|*?~#!%@+-\té0", k=length))
+            for length in (1, 4, 9)
+        ]
+        assert typed(discarding(names)) == names
+
+
+def test_status_says_what_to_type_for_a_slice_with_brackets_in_its_name(tmp_path):
+    problem = Problem(source="S, 2", native_id="1", text="Prove it.")
+    proofs = [
+        Proof(problem_id=problem.id, source="S, 2", method="proof", model="m (high)", text=f"Proof {n}")
+        for n in range(30)
+    ]
+    write_run(tmp_path, [problem], proofs)
+    draw_sheet(tmp_path, tmp_path / "sheet.csv")
+    fill(tmp_path / "sheet.csv", lambda *_: "no")
+    record_sheet(tmp_path, tmp_path / "sheet.csv", "A")
+    told = CliRunner().invoke(app, ["audit", "status", str(tmp_path)])
+    (line,) = (line for line in told.output.splitlines() if "split.discarded" in line)
+    assert typed(line.partition(": ")[2]) == ["S, 2/proof/m (high)"]
 
 
 @pytest.mark.parametrize(

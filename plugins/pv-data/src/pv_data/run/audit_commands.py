@@ -52,6 +52,7 @@ def status(run: Run) -> None:
 
     from pv_data.audit import lower_bound
     from pv_data.run.auditing import standing
+    from pv_data.run.discarding import discarding
 
     with _said():
         states = standing(run)
@@ -74,7 +75,7 @@ def status(run: Run) -> None:
     Console().print(table)
     discarded = [state.slice for state in states.values() if state.verdict == "discard"]
     if discarded:
-        typer.echo(f"leave them out of the set: split.discarded=[{','.join(discarded)}]")
+        typer.echo(f"leave them out of the set: {discarding(discarded)}")
 
 
 @contextmanager
