@@ -18,7 +18,7 @@ def print_proven(proven: Proven, console: Console) -> None:
     """Two tables: the rounds, and the bounds."""
     heads = ("labels", "round", "agree", "gate", "to read", "verdict")
     standing = Table(Column("slice", overflow="fold"), *heads)
-    for name, state in proven.states.items():
+    for name, state in sorted(proven.states.items()):
         standing.add_row(
             *(escape(name), str(state.size), str(state.round), f"{state.agree} of {state.checked}"),
             *(f"{state.gate:.0%}", str(state.missing), state.verdict),
