@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from pv_data.audit import Mark, prove
 from pv_data.export.card import CardFacts, write_card
 from pv_data.export.dataset_folder import FEATURES, write_dataset
 from pv_data.export.folders import whole_folder
@@ -145,12 +146,13 @@ def test_the_card_counts_what_there_is(tmp_path):
         prompt_tokens=1_000_000,
         completion_tokens=2,
     )
+    mark = Mark(slice="USAMO/ground_truth/-", question="q2", proof="t1", label=False, human=False)
     facts = CardFacts(
         title="Mine",
         splits=splits,
         asked=(asked, replace(asked, task="judge: mini", usd=0.0001)),
         aside=Counter({("filter", "geometry"): 7}),
-        audited_slices=frozenset({"USAMO/ground_truth/-"}),
+        audit=prove([mark], {"USAMO/ground_truth/-": 1}),
     )
     written(tmp_path / "set", facts)
     _, body = card(tmp_path / "set")
@@ -167,7 +169,7 @@ def test_the_card_counts_what_there_is(tmp_path):
         "| USAMO | not known | 1 |",
         "- 5 of 6 labels are those of language models alone, which accept some wrong proofs and reject some right "
         "ones.",
-        "- 1 of 2 slices have no proof that people marked.",
+        "- 1 of 2 slices have no label of the panel that people checked.",
         "- test has proofs of one class only.",
         "- Of 1 triples the licence of the problem is not known.",
         "| filter | geometry | 7 |",

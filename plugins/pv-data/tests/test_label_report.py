@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations, count, permutations
@@ -12,9 +13,11 @@ import pytest
 from scipy.stats import binomtest
 
 from pv_data.records import Label
-from pv_data.report.labels import Ratio, measure_labels
+from pv_data.report.labels import measure_labels
 from pv_data.report.page import write_label_report
+from pv_data.report.peers import Peers
 from pv_data.report.raters import Raters, raters
+from pv_data.report.ratio import Ratio
 from pv_rl.errors import DataError
 
 NUMBERS = count()
@@ -121,6 +124,74 @@ def test_a_judge_that_voted_more_than_once_on_a_proof_has_no_interval():
     assert counts(judges["r1"].right) == (2, 2)
     assert judges["r1"].right.low is None
     assert judges["mini"].right.low == 0.0
+
+
+# Each judge beside the others.
+
+TWICE = ("r1", "r1", "r1", "mini", "gem")
+
+
+def of_panel(votes: str, judges: tuple[str, ...] = TWICE) -> Label:
+    return replace(label(votes[:3], None), votes=tuple(vote == "T" for vote in votes), judges=judges)
+
+
+def beside(labels: list[Label]) -> dict[str, Peers]:
+    return {one.judge: one.peers for one in measure_labels(labels).pooled.judges}
+
+
+def test_a_judge_beside_the_others_by_hand():
+    """r1 is the docstring's example; mini is alone with its T on the third proof."""
+    found = beside([of_panel("TTTTT"), of_panel("TTFTT"), of_panel("FFFTF")])
+    r1, mini, gem = found["r1"], found["mini"], found["gem"]
+    assert (counts(r1.with_others), r1.ties, r1.kappa) == ((5, 6), 3, 0.0)
+    assert (counts(r1.others_accept), counts(r1.others_reject)) == ((5, 6), (0, 0))
+    assert counts(r1.alike) == (2, 3)
+    assert r1.pairwise == pytest.approx(7 / 9)
+    assert (counts(mini.with_others), mini.ties) == ((2, 3), 0)
+    assert mini.kappa == pytest.approx(0.0)  # it accepts everything
+    assert (counts(gem.with_others), gem.kappa) == ((3, 3), 1.0)
+    assert (counts(mini.alike), mini.pairwise) == ((0, 0), None)
+
+
+def test_only_a_judge_that_votes_once_a_proof_has_an_interval_beside_the_others():
+    found = beside([of_panel("TTTTT")])
+    assert found["r1"].with_others.low is None
+    assert found["mini"].with_others.low == pytest.approx(0.025)
+
+
+def test_a_judge_alone_has_nobody_to_agree_with():
+    (alone,) = beside([of_panel("TTF", ("r1",) * 3)]).values()
+    assert (counts(alone.with_others), alone.ties, alone.kappa) == ((0, 0), 3, None)
+    assert counts(alone.alike) == (0, 1)
+    assert alone.pairwise == pytest.approx(1 / 3)
+
+
+def test_a_judge_beside_the_others_is_what_a_count_of_all_pairs_gives():
+    rng = random.Random(1)
+    labels = [of_panel("".join(rng.choices("TF", (3, 1), k=5))) for _ in range(300)]
+    for judge, found in beside(labels).items():
+        own, most = [], []
+        for one in labels:
+            others = [vote for by, vote in zip(one.judges, one.votes, strict=True) if by != judge]
+            if 2 * sum(others) != len(others):
+                mine = [vote for by, vote in zip(one.judges, one.votes, strict=True) if by == judge]
+                own += mine
+                most += [2 * sum(others) > len(others)] * len(mine)
+        same = [a == b for a, b in zip(own, most, strict=True)]
+        assert counts(found.with_others) == (sum(same), len(same))
+        p, q, seen = sum(own) / len(own), sum(most) / len(most), sum(same) / len(same)
+        chance = p * q + (1 - p) * (1 - q)
+        assert found.kappa == pytest.approx((seen - chance) / (1 - chance))
+
+
+def test_judges_beside_the_others_are_in_all_three_forms(tmp_path):
+    write_label_report(tmp_path, measure_labels([of_panel("TTTTT"), of_panel("TTFTT"), of_panel("FFFTF")]))
+    text = (tmp_path / "labels.md").read_text()
+    line = "| S/proof/m | r1 | 83.3, 5/6 | 3 | 0.000 | 83.3, 5/6 | - | 66.7, 2/3 | 77.8 |"
+    assert line in [re.sub(r" \(\S+ to \S+\)", "", one) for one in text.splitlines()]
+    assert "Each judge beside the others" in (tmp_path / "labels.html").read_text()
+    data = json.loads((tmp_path / "labels.json").read_text())["slices"][0]["judges"]
+    assert [(one["judge"], one["peers"]["ties"]) for one in data] == [("gem", 0), ("mini", 0), ("r1", 3)]
 
 
 # Agreement.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import sys
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -10,6 +11,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+sys.path.insert(0, str(Path(__file__).parent))
+from audit_cases import fill, write_run
+
+from pv_data.audit import read_audit, weigh
 from pv_data.cli import app
 from pv_data.records import AuditMark, Label, Problem, Proof
 from pv_data.run import auditing
@@ -27,35 +32,12 @@ def run(tmp_path: Path) -> Path:
         for model in ("a", "b")
         for n in range(100)
     ]
-    write_part(tmp_path / "problems" / "0.parquet", Problem, [problem])
-    write_part(tmp_path / "proofs" / "0.parquet", Proof, proofs)
-    labels = [
-        Label(
-            proof_id=proof.id,
-            problem_id=problem.id,
-            slice=proof.slice,
-            value=True if n else None,
-            rule="unanimous 1 of 1",
-            votes=(True,),
-            judges=("j",),
-        )
-        for n, proof in enumerate(proofs)
-    ]
-    write_part(tmp_path / "labels" / "0.parquet", Label, labels)
+    write_run(tmp_path, [problem], proofs, unlabelled=1)
     return tmp_path
 
 
-def fill(sheet: Path, said) -> None:
-    with sheet.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    with sheet.open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(row | {"right": said(number, row)} for number, row in enumerate(rows))
-
-
 def test_a_sheet_has_what_is_to_be_read_and_no_label(run):
-    assert draw_sheet(run, run / "sheet.csv") == 60
+    assert len(draw_sheet(run, run / "sheet.csv").proofs) == 60
     with (run / "sheet.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert set(rows[0]) == {"proof_id", "round", "problem", "proof", "right", "note"}
@@ -93,7 +75,7 @@ def test_a_sheet_may_be_filled_in_little_by_little_and_again(run):
     draw_sheet(run, run / "sheet.csv")
     fill(run / "sheet.csv", lambda number, _: "yes" if number < 7 else "")
     assert record_sheet(run, run / "sheet.csv", "A") == 7
-    assert draw_sheet(run, run / "rest.csv") == 53
+    assert len(draw_sheet(run, run / "rest.csv").proofs) == 53
     fill(run / "sheet.csv", lambda number, _: "no" if number < 7 else "")
     assert record_sheet(run, run / "sheet.csv", "A") == 7
     assert len(list(read_rows(run / "marks", AuditMark))) == 14
@@ -107,7 +89,7 @@ def test_two_readers_who_differ_settle_nothing(run):
         fill(run / "sheet.csv", lambda number, _, word=word: word if number == 0 else "")
         record_sheet(run, run / "sheet.csv", auditor)
     assert sum(state.checked for state in standing(run).values()) == 0
-    assert draw_sheet(run, run / "again.csv") == 60
+    assert len(draw_sheet(run, run / "again.csv").proofs) == 60
 
 
 def test_marks_are_held_against_the_labels_of_now(run):
@@ -137,6 +119,16 @@ def test_the_later_word_counts_also_where_the_clock_went_back(run, monkeypatch):
     monkeypatch.setattr(auditing, "datetime", Past)
     record_sheet(run, run / "sheet.csv", "A")
     assert sum(state.agree for state in standing(run).values()) == 0
+
+
+def test_the_marks_of_a_run_are_there_for_the_statistics(run):
+    draw_sheet(run, run / "sheet.csv")
+    fill(run / "sheet.csv", lambda number, _: "no" if number < 6 else "yes")
+    record_sheet(run, run / "sheet.csv", "A")
+    audit = read_audit(run)
+    assert audit.sizes == {"S/proof/a": 99, "S/proof/b": 100}
+    found = weigh(audit.marks.values(), sizes=audit.sizes)
+    assert (found.pooled.agree, found.pooled.checked) == (54, 60)
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,14 @@ from pv_data.audit.clusters import (
 from pv_data.audit.comparison import Comparison, PlanFigures, compare, usual_plans
 from pv_data.audit.curtail import curtailed
 from pv_data.audit.decisions import SliceState, decide, slice_states
+from pv_data.audit.drawing import Drawn, Short, draw
 from pv_data.audit.evidence import Evidence, Group, weigh
 from pv_data.audit.fixed import Risks, fixed_plan
 from pv_data.audit.marks import Mark
 from pv_data.audit.operating import OperatingCharacteristic, Stop, implied_bound, operating_characteristic
 from pv_data.audit.plan import Plan, Stage
+from pv_data.audit.proven import Proven, prove
+from pv_data.audit.recorded import Recorded, read_audit, recorded
 from pv_data.audit.rounds import Round, Rounds
 from pv_data.audit.sampling import cumulative_samples, pilot_proofs, pilot_questions
 from pv_data.audit.sequential import sequential_plan
@@ -26,15 +29,19 @@ from pv_data.audit.simultaneous import confidence_each, simultaneous_lower_bound
 __all__ = [
     "Clustered",
     "Comparison",
+    "Drawn",
     "Evidence",
     "Group",
     "Mark",
     "OperatingCharacteristic",
     "Plan",
     "PlanFigures",
+    "Proven",
+    "Recorded",
     "Risks",
     "Round",
     "Rounds",
+    "Short",
     "SliceState",
     "Stage",
     "Stop",
@@ -45,6 +52,7 @@ __all__ = [
     "cumulative_samples",
     "curtailed",
     "decide",
+    "draw",
     "fixed_plan",
     "implied_bound",
     "interval",
@@ -53,6 +61,9 @@ __all__ = [
     "operating_characteristic",
     "pilot_proofs",
     "pilot_questions",
+    "prove",
+    "read_audit",
+    "recorded",
     "sequential_plan",
     "simultaneous_lower_bounds",
     "slice_states",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pv_data.audit.bounds import lower_bound
 from pv_data.audit.clusters import Clustered, clustered_lower_bound
 from pv_data.audit.marks import Mark, checked_marks
-from pv_data.audit.simultaneous import confidence_each
+from pv_data.audit.simultaneous import Method, confidence_each
 from pv_rl.errors import DataError
 
 __all__ = ["Evidence", "Group", "weigh"]
@@ -49,6 +49,7 @@ def weigh(
     *,
     sizes: Mapping[str, int] | None = None,
     pool: Collection[str] | None = None,
+    method: Method = "sidak",
 ) -> Evidence:
     """Bounds of all groups.
 
@@ -58,6 +59,7 @@ def weigh(
         sizes: labelled proofs of each slice. Then its bounds are about these proofs (no endless supply), and slices
             without marks are in the result too.
         pool: slices that `pooled` and `classes` are about, such as the accepted ones. None: all.
+        method: of `lower_together`: `sidak`, or `bonferroni` where slices share questions.
 
     Raises:
         DataError: a proof marked twice, more marks than proofs, or an unknown slice.
@@ -70,7 +72,7 @@ def weigh(
         raise DataError(
             f"slice {unknown[0]!r} of the pool has no marks; slices are {', '.join(names) or 'none'}"
         )
-    each = confidence_each(confidence, len(names))
+    each = confidence_each(confidence, len(names), method)
     kept = known if pool is None else [mark for mark in known if mark.slice in pool]
     return Evidence(
         confidence=confidence,

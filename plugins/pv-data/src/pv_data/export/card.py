@@ -8,6 +8,8 @@ from importlib.resources import files
 from typing import Any
 
 from pv_data import __version__
+from pv_data.audit.proven import Proven
+from pv_data.export.audit_lines import audit_lines, trained_on
 from pv_data.export.dataset_folder import FEATURES, Written
 from pv_data.export.distribution import of_counts
 from pv_data.export.spending import Asked
@@ -35,6 +37,12 @@ LICENCES = (
 )
 LONGEST = 600
 """Characters of a name or a sentence."""
+STANDING = {
+    "accepted": "an audit accepted",
+    "open": "have an audit without a verdict",
+    "failed": "failed their audit",
+    "not audited": "nobody audited",
+}
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 
 
@@ -53,8 +61,8 @@ class CardFacts:
     labels: LabelReport | None = None
     notes: tuple[str, ...] = ()
     """Further limits."""
-    audited_slices: frozenset[str] = frozenset()
-    """Slices of which people marked at least one proof."""
+    audit: Proven | None = None
+    """None: nothing is known of one."""
 
 
 def write_card(facts: CardFacts, written: Written) -> str:
@@ -66,6 +74,7 @@ def write_card(facts: CardFacts, written: Written) -> str:
     environment.filters["sum"] = lambda lines, name: sum(getattr(line, name) for line in lines)
     environment.globals |= {"n": lambda number: f"{number:,}", "usd": _usd}
     template = environment.from_string((files("pv_data.export") / "card.md.j2").read_text(encoding="utf-8"))
+    audit = facts.audit if facts.audit and facts.audit.audited.slices else None
     tables = {
         name: of_counts(written.by_slice(name), human_sources=facts.human_sources).to_markdown()
         for name in _names(written)
@@ -86,6 +95,8 @@ def write_card(facts: CardFacts, written: Written) -> str:
             (rule, split, number) for (split, rule), number in sorted(written.rules.items(), reverse=True)
         ],
         quality=_quality(facts.labels),
+        audit=audit_lines(audit, written, facts.rules.discarded) if audit else [],
+        confidence=audit.audited.confidence if audit else None,
         asked=facts.asked,
         licences=[(*key, number) for key, number in sorted(written.licences.items())],
         limits=[*facts.notes, *_limits(facts, written)],
@@ -170,11 +181,12 @@ def _quality(report: LabelReport | None) -> str:
 def _limits(facts: CardFacts, written: Written) -> list[str]:
     slices = {name for _, name, _ in written.slices}
     by_panel = sum(number for (_, rule), number in written.rules.items() if rule.startswith("panel: "))
-    not_audited = len(slices - facts.audited_slices)
+    not_audited = len(slices - set(facts.audit.audited.slices if facts.audit else ()))
     lines = [
         f"{by_panel:,} of {written.rows.total():,} labels are those of language models alone, which accept some wrong "
         "proofs and reject some right ones.",
-        f"{not_audited:,} of {len(slices):,} slices have no proof that people marked.",
+        f"{not_audited:,} of {len(slices):,} slices have no label of the panel that people checked.",
+        *_trained_on(facts.audit, written),
         "A final answer that is right does not make a proof right: labels known by final answer are about the answer.",
     ]
     for split in _names(written):
@@ -183,6 +195,14 @@ def _limits(facts: CardFacts, written: Written) -> list[str]:
     if unknown := sum(number for (_, licence), number in written.licences.items() if not licence):
         lines.append(f"Of {unknown:,} triples the licence of the problem is not known.")
     return lines
+
+
+def _trained_on(audit: Proven | None, written: Written) -> list[str]:
+    found = Counter() if audit is None else trained_on(audit, written)
+    if not (total := found.total()):
+        return []
+    parts = [f"{found[name]:,} are of slices that {what}" for name, what in STANDING.items() if found[name]]
+    return [f"Of {total:,} labels of the panel in train, {', '.join(parts)}."]
 
 
 def _usd(amount: float) -> str:

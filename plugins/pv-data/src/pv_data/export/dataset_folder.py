@@ -58,6 +58,8 @@ class Written:
     """By split, slice and label."""
     rules: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By split and rule."""
+    by_panel: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Rows whose label is the panel's, by split and slice."""
     inconsistent: Counter[str] = field(default_factory=Counter)
     """Rows on which the judges differed, by split."""
     problems: dict[str, set[str]] = field(default_factory=dict)
@@ -74,6 +76,7 @@ class Written:
         self.labels[row.split, row.label] += 1
         self.slices[row.split, row.slice, row.label] += 1
         self.rules[row.split, row.rule] += 1
+        self.by_panel[row.split, row.slice] += row.rule.startswith("panel: ")
         self.inconsistent[row.split] += not row.consistent
         self.problems.setdefault(row.split, set()).add(row.problem_id)
         self.licences[Slice.read(row.slice).source, row.licence] += 1

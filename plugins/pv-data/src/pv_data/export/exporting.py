@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from pv_data.audit import Proven, prove, recorded
 from pv_data.export.card import CardFacts, write_card
 from pv_data.export.columns import read_columns
 from pv_data.export.dataset_folder import Written, write_dataset
@@ -78,6 +79,7 @@ class Exported:
     left_out: Counter[str]
     """Proofs that are in no split, by reason."""
     labels: LabelReport
+    audit: Proven
 
 
 def export(
@@ -105,6 +107,8 @@ def export(
     audited = {mark.problem_id for mark in marks}
     splits = split_problems(problems.values(), settings.split, clusters=clusters, audited=audited)
     labels = measure_labels(read_rows(_there(tables.labels), Label))
+    read = recorded(marks, read_rows(_there(tables.labels), Label))
+    audit = prove(read.marks.values(), read.sizes)
     made = triples(
         read_rows(_there(tables.proofs), Proof),
         problems=problems,
@@ -128,11 +132,11 @@ def export(
             asked=spending(_there(tables.proofs), _there(tables.judgments)),
             aside=aside + Counter({("export", why): number for why, number in left_out.items()}),
             labels=labels,
-            audited_slices=frozenset(mark.slice for mark in marks),
+            audit=audit,
         )
         written = write_dataset(new / "dataset", kept_apart(read_rows(qpc, Qpc)), partial(write_card, facts))
         _write_reports(new / "report", labels, written, settings)
-    return Exported(written=written, splits=splits, left_out=left_out, labels=labels)
+    return Exported(written=written, splits=splits, left_out=left_out, labels=labels, audit=audit)
 
 
 def _write_triples(folder: Path, made: Iterable[Qpc | Aside]) -> Counter[str]:

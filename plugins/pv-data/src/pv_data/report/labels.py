@@ -16,33 +16,25 @@ of True 1/1, recall 1/3. Majority labels True, True, False, True: precision of T
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from pv_data.records import Label
+from pv_data.report.peers import Ballot, Peers, ballots, peers
 from pv_data.report.raters import Raters, raters
+from pv_data.report.ratio import CONFIDENCE, Ratio, ratio
 from pv_rl.errors import DataError
 
 __all__ = ["JudgeQuality", "LabelReport", "Ratio", "RuleQuality", "SliceQuality", "measure_labels"]
 
-CONFIDENCE = 0.95
 POOLED = "all slices"
 RULES = ("unanimous", "majority", "of this run")
 
+T = TypeVar("T", bound=Hashable)
+
 Pattern: TypeAlias = "tuple[int, int, bool | None, bool | None]"
 """Votes for True, votes, the label of the run, what is known. Few differ: a report of any size counts them."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ratio:
-    """A share, and its exact interval; None where there is nothing to share, no interval where none is right."""
-
-    hits: int
-    number: int
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +66,8 @@ class JudgeQuality:
     """Right proofs that it accepts."""
     on_wrong: Ratio
     """Wrong proofs that it rejects."""
+    peers: Peers
+    """Beside the other judges, and beside itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +102,7 @@ def measure_labels(labels: Iterable[Label]) -> LabelReport:
     """
     patterns = defaultdict[str, Counter[Pattern]](Counter)
     votes = defaultdict[str, Counter[tuple[str, bool, bool | None]]](Counter)
+    cast = defaultdict[str, Counter[Ballot]](Counter)
     names, repeated = set[str](), set[str]()
     for label in labels:
         if len(label.votes) != len(label.judges):
@@ -119,19 +114,27 @@ def measure_labels(labels: Iterable[Label]) -> LabelReport:
         patterns[label.slice][sum(label.votes), len(label.votes), label.value, label.known] += 1
         for judge, vote in zip(label.judges, label.votes, strict=True):
             votes[label.slice][judge, vote, label.known] += 1
-        repeated |= {judge for judge in label.judges if label.judges.count(judge) > 1}
-    all_patterns, all_votes = sum(patterns.values(), Counter()), sum(votes.values(), Counter())
+        of_proof = ballots(label.judges, label.votes)
+        cast[label.slice].update(of_proof)
+        repeated |= {one.judge for one in of_proof if one.votes > 1}
     return LabelReport(
-        pooled=_slice(POOLED, all_patterns, all_votes, repeated),
-        slices=tuple(_slice(name, patterns[name], votes[name], repeated) for name in sorted(patterns)),
+        pooled=_slice(POOLED, _all(patterns), _all(votes), _all(cast), repeated),
+        slices=tuple(
+            _slice(name, patterns[name], votes[name], cast[name], repeated) for name in sorted(patterns)
+        ),
         run_rules=tuple(sorted(names)),
     )
+
+
+def _all(tables: Mapping[str, Counter[T]]) -> Counter[T]:
+    return sum(tables.values(), Counter[T]())
 
 
 def _slice(
     name: str,
     patterns: Counter[Pattern],
     votes: Counter[tuple[str, bool, bool | None]],
+    cast: Counter[Ballot],
     repeated: Collection[str],
 ) -> SliceQuality:
     agreeing: Counter[tuple[int, int]] = Counter()
@@ -145,7 +148,7 @@ def _slice(
         rules=tuple(_rule(rule, patterns) for rule in RULES),
         agreement=raters(agreeing),
         judges=tuple(
-            _judge(judge, votes, interval=judge not in repeated)
+            _judge(judge, votes, cast, interval=judge not in repeated)
             for judge in sorted({judge for judge, _, _ in votes})
         ),
     )
@@ -168,16 +171,18 @@ def _rule(rule: str, patterns: Counter[Pattern]) -> RuleQuality:
     known = {truth: sum(cells[label, truth] for label in (True, False, None)) for truth in (True, False)}
     return RuleQuality(
         rule=rule,
-        kept=_ratio(sum(n for (label, _), n in cells.items() if label is not None), cells.total()),
-        right=_ratio(right_true + right_false, sum(labelled.values())),
-        precision_true=_ratio(right_true, labelled[True]),
-        recall_true=_ratio(right_true, known[True]),
-        precision_false=_ratio(right_false, labelled[False]),
-        recall_false=_ratio(right_false, known[False]),
+        kept=ratio(sum(n for (label, _), n in cells.items() if label is not None), cells.total()),
+        right=ratio(right_true + right_false, sum(labelled.values())),
+        precision_true=ratio(right_true, labelled[True]),
+        recall_true=ratio(right_true, known[True]),
+        precision_false=ratio(right_false, labelled[False]),
+        recall_false=ratio(right_false, known[False]),
     )
 
 
-def _judge(judge: str, votes: Counter[tuple[str, bool, bool | None]], *, interval: bool) -> JudgeQuality:
+def _judge(
+    judge: str, votes: Counter[tuple[str, bool, bool | None]], cast: Counter[Ballot], *, interval: bool
+) -> JudgeQuality:
     cells = {
         (vote, known): votes[judge, vote, known] for vote in (True, False) for known in (True, False, None)
     }
@@ -186,17 +191,9 @@ def _judge(judge: str, votes: Counter[tuple[str, bool, bool | None]], *, interva
     true, false = right_true + cells[False, True], right_false + cells[True, False]
     return JudgeQuality(
         judge=judge,
-        accepts=_ratio(accepted, sum(cells.values()), interval),
-        right=_ratio(right_true + right_false, true + false, interval),
-        on_right=_ratio(right_true, true, interval),
-        on_wrong=_ratio(right_false, false, interval),
+        accepts=ratio(accepted, sum(cells.values()), interval),
+        right=ratio(right_true + right_false, true + false, interval),
+        on_right=ratio(right_true, true, interval),
+        on_wrong=ratio(right_false, false, interval),
+        peers=peers({one: n for one, n in cast.items() if one.judge == judge}, interval=interval),
     )
-
-
-def _ratio(hits: int, number: int, with_interval: bool = True) -> Ratio:
-    from pv_data.audit.bounds import interval
-
-    if not number or not with_interval:
-        return Ratio(hits=hits, number=number, value=hits / number if number else None)
-    low, high = interval(hits, number, CONFIDENCE)
-    return Ratio(hits=hits, number=number, value=hits / number, low=low, high=high)

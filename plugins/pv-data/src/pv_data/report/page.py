@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from pv_data.report.labels import LabelReport, Ratio, RuleQuality, SliceQuality
+from pv_data.report.labels import LabelReport, RuleQuality, SliceQuality
+from pv_data.report.ratio import Ratio
 from pv_rl.report.blocks import Block, Grid, Heading, Items, Paragraph
 from pv_rl.report.markdown_file import to_markdown
 from pv_rl.report.text import plain
@@ -42,6 +43,8 @@ def blocks(report: LabelReport, title: str) -> Iterable[Block]:
     yield _agreement(parts)
     yield Heading("Each judge")
     yield _judges(parts)
+    yield Heading("Each judge beside the others")
+    yield _peers(parts)
     yield Heading("How to read this")
     yield Items(_notes(report))
 
@@ -128,6 +131,25 @@ def _judges(parts: list[SliceQuality]) -> Grid:
     return Grid(leading=2, heads=heads, lines=lines)
 
 
+def _peers(parts: list[SliceQuality]) -> Grid:
+    heads = (
+        *(("slice", ""), ("judge", ""), ("as most of the others", "% of votes"), ("left out", "others tied")),
+        *(("Cohen kappa", ""), ("accepts what they accept", "%"), ("rejects what they reject", "%")),
+        *(("its votes all alike", "% of proofs"), ("two of its votes", "% alike")),
+    )
+    lines = [
+        [
+            *(plain(part.slice), plain(judge.judge), _cell(found.with_others), f"{found.ties:,}"),
+            *(_number(found.kappa), _cell(found.others_accept), _cell(found.others_reject)),
+            *(_cell(found.alike), _percent(found.pairwise)),
+        ]
+        for part in parts
+        for judge in part.judges
+        for found in (judge.peers,)
+    ]
+    return Grid(leading=2, heads=heads, lines=lines)
+
+
 def _notes(report: LabelReport) -> list[str]:
     return [
         "Precision of True: of the proofs that the rule labels True and whose truth is known, those that are right. "
@@ -135,12 +157,16 @@ def _notes(report: LabelReport) -> list[str]:
         "judges disagree too much for a label is missed. False likewise.",
         f"Intervals in brackets are exact (Clopper-Pearson) at {report.confidence:.0%}, for independent proofs. "
         "Several proofs of one question are not quite, so the truth is a little less certain. A judge that voted more "
-        "than once on a proof has no interval: its votes are not independent.",
+        "than once on a proof has no interval but where proofs are counted: its votes are not independent.",
         "Known is what the source says, or how the proof was made. A final answer that is right is no proof that all "
         "steps are: where labels are by final answer, a judge who rejects a bad way to it counts as wrong.",
         "Agreement: the chance that two votes on a proof are the same. Kappa and alpha fall to 0 where nearly all "
         "votes are alike; AC1 does not. Several votes of one model are not independent, and raise all of them. On "
         "True: given one vote for True, the chance that another is too.",
+        "Beside the others: each vote of a judge against the majority of the votes of all other judges on the proof. "
+        "Where they are split evenly, or there is no other, its votes are left out. Kappa is Cohen's, of the same "
+        "pairs. All alike: proofs on which a judge that voted more than once said the same each time. A judge that "
+        "agrees with the others, or with itself, need not be right.",
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Annotated
 import typer
 
 from pv_rl.errors import PvRlError
+from pv_rl.files import write_atomically
+from pv_rl.weights.writing import check_target
 
 __all__ = ["draw", "record", "status"]
 
@@ -21,14 +24,30 @@ def draw(
     sheet: Annotated[
         Path, typer.Option("--out", help="CSV file to write: a row a proof, without its label.")
     ],
-    seed: Annotated[int, typer.Option(help="Of the sample; keep it for all rounds of a run.")] = 0,
+    pilot: Annotated[
+        float,
+        typer.Option(help="Part of each source's questions that all proofs are of; 1 for all questions."),
+    ] = 0.05,
+    seed: Annotated[int, typer.Option(help="Of pilot and sample; keep it for all rounds of a run.")] = 0,
 ) -> None:
     """Write down which proofs to read next: the round of each slice that is neither accepted nor discarded."""
     from pv_data.run.auditing import draw_sheet
 
     with _said():
-        count = draw_sheet(run, sheet, seed=seed)
-    typer.echo(f"{count} proofs to read in {sheet}: fill in `right` with yes or no")
+        drawn = draw_sheet(run, sheet, pilot=pilot, seed=seed)
+    typer.echo(f"{len(drawn.proofs)} proofs to read in {sheet}: fill in `right` with yes or no")
+    for one in drawn.short:
+        more = "all questions have too few" if one.enough is None else f"--pilot {one.enough:g} has them"
+        typer.echo(
+            f"{one.slice}: round {one.round} needs {one.missing} more proofs, and a pilot of {pilot:g} has "
+            f"{one.there}; {more}"
+        )
+    typer.echo(
+        f"with what was read, {drawn.touched} of {drawn.questions} questions: these go to the test set, unless "
+        "split.hold_out_audited=false"
+    )
+    if drawn.touched == drawn.questions:
+        typer.echo("Warning: that is all of them, so that nothing is left for training", err=True)
 
 
 def record(
@@ -44,37 +63,45 @@ def record(
     typer.echo(f"{count} marks recorded")
 
 
-def status(run: Run) -> None:
+def status(
+    run: Run,
+    confidence: Annotated[float, typer.Option(help="Of a bound; above 0 and below 1.")] = 0.90,
+    above: Annotated[
+        float | None,
+        typer.Option(help="Name the slices shown to agree in more than this, all at once (Holm)."),
+    ] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write all figures to this file; - for standard output.")
+    ] = None,
+) -> None:
     """Say where each slice stands, and what the marks prove."""
     from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Column, Table
 
-    from pv_data.audit import lower_bound
-    from pv_data.run.auditing import standing
+    from pv_data.audit import prove, read_audit, slices_above
+    from pv_data.audit.proven_table import print_proven
+    from pv_data.run.discarding import discarding
 
     with _said():
-        states = standing(run)
-    table = Table(
-        Column("slice", overflow="fold"),
-        "labels",
-        "round",
-        "agree",
-        "gate",
-        "to read",
-        "verdict",
-        "90% bound",
-    )
-    for state in states.values():
-        proven = f"{lower_bound(state.agree, state.checked):.3f}" if state.checked else "-"
-        table.add_row(
-            *(escape(state.slice), str(state.size), str(state.round), f"{state.agree} of {state.checked}"),
-            *(f"{state.gate:.0%}", str(state.missing), state.verdict, proven),
-        )
-    Console().print(table)
-    discarded = [state.slice for state in states.values() if state.verdict == "discard"]
-    if discarded:
-        typer.echo(f"leave them out of the set: split.discarded=[{','.join(discarded)}]")
+        audit = read_audit(run)
+        proven = prove(audit.marks.values(), audit.sizes, confidence)
+        document = proven.document()
+        counts = {name: (one.agree, one.checked) for name, one in proven.audited.slices.items()}
+        shown = None if above is None else sorted(slices_above(counts, above, confidence))
+        if shown is not None:
+            document["above"] = {"threshold": above, "slices": shown}
+        text = json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n"
+        if json_file is not None and str(json_file) == "-":
+            typer.echo(text, nl=False)
+            return
+        if json_file is not None:
+            check_target("--json", json_file)
+            write_atomically(json_file, lambda file: file.write_text(text, "utf-8", "replace"))
+    console = Console()
+    print_proven(proven, console if console.is_terminal else Console(width=130))
+    if shown is not None:
+        typer.echo(f"above {above:g}, all at once with {confidence:g} (Holm): {', '.join(shown) or 'none'}")
+    if proven.discarded:
+        typer.echo(f"leave them out of the set: {discarding(proven.discarded)}")
 
 
 @contextmanager

@@ -10,13 +10,12 @@ import csv
 import io
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-from pv_data.audit import Mark, Rounds, SliceState, cumulative_samples, slice_states
-from pv_data.export.winning import latest_marks
+from pv_data.audit import Drawn, Rounds, SliceState, draw, read_audit, slice_states
 from pv_data.records import AuditMark, Label, Problem, Proof, content_id
 from pv_data.spreadsheet import no_formula
 from pv_data.table import read_rows, write_part
@@ -42,33 +41,43 @@ ROUND = re.compile(r"[1-9][0-9]{0,2}", re.ASCII)
 
 def standing(run: Path, rounds: Rounds | None = None) -> dict[str, SliceState]:
     """Where each slice of a run stands, from the marks that were recorded."""
-    return slice_states(_marks(run).values(), Counter(one.slice for one in _labels(run).values()), rounds)
+    found = read_audit(run)
+    return slice_states(found.marks.values(), found.sizes, rounds)
 
 
-def draw_sheet(run: Path, sheet: Path, *, seed: int = 0, rounds: Rounds | None = None) -> int:
-    """Write the proofs that are to be read next, of all slices that are still open; returns how many.
+def draw_sheet(
+    run: Path, sheet: Path, *, pilot: float = 0.05, seed: int = 0, rounds: Rounds | None = None
+) -> Drawn:
+    """Write the proofs that are to be read next, of all slices that are still open; returns which.
 
     Args:
         run: the run's folder.
         sheet: the file that is written; one that is there is not overwritten.
-        seed: of the sample; the same for all rounds of a run, each of which contains the one before.
+        pilot: part of each source's questions, from which all slices' proofs are drawn; 1: of all.
+        seed: of the pilot and of the sample; the same for all rounds of a run, each of which contains the one before.
         rounds: None: the paper's.
 
     Raises:
         DataError: the file is there, or the run has no labels.
+        ConfigError: no such part.
     """
     if sheet.exists():
         raise DataError(f"{sheet} is there; record it (pv-data audit record) and name another file")
-    labels, marks = _labels(run), _marks(run)
-    of_slice = defaultdict(list)
-    for one in labels.values():
-        of_slice[one.slice].append(one.proof_id)
-    wanted: dict[str, int] = {}
-    for name, state in standing(run, rounds).items():
-        if state.verdict == "open":
-            (sample,) = cumulative_samples(of_slice[name], [state.due], seed=seed)
-            wanted |= {proof: state.round for proof in sample if proof not in marks}
+    audit, labels = read_audit(run), _labels(run)
     problems = {problem.id: problem for problem in read_rows(run / "problems", Problem)}
+    of_slice = defaultdict[str, dict[str, str]](dict)
+    for one in labels.values():
+        of_slice[one.slice][one.proof_id] = one.problem_id
+    drawn = draw(
+        slice_states(audit.marks.values(), audit.sizes, rounds).values(),
+        of_slice,
+        audit.marks,
+        _questions(problems.values(), labels.values()),
+        touched={mark.problem_id for mark in read_rows(run / MARKS, AuditMark)},
+        pilot=pilot,
+        seed=seed,
+    )
+    wanted = drawn.proofs
     rows: list[list[Any]] = []
     for proof in read_rows([run / "proofs", run / "generated"], Proof):
         if proof.id in wanted:
@@ -79,7 +88,7 @@ def draw_sheet(run: Path, sheet: Path, *, seed: int = 0, rounds: Rounds | None =
     text = io.StringIO()
     csv.writer(text).writerows([COLUMNS, *rows])
     write_atomically(sheet, lambda path: path.write_text(text.getvalue(), encoding="utf-8", errors="replace"))
-    return len(wanted)
+    return drawn
 
 
 def record_sheet(run: Path, sheet: Path, auditor: str) -> int:
@@ -156,33 +165,16 @@ def _rows(sheet: Path) -> list[dict[str, str | None]]:
 
 def _labels(run: Path) -> dict[str, Label]:
     """Those on which the judges agree, by proof id."""
-    found = {one.proof_id: one for one in read_rows(run / "labels", Label) if one.value is not None}
-    if not found:
-        raise DataError(f"{run} has no labels to audit; run pv-data run first")
-    return found
+    return {one.proof_id: one for one in read_rows(run / "labels", Label) if one.value is not None}
 
 
-def _marks(run: Path) -> Mapping[str, Mark]:
-    """What people settled on, by proof id; see `settled`."""
-    return settled(read_rows(run / MARKS, AuditMark), _labels(run))
-
-
-def settled(marks: Iterable[AuditMark], labels: Mapping[str, Label]) -> dict[str, Mark]:
-    """One mark a proof, by proof id: by majority of those who read it, each one's latest word, as the export counts it.
-
-    It is held against the label that the proof has now. A proof without one, and one on which readers are split evenly,
-    is left out.
-    """
-    found = {}
-    for proof_id, of_proof in latest_marks(marks).items():
-        right, label = sum(one.human for one in of_proof), labels.get(proof_id)
-        if label is not None and 2 * right != len(of_proof):
-            found[proof_id] = Mark(
-                slice=label.slice,
-                question=label.problem_id,
-                proof=proof_id,
-                label=bool(label.value),
-                human=2 * right > len(of_proof),
-                round=min(one.round for one in of_proof),
-            )
+def _questions(problems: Iterable[Problem], labels: Iterable[Label]) -> dict[str, set[str]]:
+    """Ids by source; a problem that is gone is one of the source of its proofs."""
+    found, known = defaultdict[str, set[str]](set), set[str]()
+    for problem in problems:
+        found[problem.source].add(problem.id)
+        known.add(problem.id)
+    for label in labels:
+        if label.problem_id not in known:
+            found[label.slice.partition("/")[0]].add(label.problem_id)
     return found

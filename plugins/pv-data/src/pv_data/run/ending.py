@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
 
+from pv_data.export.audit_lines import trained_on
 from pv_data.export.exporting import Exported, ExportSettings, Tables, export
 from pv_data.export.winning import LabelRules
 from pv_data.records import Problem
 from pv_data.run.config import RunConfig
+from pv_data.run.discarding import discarding
 from pv_data.splits import SplitRules
 from pv_data.table import read_rows
 
@@ -55,4 +58,25 @@ def end(folder: Path, config: RunConfig, console: Console, *, left: int = 0) -> 
         f"{count} {name}" for name, count in sorted(exported.written.rows.items(), reverse=True)
     )
     console.print(f"export: {counts}, left out {sum(exported.left_out.values())}", highlight=False)
+    for line in _of_the_audit(exported):
+        console.print(line, style="yellow", highlight=False, markup=False, soft_wrap=True)
     return exported
+
+
+def _of_the_audit(exported: Exported) -> Iterator[str]:
+    """What is to be known of it before the set is used."""
+    splits, audit, by_panel = exported.splits, exported.audit, exported.written.by_panel
+    held_out = sum(one.why == "audited" for one in splits.placed.values())
+    if held_out:
+        yield f"audit: {held_out} of {len(splits.placed)} questions have a mark and are held out for the test set"
+    if held_out and not exported.written.rows["train"]:
+        yield (
+            "audit: nothing is left for training; draw an audit from fewer questions (pv-data audit draw --pilot), or "
+            "set split.hold_out_audited=false"
+        )
+    if failed := [name for name in audit.discarded if by_panel["train", name] + by_panel["test", name]]:
+        yield f"audit: {len(failed)} slices failed, and are in the set; leave them out: {discarding(failed)}"
+    trained = trained_on(audit, exported.written)
+    for standing, what in (("open", "still open"), ("not audited", "not audited")):
+        if audit.audited.slices and trained[standing]:
+            yield f"audit: {trained[standing]} labels in train are of slices that are {what}"
