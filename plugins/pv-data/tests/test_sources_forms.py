@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from sources_cases import jsonl, problems, proofs, read, reasons
 
 from pv_data.records import GROUND_TRUTH
+from pv_data.sources.opening import open_source
+from pv_data.sources.options import check_options
 from pv_rl.errors import ConfigError, DataError
 
 STEP = {
@@ -118,20 +121,88 @@ def test_a_folder_a_link_and_a_packed_file_are_read(tmp_path: Path):
     assert [one.model for one in proofs(read("processbench", folder))] == ["A", "B"]
 
 
-def test_an_option_that_does_not_exist_or_fit_is_refused(tmp_path: Path):
+@pytest.mark.parametrize(
+    ("source", "options"),
+    [
+        ("processbench", {"colour": 1}),
+        ("processbench", {"path": "b.jsonl"}),
+        ("dsmathv2", {"positive": 7}),
+        ("dsmathv2", {"positive": "all"}),
+        ("dsmathv2", {"negative": "0"}),
+        ("gsm8k_solutions", {"annotations": True}),
+        ("prmbench", {"not_wrong": "circular"}),
+        ("prmbench", {"not_wrong": 5}),
+        ("prmbench", {"not_wrong": [5]}),
+        ("olympiadbench", {"language": 5}),
+        ("opc", {"references": "no"}),
+        ("table", {"columns": {"proof": 3}}),
+        ("table", {"columns": ["proof"]}),
+        ("table", {"method": "a/b"}),
+        ("table", {"method": None}),
+        ("table", {"licence": 4.0}),
+        ("table", {"language": False}),
+        ("table", {"known_by": 1}),
+        ("student", {"full": 0}),
+        ("student", {"full": "7"}),
+        ("student", {"full": True}),
+        ("student", {"short": 2.5}),
+        ("student", {"licence": 5}),
+        ("latex", {"problems": "problem"}),
+        ("latex", {"problems": 5}),
+        ("latex", {"solutions": [True]}),
+        ("latex", {"boxes": {"a": 1}}),
+        ("latex", {"licence": 5}),
+        ("latex", {"language": False}),
+    ],
+)
+def test_an_option_that_does_not_exist_or_fit_is_refused(
+    tmp_path: Path, source: str, options: dict[str, Any]
+):
+    name = next(iter(options))
+    with pytest.raises(ConfigError, match=name):
+        next(open_source(source, jsonl(tmp_path / "a.jsonl", STEP), options))
+
+
+def test_options_of_each_type_are_taken(tmp_path: Path):
     path = jsonl(tmp_path / "a.jsonl", STEP)
-    with pytest.raises(TypeError, match="argument"):
-        read("processbench", path, colour=1)
     for source, options in {
-        "dsmathv2": {"positive": 7},
-        "gsm8k_solutions": {"annotations": True},
-        "prmbench": {"not_wrong": "circular"},
-        "table": {"columns": {"proof": 3}},
-        "student": {"full": 0},
-        "latex": {"problems": "problem"},
+        "dsmathv2": {"positive": 0.7, "negative": 0},
+        "prmbench": {"not_wrong": []},
+        "table": {"columns": {"proof": "steps"}, "licence": "CC0"},
+        "student": {"full": 7, "columns": None},
+        "latex": {"problems": ["exo"], "boxes": ()},
     }.items():
-        with pytest.raises(ConfigError, match=next(iter(options))):
-            read(source, path, **options)
+        open_source(source, path, options)
+
+
+def test_an_error_about_an_option_says_what_is_allowed_and_what_to_do():
+    with pytest.raises(ConfigError) as error:
+        open_source("table", Path("a.csv"), {"language": False})
+    assert str(error.value) == (
+        "the source table: language=False: Input should be a valid string; put it in quotes, as YAML reads it as no "
+        "text otherwise. Its options are columns, method, licence, language, known_by"
+    )
+    with pytest.raises(ConfigError, match=r"no option 'licens'\. Did you mean licence\? It has columns, "):
+        open_source("table", Path("a.csv"), {"licens": "MIT"})
+
+
+def test_options_of_a_plugins_source_are_checked_by_its_signature():
+    def read(path: Path, *, many: int, names: Sequence[str] = (), any_=None) -> Iterator[Any]:
+        raise AssertionError
+
+    def free(path: Path, **options: Any) -> Iterator[Any]:
+        raise AssertionError
+
+    check_options("mine", read, {"many": 2, "names": ["a"], "any_": object()})
+    check_options("mine", free, {"colour": "red"})
+    for options, said in (
+        ({}, "needs the option many"),
+        ({"many": True}, "many=True"),
+        ({"many": 1, "names": "ab"}, "names='ab'"),
+        ({"many": 1, "path": 3}, "no option 'path'"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            check_options("mine", read, options)
 
 
 GRADED = {"set": "S", "problem_idx": 1, "problem": "Show it.", "proof": "Shown.", "max_rating": 7}

@@ -31,8 +31,9 @@ class SourceEntry:
     name: str
     """What `kind` says in a config, for example `processbench`."""
     read: Callable[..., Read]
-    """`read(path: Path, **options)`, a generator. It raises `DataError` for a file that is not of this source, and
-    `ConfigError` or TypeError for an option that it does not know."""
+    """`read(path: Path, *, option: type = default, ...)`, a generator. Options are checked against its signature before
+    it is called; it raises `ConfigError` for one that has the type and still cannot be, and `DataError` for a file that
+    is not of this source."""
     meaning: str = ""
     """A few words for the list of sources."""
     default_path: Path | None = None

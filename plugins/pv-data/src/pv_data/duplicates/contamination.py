@@ -112,12 +112,12 @@ def problems_of(source: str, path: Path, **options: Any) -> Iterator[Problem]:
     """The problems of a test set, by the adapter of this name; what the adapter sets aside is left out.
 
     Raises:
-        ConfigError: there is no such source.
+        ConfigError: there is no such source, or an option that it does not take.
         DataError: the file is none of this source.
     """
-    from pv_data.plugins import SOURCES, named
+    from pv_data.sources.opening import open_source
 
-    return (row for row in named(SOURCES, source).read(path, **options) if isinstance(row, Problem))
+    return (row for row in open_source(source, path, options) if isinstance(row, Problem))
 
 
 def _hit(problem: Problem, name: str, there: Problem, value: float) -> Hit:

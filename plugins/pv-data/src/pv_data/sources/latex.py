@@ -53,7 +53,7 @@ def read(
         language: of the texts.
     """
     for name, value in (("problems", problems), ("solutions", solutions), ("boxes", boxes)):
-        if isinstance(value, str) or not all(isinstance(one, str) and one for one in value):
+        if not isinstance(value, list | tuple) or not all(isinstance(one, str) and one for one in value):
             raise ConfigError(f"{name}={value!r}; it is a list of names of environments")
     names = Names(problems=frozenset(problems), solutions=frozenset(solutions), boxes=frozenset(boxes))
     once = Once()
