@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,10 +19,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from sources_cases import jsonl, problems, proofs, read, reasons
 
-from pv_data.records import GROUND_TRUTH
+from pv_data.export.slices import Slice
+from pv_data.hookspecs import MethodEntry, SourceEntry
+from pv_data.records import GROUND_TRUTH, Problem, Proof
 from pv_data.sources.opening import open_source
 from pv_data.sources.options import check_options
-from pv_rl.errors import ConfigError, DataError
+from pv_rl.errors import ConfigError, DataError, PluginError
 
 STEP = {
     "id": "a-1",
@@ -138,6 +141,8 @@ def test_a_folder_a_link_and_a_packed_file_are_read(tmp_path: Path):
         ("table", {"columns": {"proof": 3}}),
         ("table", {"columns": ["proof"]}),
         ("table", {"method": "a/b"}),
+        ("table", {"method": "a[b]"}),
+        ("table", {"known_by": ""}),
         ("table", {"method": None}),
         ("table", {"licence": 4.0}),
         ("table", {"language": False}),
@@ -203,6 +208,38 @@ def test_options_of_a_plugins_source_are_checked_by_its_signature():
     ):
         with pytest.raises(ConfigError, match=said):
             check_options("mine", read, options)
+
+
+@pytest.mark.parametrize(
+    ("source", "method", "said"),
+    [
+        ("a/b", "proof", "'a/b' as the name of a source"),
+        ("a", "by/hand", "'by/hand'"),
+        ("", "proof", "''"),
+        ("a", "[x]", "x"),
+    ],
+)
+def test_a_name_that_no_slice_can_have_is_refused(monkeypatch, source: str, method: str, said: str):
+    def read(path: Path) -> Iterator[Any]:
+        yield (problem := Problem(source=source, native_id="1", text="P?"))
+        yield Proof(problem_id=problem.id, source=source, method=method, model="org/model", text="So.")
+
+    monkeypatch.setattr("pv_data.sources.opening.named", lambda *_: SourceEntry(name="mine", read=read))
+    with pytest.raises(PluginError, match=f"the source mine gives .*{re.escape(said)}.* no /"):
+        list(open_source("mine", Path("a")))
+
+
+def test_a_models_name_may_have_a_slash_and_an_entrys_may_not(monkeypatch):
+    def read(path: Path) -> Iterator[Any]:
+        yield (problem := Problem(source="S", native_id="1", text="P?"))
+        yield Proof(problem_id=problem.id, source="S", method="proof", model="org/model", text="So.")
+
+    monkeypatch.setattr("pv_data.sources.opening.named", lambda *_: SourceEntry(name="mine", read=read))
+    (proof,) = proofs(open_source("mine", Path("a")))
+    assert Slice.read(proof.slice) == Slice(source="S", method="proof", model="org/model")
+    for kind, more in ((SourceEntry, {"read": read}), (MethodEntry, {"build": read})):
+        with pytest.raises(PluginError, match="no /"):
+            kind(name="a/b", **more)
 
 
 GRADED = {"set": "S", "problem_idx": 1, "problem": "Show it.", "proof": "Shown.", "max_rating": 7}

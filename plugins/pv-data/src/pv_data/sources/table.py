@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pv_data.hookspecs import Read
-from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof
+from pv_data.records import GROUND_TRUTH, NAME, Aside, Problem, Proof
 from pv_data.sources.mapping import check_columns, renamed
 from pv_data.sources.reading.assemble import assemble
 from pv_data.sources.reading.fields import Fields
@@ -45,9 +46,10 @@ def read(
         known_by: what the labels rest on, for example `human: 7 of 7`.
     """
     chosen = check_columns(columns or {}, MEANINGS)
-    for name, value in (("method", method), ("known_by", known_by)):
-        if not isinstance(value, str) or not value or "/" in value:
-            raise ConfigError(f"{name}={value!r}; it is a word or two, without a slash")
+    if not method or re.match(NAME, method) is None:
+        raise ConfigError(f"method={method!r}; it is a word or two, without /, [ and ]")
+    if not known_by or "/" in known_by:
+        raise ConfigError(f"known_by={known_by!r}; it is a word or two, without a slash")
     given = {"method": method, "licence": licence, "language": language, "known_by": known_by}
     yield from assemble(
         path,
