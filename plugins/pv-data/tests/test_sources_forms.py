@@ -19,9 +19,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from sources_cases import jsonl, problems, proofs, read, reasons
 
+from pv_data.duplicates import problems_of
 from pv_data.export.slices import Slice
 from pv_data.hookspecs import MethodEntry, SourceEntry
-from pv_data.records import GROUND_TRUTH, Problem, Proof
+from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof
 from pv_data.sources.opening import open_source
 from pv_data.sources.options import check_options
 from pv_rl.errors import ConfigError, DataError, PluginError
@@ -112,6 +113,41 @@ def test_files_that_are_altogether_wrong_are_refused(tmp_path: Path):
     }.items():
         with pytest.raises(DataError, match=said):
             read("processbench", tmp_path / name)
+
+
+BAD = {
+    "b.csv": b'problem,proof\nP,"never closed\n',
+    "c.csv": b"",
+    "d.csv": b"another,kind\n1,2\n",
+    "e.jsonl.gz": gzip.compress(b'{"problem": "P"}' * 100)[:60],
+    "f.parquet": b"no parquet",
+    "g.jsonl": "x".encode("utf-16"),
+}
+
+
+def test_a_file_of_a_folder_that_cannot_be_read_is_set_aside_and_the_others_are_read(tmp_path: Path):
+    for name, content in BAD.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "a.csv").write_text("problem,proof\nP?,So.\n")
+    jsonl(tmp_path / "z.jsonl", {"problem": "Q?", "proof": "Thus."})
+    rows = read("table", tmp_path)
+    assert [one.text for one in proofs(rows)] == ["So.", "Thus."]
+    aside = {one.row: one.detail for one in rows if isinstance(one, Aside) and one.reason == "file not read"}
+    assert set(aside) == set(BAD)
+    assert "quotation mark" in aside["b.csv"]
+    assert "none of its 1 rows" in aside["d.csv"]
+    with pytest.raises(DataError, match="take it out of the test set's folder"):
+        list(problems_of("table", tmp_path))
+
+
+def test_a_folder_of_which_no_file_can_be_read_is_refused(tmp_path: Path):
+    for name, content in BAD.items():
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=r"b\.csv, line 2: .* quotation mark .* other 5 files"):
+        read("table", tmp_path)
+    for name in BAD:
+        with pytest.raises(DataError):
+            read("table", tmp_path / name)
 
 
 def test_a_folder_a_link_and_a_packed_file_are_read(tmp_path: Path):

@@ -25,7 +25,7 @@ from pv_data.sources.reading.reference import reference
 from pv_data.sources.reading.tex import parse
 from pv_data.sources.reading.tex_marks import Names
 from pv_data.sources.reading.tex_parts import Loose, Part, parts
-from pv_data.sources.reading.unusable import Unusable, aside
+from pv_data.sources.reading.unusable import FILE_NOT_READ, Unusable, aside
 from pv_rl.errors import ConfigError, DataError
 
 __all__ = ["read"]
@@ -98,7 +98,7 @@ def _parts(file: Path, names: Names, *, answers: bool = False) -> list[Part | Lo
     except Unusable as error:
         return aside(file.name, error.reason, error.detail)
     except DataError as error:
-        return aside(file.name, "not readable", str(error))
+        return aside(file.name, FILE_NOT_READ, str(error))
 
 
 def _joined(file: Path, given: Sequence[Part | Loose], more: Sequence[Part | Loose]) -> Iterator[Aside]:
