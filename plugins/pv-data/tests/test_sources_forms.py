@@ -431,3 +431,62 @@ def test_full_marks_can_stand_in_a_column(tmp_path: Path):
     rows = read("student", path)
     assert [one.known for one in proofs(rows)] == [True, False]
     assert reasons(rows) == {"score": 1}
+
+
+def test_student_work_without_full_marks_is_refused_with_what_to_do(tmp_path: Path):
+    path = student(tmp_path / "a.csv", "P,A proof of some twenty letters,7,7")
+    with pytest.raises(DataError, match="give the option full, the number of full marks, or a column"):
+        read("student", path)
+    with pytest.raises(
+        DataError, match="missing: score_1, score_2 the row has problem, answer, mark; say which"
+    ):
+        read("student", jsonl(tmp_path / "b.jsonl", {"problem": "P", "answer": "x" * 30, "mark": 7}), full=7)
+    path = jsonl(
+        tmp_path / "c.jsonl",
+        {"problem": "P", "answer": "x" * 30, "score_1": 7, "score_2": 7, "full": 7},
+        {"problem": "Q", "answer": "y" * 30, "score_1": 7, "score_2": None, "full": 7},
+        {"problem": "R", "answer": "z" * 30, "score_1": 7, "score_2": 7},
+    )
+    assert reasons(read("student", path)) == {"empty: score_2": 1, "missing: full": 1}
+
+
+def test_a_value_that_is_null_is_called_empty(tmp_path: Path):
+    rows = read("table", jsonl(tmp_path / "a.jsonl", {"problem": "P?"}, {"problem": None, "proof": "So."}))
+    (aside,) = [one for one in rows if isinstance(one, Aside)]
+    assert (aside.reason, aside.detail) == ("empty: problem", "the row has no value for problem")
+
+
+def test_floats_of_a_parquet_file_are_labels_and_ids(tmp_path: Path):
+    table = {
+        "problem": ["P?", "Q?", "R?", "S?", "T?"],
+        "proof": ["p", "q", "r", "s", "t"],
+        "label": [1.0, 0.0, float("nan"), None, 0.5],
+        "id": [7.0, float("nan"), 9.5, None, 2.0**60],
+        "answer": [3.0, 2.5, float("nan"), None, None],
+    }
+    pq.write_table(pa.table(table), tmp_path / "a.parquet")
+    rows = read("table", tmp_path / "a.parquet")
+    assert [(one.native_id, one.answer) for one in problems(rows)] == [
+        ("7", "3"),
+        ("a.parquet:2", "2.5"),
+        ("a.parquet:4", ""),
+    ]
+    assert [one.known for one in proofs(rows)] == [True, False, None]
+    assert reasons(rows) == {"not text: id": 2}
+    pq.write_table(pa.table({"problem": ["P?"], "proof": ["p"], "label": [0.5]}), tmp_path / "b.parquet")
+    assert reasons(read("table", tmp_path / "b.parquet")) == {"no label: label": 1}
+
+
+@pytest.mark.parametrize(("label", "known"), [("1.0", True), ("0.0", False), ("NaN", None), ("", None)])
+def test_floats_of_a_csv_file_are_labels(tmp_path: Path, label: str, known: bool | None):
+    (tmp_path / "a.csv").write_text(f"problem,proof,label\nP?,So.,{label}\n")
+    (proof,) = proofs(read("table", tmp_path / "a.csv"))
+    assert proof.known is known
+
+
+@pytest.mark.parametrize("source", ["table", "student"])
+def test_a_blank_id_is_none(tmp_path: Path, source: str):
+    lines = [f"{name}?,{name * 30},7,7,7,{id_}" for name, id_ in (("P", ""), ("Q", "  "), ("R", "q-1"))]
+    (tmp_path / "a.csv").write_text("\n".join(["problem,answer,score_1,score_2,full,id", *lines]))
+    names = [one.native_id for one in problems(read(source, tmp_path / "a.csv"))]
+    assert names == ["a.csv:2", "a.csv:3", "q-1"]
