@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sys
 from pathlib import Path
 
@@ -130,9 +131,79 @@ def test_two_solutions_under_one_label_follow_each_other(tmp_path: Path):
     near = r"\begin{itemize}\item[A1] p1 \item[A1] p2 \item[A2] q \end{itemize}"
     assert of(tmp_path, head + near) == ({"P?": ["p1", "p2"], "Q?": ["q"]}, {})
     assert of(tmp_path, head + putnam("p", "q") + putnam("x")) == (
-        {"P?": [], "Q?": ["q"]},
-        {"unclear solution": 2},
+        {"P?": [], "Q?": []},
+        {"unclear solution": 3},
     )
+
+
+def test_the_innermost_heading_that_speaks_counts(tmp_path: Path):
+    text = putnam("P?") + r"\subsection{Proofs}" + putnam("p") + r"\textbf{Problems of 2010}" + putnam("Q?")
+    assert of(tmp_path, text + r"\textbf{Solutions}" + putnam("q")) == ({"P?": ["p"], "Q?": ["q"]}, {})
+    lost = (
+        putnam("P?")
+        + r"\section{Problems, solutions below}"
+        + putnam("Q?")
+        + r"\section{Solutions}"
+        + putnam("q")
+    )
+    assert of(tmp_path, lost) == ({"P?": []}, {"problem or solution": 1, "unclear solution": 1})
+    above = (
+        r"\section{2009}"
+        + putnam("P?")
+        + r"\section{2010}"
+        + putnam("Q?")
+        + r"\textbf{Solutions}"
+        + putnam("p")
+    )
+    assert of(tmp_path, above) == ({"P?": [], "Q?": []}, {"unclear solution": 1})
+
+
+TITLES = {
+    "P": [
+        "",
+        "",
+        "{}",
+        "Problems",
+        "Problems {}",
+        "The {} Putnam",
+        "Problems and solutions {}",
+        "Problems, solutions below",
+    ],
+    "S": ["", "Solutions", "Solutions {}", "{}: Solutions", "Solutions to the problems", "Proofs"],
+}
+HEADINGS = [r"\section{{{}}}", r"\subsection{{{}}}", r"\textbf{{{}}}", r"\begin{{center}}{}\end{{center}}"]
+ORDERS = [
+    *(
+        "P09 P10 S09 S10",
+        "P09 S09 P10 S10",
+        "P09 P10 S09",
+        "P09 P10 S10",
+        "P09 P10",
+        "P09 S09",
+        "P10 S10 P09",
+    ),
+    "S09 P09 P10 S10",
+]
+
+
+def test_no_lists_of_two_years_give_a_problem_the_solution_of_another(tmp_path: Path):
+    """Each item says in its text what it is and of which year."""
+    random_, right = random.Random(3), 0
+    for _ in range(1000):
+        text = ""
+        for one in random_.choice(ORDERS).split():
+            title = random_.choice(TITLES[one[0]]).format("20" + one[1:])
+            plain = random_.choice(
+                ["", r"\bigskip", "A longer text that has many words and says nothing of what it is."]
+            )
+            text += random_.choice(HEADINGS).format(title) if title else plain
+            labels = random_.sample(["A1", "A2", "A3"], random_.choice([2, 3, 3]))
+            items = "".join(f"\\item[{label}] {one} {label}\n" for label in sorted(labels))
+            text += "\\begin{itemize}\n" + items + "\\end{itemize}\n"
+        for problem, solutions in of(tmp_path, text)[0].items():
+            assert set(solutions) <= {problem.replace("P", "S")}, text
+            right += len(solutions)
+    assert right > 300
 
 
 def test_a_list_within_a_solution_is_no_list_of_problems(tmp_path: Path):
@@ -154,11 +225,16 @@ def test_solutions_behind_several_problems_are_nobodys(tmp_path: Path):
     text = env("problem", "A?") + env("problem", "B?") + env("solution", "a") + env("solution", "b")
     after = env("problem", "C?") + env("solution", "c")
     assert of(tmp_path, text + after) == ({"A?": [], "B?": [], "C?": ["c"]}, {"unclear solution": 2})
-    with_sections = env("problem", "A?") + r"\section{B}" + env("problem", "B?") + r"\section{Solutions}"
-    assert of(tmp_path, with_sections + env("solution", "a") + env("solution", "b")) == (
-        {"A?": [], "B?": []},
-        {"solution without problem": 2},
-    )
+
+
+@pytest.mark.parametrize("heading", ["", r"\section{Solutions}", r"\textbf{Solutions}"])
+def test_headings_do_not_say_whose_the_solutions_at_the_end_are(tmp_path: Path, heading: str):
+    given = r"\section{A}" + env("problem", "A?") + r"\section{B}" + env("problem", "B?") + heading
+    for solved in (env("solution", "a"), env("solution", "a") + env("solution", "b")):
+        assert of(tmp_path, given + solved) == (
+            {"A?": [], "B?": []},
+            {"unclear solution": solved.count("begin")},
+        )
 
 
 @pytest.mark.parametrize(
@@ -192,7 +268,7 @@ def test_a_name_that_two_problems_have_names_neither(tmp_path: Path):
     text = env("problem", "P?", "A1") + env("solution", "p") + env("problem", "Q?", "A1") + r"\section{More}"
     assert of(tmp_path, text + env("solution", "x", "A1")) == (
         {"P?": ["p"], "Q?": []},
-        {"solution without problem": 1},
+        {"unclear solution": 1},
     )
 
 
@@ -236,6 +312,7 @@ def test_a_lemma_within_the_solution_belongs_to_it(tmp_path: Path):
         r"\bigskip\noindent\vspace{2cm}\label{p1}",
         r"\textbf{Solution.}",
         r"\emph{First solution:}",
+        env("hint", "Use induction."),
         env("comment", "Lemma. It holds.") + r"\begin{center}\includegraphics{a.png}\end{center}",
     ],
 )
@@ -283,6 +360,60 @@ def test_a_file_of_solutions_may_say_the_problems_again(tmp_path: Path):
         env("problem", "P?", "A1") + env("solution", "p") + env("problem", "Q?") + env("solution", "q")
     )
     assert made(tmp_path) == ({"P?": ["p"], "Q?": []}, {"solution without problem": 1})
+
+
+def test_no_document_of_five_hundred_gives_a_problem_the_solution_of_another(tmp_path: Path):
+    """Each solution says in its text whose it is, and the proof of a lemma that it is nobody's."""
+    random_, right, loose = random.Random(5), 0, 0
+    for case in range(500):
+        blocks, number = list[str](), 0
+        for _ in range(random_.randint(1, 4)):
+            several = random_.randint(1, 3)
+            own = [f"{number + one}" for one in range(several)]
+            number += several
+            named = random_.random() < 0.3
+            given = [env("problem", f"Is P{one} so?", f"N{one}" if named else "") for one in own]
+            solved = [
+                "".join(
+                    env("solution", f"S{one}.", f"N{one}" if named else "")
+                    for _ in range(random_.randint(0, 2))
+                )
+                for one in own
+            ]
+            lemma = random_.choice(["", "By a lemma.", env("lemma", "L.")])
+            lemma += env("proof", "Of a lemma.") if lemma else ""
+            form = random_.randrange(5)
+            if form == 0:
+                blocks += [
+                    one + random_.choice(["", lemma])
+                    for pair in zip(given, solved, strict=True)
+                    for one in pair
+                ]
+            elif form == 1:
+                blocks += [
+                    *given,
+                    random_.choice(["", r"\section{Solutions}", r"\textbf{Solutions}"]),
+                    *solved,
+                ]
+            elif form == 2:
+                blocks += [one + lemma for one in given]
+            elif form == 3:
+                texts = [(one, f"Is P{one} so?") for one in own]
+                blocks += [env("problem", text + env("solution", f"S{one}.") + lemma) for one, text in texts]
+            else:
+                blocks += [
+                    f"\\section{{Problem {one}}}{problem}" for one, problem in zip(own, given, strict=True)
+                ]
+                blocks += random_.choice([solved, [r"\section{Answers}", *solved]])
+            blocks += [random_.choice(["", "", r"\section{More}", "And more."])]
+        found, aside = of(tmp_path, "".join(blocks))
+        for problem, solutions in found.items():
+            mine = f"S{problem.partition('P')[2].partition(' ')[0]}."
+            assert set(solutions) <= {mine}, (case, "".join(blocks))
+            right += len(solutions)
+        loose += aside.get("unclear solution", 0) + aside.get("solution without problem", 0)
+    assert right > 500
+    assert loose > 500
 
 
 def test_a_plural_is_no_file_of_solutions(tmp_path: Path):

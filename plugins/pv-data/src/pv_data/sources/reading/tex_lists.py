@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pv_data.sources.reading.tex_marks import Mark
 
@@ -45,14 +45,17 @@ class _Set:
     """The heading that makes it one of solutions; None for problems."""
     year: str
     title: str
+    says_year: bool = False
+    """Of solutions: their own heading has the year, and not only one above it."""
     at: dict[str, list[int]] = field(default_factory=dict)
     """By label, where its items stand."""
-    order: list[int] = field(default_factory=list)
+    lost: bool = False
+    """Nobody can tell whether they are problems or solutions."""
 
-    def scattered(self, label: str) -> bool:
-        """Whether items of other labels stand between those of this one."""
-        places = [self.order.index(at) for at in self.at[label]]
-        return places[-1] - places[0] >= len(places)
+    @property
+    def scattered(self) -> bool:
+        """Whether a label comes again in another list or behind others: it may be two sets."""
+        return any(places[-1] - places[0] >= len(places) for places in self.at.values())
 
 
 def items(found: Sequence[Mark], *, answers: bool) -> dict[int, Item]:
@@ -62,37 +65,47 @@ def items(found: Sequence[Mark], *, answers: bool) -> dict[int, Item]:
         answers: the whole file is solutions.
     """
     made: dict[int, Item] = {}
-    sets = _answers(found) if answers else list(_sets(found, made))
-    problems = [one for one in sets if one.told is None]
-    waiting = list[_Set]()
+    sets = _answers(found) if answers else list(_sets(found))
+    several = sum(one.told is None for one in sets) > 1
+    before, waiting = list[_Set](), list[_Set]()
     for one in sets:
+        is_solution = answers or one.told is not None
         for label, places in one.at.items():
-            for at in places:
-                over = one.title if len(problems) > 1 else ""
-                made[at] = Item(label=label, over=over, is_solution=one.told is not None or answers)
-        if answers or one.told is not None:
-            near = waiting[-1:] if len(waiting) == 1 else []
-            mine = [other for other in problems if one.year and other.year == one.year] or [
-                other for other in near if not one.year or not other.year
-            ]
+            over = one.title if several else ""
+            made |= {at: Item(label=label, over=over, is_solution=is_solution) for at in places}
+        if is_solution:
+            mine = _own(one, before, waiting)
             for label in one.at:
                 _attach(made, one, label, mine, answers)
             waiting = []
         else:
             waiting.append(one)
+            before.append(one)
+            for places in one.at.values() if one.lost else ():
+                why = f"labels of its list came before, and no heading says which are solutions; {MEND}"
+                made |= {at: replace(made[at], aside=("problem or solution", why)) for at in places}
     return made
+
+
+def _own(one: _Set, before: Sequence[_Set], waiting: Sequence[_Set]) -> list[_Set]:
+    """The sets of problems that solutions may be of."""
+    same = [other for other in before if one.says_year and other.year == one.year]
+    if same or len(waiting) != 1:
+        return same
+    other = waiting[0]
+    return [other] if not one.year or not other.year or one.year == other.year else []
 
 
 def _attach(made: dict[int, Item], one: _Set, label: str, mine: Sequence[_Set], answers: bool) -> None:
     for at in one.at[label]:
-        if one.scattered(label):
-            made[at].aside = "unclear solution", f"{label} comes again after other labels; {MEND}"
+        if one.scattered:
+            made[at].aside = "unclear solution", f"labels of its list come again behind others; {MEND}"
         elif answers:
             continue
-        elif len(mine) != 1:
+        elif len(mine) != 1 or mine[0].lost:
             made[at].aside = (
                 "unclear solution",
-                f"{len(mine) or 'no'} sets of problems may be its own; {MEND}",
+                f"which set of problems it is of is not said; {MEND}",
             )
         elif label not in mine[0].at:
             made[at].aside = "solution without problem", f"no problem is labelled {label}"
@@ -104,43 +117,42 @@ def _answers(found: Sequence[Mark]) -> list[_Set]:
     one = _Set(told=None, year="", title="")
     for at, mark in enumerate(found):
         if mark.kind == "item":
-            _add(one, mark, at)
+            one.at.setdefault(mark.name, []).append(at)
     return [one]
 
 
-def _sets(found: Sequence[Mark], made: dict[int, Item]) -> Iterator[_Set]:
-    """Problems and solutions in their order; what is neither for certain goes into `made`."""
-    path, before, now, lost = list[Mark](), list[Mark](), None, False
-    seen = set[str]()
+def _sets(found: Sequence[Mark]) -> Iterator[_Set]:
+    path, before, seen, used = list[Mark](), list[Mark](), set[str](), list[Mark]()
+    now = _Set(told=None, year="", title="")
     for at, mark in enumerate(found):
         if _is_heading(mark):
             path = [*(one for one in path if one.level < mark.level), mark]
         if mark.kind != "item":
             continue
-        told = next((one for one in path if _tells(one.name) is True), None)
-        year = next((one[0] for one in (YEAR.search(over.name) for over in reversed(path)) if one), "")
+        over = next((one for one in reversed(path) if _speaks(one.name)), None)
+        says = _tells(over.name) if over is not None else False
+        told = over if says else None
+        year = next((one[0] for one in (YEAR.search(one.name) for one in reversed(path)) if one), "")
         fresh, before = path != before, path
-        unsure = any(_tells(one.name) is None for one in path)
-        again = mark.name in seen if unsure else not fresh and now is not None and mark.name in now.at
-        lost = (lost and not fresh) or (told is None and again)
-        if lost:
-            made[at] = Item(
-                label=mark.name,
-                aside=("problem or solution", f"{mark.name} came before and no heading parts them; {MEND}"),
+        again = told is None and (mark.name in seen if says is None else not fresh and mark.name in now.at)
+        # a heading of solutions under which problems came in between
+        back = told is not now.told and any(told is one for one in used)
+        told = None if back else told
+        lost = again or back or (now.lost and not fresh)
+        new = not now.at or now.told is not told or now.year != year or lost != now.lost
+        if new or (fresh and told is None and mark.name in now.at):
+            own = path[path.index(told) :] if told is not None else []
+            now = _Set(
+                told=told,
+                year=year,
+                title=path[-1].name if path else "",
+                says_year=any(YEAR.search(one.name) for one in own),
+                lost=lost,
             )
-            continue
-        new = now is None or now.told is not told or now.year != year
-        if now is None or new or (told is None and mark.name in now.at):
-            now = _Set(told=told, year=year, title=path[-1].name if path else "")
+            used += [told] if told is not None else []
             yield now
-        _add(now, mark, at)
-        if told is None:
-            seen.add(mark.name)
-
-
-def _add(one: _Set, mark: Mark, at: int) -> None:
-    one.at.setdefault(mark.name, []).append(at)
-    one.order.append(at)
+        now.at.setdefault(mark.name, []).append(at)
+        seen |= {mark.name} if told is None else set()
 
 
 def _is_heading(mark: Mark) -> bool:
@@ -148,6 +160,10 @@ def _is_heading(mark: Mark) -> bool:
         told = any(one.search(mark.name) for one in (SOLUTIONS, PROBLEMS, YEAR))
         return told and len(mark.name) <= SHORT
     return mark.kind == "heading"
+
+
+def _speaks(title: str) -> bool:
+    return SOLUTIONS.search(title) is not None or PROBLEMS.search(title) is not None
 
 
 def _tells(title: str) -> bool | None:

@@ -11,7 +11,18 @@ from pv_data.sources.reading.tex import LISTS, SECTIONS, environment, option, pu
 __all__ = ["PLAIN", "UNREAD", "Mark", "Names", "marks"]
 
 UNREAD = frozenset(
-    {"comment", "verbatim", "lstlisting", "asy", "asydef", "tikzpicture", "picture", "figure", "wrapfigure"}
+    {
+        "comment",
+        "verbatim",
+        "lstlisting",
+        "asy",
+        "asydef",
+        "tikzpicture",
+        "picture",
+        "figure",
+        "wrapfigure",
+        "hint",
+    }
 )
 LAYOUT = LISTS | {
     *("document", "center", "flushleft", "flushright", "minipage", "multicols", "samepage", "small", "large"),
@@ -43,7 +54,7 @@ class Mark:
     """One of them."""
 
     kind: Literal["heading", "words", "wall", "problem", "solution", "item", "box"]
-    """`wall`: an environment that may state something; `item`: of a list with Putnam labels."""
+    """`wall`: an environment that may state something, or the begin of a list; `item`: of a list with Putnam labels."""
     level: int = 0
     """Of a heading, the highest the smallest."""
     name: str = ""
@@ -90,6 +101,7 @@ def _walk(nodes: Sequence[Any], names: Names) -> Iterator[Mark]:
             kind = "solution" if name in names.solutions else "problem"
             yield Mark(kind=kind, name=option(node), nodes=tuple(node.nodelist))
         elif name in LISTS and any(map(putnam, node.nodelist)):
+            yield Mark(kind="wall")  # items that follow each other are of one list
             yield from _items(node.nodelist)
         else:
             if name not in PLAIN:

@@ -144,10 +144,11 @@ def _solutions(found: Sequence[Mark], made: Made) -> None:
     drafts = [one for several in made.values() for one in several if isinstance(one, Part)]
     count = Counter(name for one in drafts for name in one.names)
     by_name = {name: one for one in drafts for name in one.names if count[name] == 1}
-    waiting, near, answered, here = list[Part | Loose](), False, False, ""
+    waiting, near, answered = list[Part | Loose](), False, False
     for at, mark in enumerate(found):
         if mark.kind == "problem":
             one = made[at][0]
+            # a heading ends nothing: the problems of several sections may have their solutions behind the last
             waiting, answered = [*([] if answered else waiting), one], False
             near = isinstance(one, Part) and not one.closed
         elif mark.kind == "solution":
@@ -159,22 +160,20 @@ def _solutions(found: Sequence[Mark], made: Made) -> None:
                 of = behind
             near = of is not None and of is behind
             if of is None:
-                made[at] = [_nobodys(mark, waiting, here)]
+                made[at] = [_nobodys(mark, waiting)]
             else:
                 of.solutions.append(text(mark.nodes))
-        elif mark.kind == "heading":
-            waiting, near, here = [], False, mark.name
         elif mark.kind != "words" or not is_one_solution(mark.name):
             near = False
 
 
-def _nobodys(mark: Mark, waiting: Sequence[Part | Loose], here: str) -> Loose:
+def _nobodys(mark: Mark, waiting: Sequence[Part | Loose]) -> Loose:
     if not waiting:
-        reason, why = "solution without problem", f"none stands before it in the section {here!r}"
+        reason, why = "solution without problem", "none stands before it"
     elif len(waiting) > 1:
         reason, why = UNCLEAR, f"{len(waiting)} problems before it have none"
     else:
-        reason, why = UNCLEAR, "something stands between it and its problem, or it names another"
+        reason, why = UNCLEAR, "it names another, or something stands between it and its problem"
     return Loose(reason=reason, detail=f"{why}; {MEND}", text=text(mark.nodes))
 
 
