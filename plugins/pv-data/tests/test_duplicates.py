@@ -46,6 +46,48 @@ def test_a_number_or_a_sign_makes_a_difference():
     assert normalised("$\\alpha$") != normalised("$\\beta$")
 
 
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        (
+            "设$n$为正整数，证明：在任意$n+1$个不超过$2n$的正整数中，必有两个数，其中一个整除另一个。",
+            "设$n$为正整数，求证：在任意$n+1$个不大于$2n$的正整数中，必有两个数，其中一个整除另一个。",
+        ),
+        (
+            "正の整数nに対して、2n以下のn+1個の整数の中に、一方が他方を割り切る組があることを示せ。",
+            "正の整数nに対し、2n以下のn+1個の整数の中に、一方が他方を割り切る組があることを証明せよ。",
+        ),
+        (
+            "จงพิสูจน์ว่าในบรรดาจำนวนเต็มบวกที่ไม่เกินสองเอ็นจะมีสองจำนวนที่จำนวนหนึ่งหารอีกจำนวนหนึ่งลงตัว",
+            "จงแสดงว่าในบรรดาจำนวนเต็มบวกที่ไม่เกินสองเอ็นจะมีสองจำนวนที่จำนวนหนึ่งหารอีกจำนวนหนึ่งลงตัว",
+        ),
+    ],
+)
+def test_near_duplicates_are_found_in_scripts_without_spaces(text: str, changed: str):
+    one, other = problem(text), problem(changed, "T")
+    third = problem("已知数列满足首项为一，且每一项等于前一项的两倍加三，求它的通项公式。", "U")
+    found = clusters([one, other, third])
+    assert found[one.id] == found[other.id] != found[third.id]
+
+
+def test_each_letter_of_a_script_without_spaces_is_a_token():
+    assert normalised("设$n_1$为整数，$12$个 ＝ 无限") == [
+        "设",
+        "n",
+        "1",
+        "为",
+        "整",
+        "数",
+        "12",
+        "个",
+        "=",
+        "无",
+        "限",
+    ]
+    assert normalised("정수 n이 주어졌다") == ["정수", "n이", "주어졌다"]
+    assert len(normalised("证" * 30_000)) == 20_000
+
+
 def test_similarity_is_shared_runs_of_three_over_all():
     # abc bcd cde against abc bcd cdf: 2 shared of 4
     assert similarity(shingles("a b c d e"), shingles("a b c d f")) == 0.5

@@ -341,7 +341,7 @@ def test_real_sources_are_sets(name, file, right, wrong):
     found = open_set(f"{name}:{real(name, file)}")
     assert (found.counts["right"], found.counts["wrong"]) == (right, wrong)
     assert all(rule for rule in found.rules)
-    with pytest.raises(ConfigError, match="do not fit the source"):
+    with pytest.raises(ConfigError, match="has no option 'positiv'"):
         open_set(f"{name}:{real(name, file)}", {"positiv": 1})
 
 

@@ -115,6 +115,17 @@ MORE = """  - {{kind: table, path: {rows}, name: More, options: {{columns: {colu
 """
 
 
+@pytest.mark.parametrize("option", ["language: no", "licence: 4.0", "colour: red", "columns: 5"])
+def test_an_option_that_a_source_does_not_take_ends_the_run_before_anything_is_read(config, tmp_path, option):
+    wrong = f"  - {{kind: table, path: {tmp_path / 'rows.jsonl'}, name: More, options: {{{option}}}}}\n"
+    config.write_text(config.read_text().replace("models:", wrong + "models:"))
+    done = invoke(str(config), "vars.url=http://127.0.0.1:9/v1")
+    assert done.exit_code == 2, done.output
+    assert done.exception is None or isinstance(done.exception, SystemExit)
+    assert option.partition(":")[0] in done.output
+    assert not (tmp_path / "run" / "problems").exists()
+
+
 def test_a_dry_run_says_what_it_would_cost_and_asks_nothing(config, tmp_path):
     told = invoke(str(config), "vars.url=http://127.0.0.1:9/v1", "--dry-run", "budget_usd=0.001")
     assert told.exit_code == 0, told.output

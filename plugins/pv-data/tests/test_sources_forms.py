@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from sources_cases import jsonl, problems, proofs, read, reasons
 
-from pv_data.records import GROUND_TRUTH
-from pv_rl.errors import ConfigError, DataError
+from pv_data.duplicates import problems_of
+from pv_data.export.slices import Slice
+from pv_data.hookspecs import MethodEntry, SourceEntry
+from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof
+from pv_data.sources.opening import open_source
+from pv_data.sources.options import check_options
+from pv_rl.errors import ConfigError, DataError, PluginError
 
 STEP = {
     "id": "a-1",
@@ -108,6 +115,41 @@ def test_files_that_are_altogether_wrong_are_refused(tmp_path: Path):
             read("processbench", tmp_path / name)
 
 
+BAD = {
+    "b.csv": b'problem,proof\nP,"never closed\n',
+    "c.csv": b"",
+    "d.csv": b"another,kind\n1,2\n",
+    "e.jsonl.gz": gzip.compress(b'{"problem": "P"}' * 100)[:60],
+    "f.parquet": b"no parquet",
+    "g.jsonl": "x".encode("utf-16"),
+}
+
+
+def test_a_file_of_a_folder_that_cannot_be_read_is_set_aside_and_the_others_are_read(tmp_path: Path):
+    for name, content in BAD.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "a.csv").write_text("problem,proof\nP?,So.\n")
+    jsonl(tmp_path / "z.jsonl", {"problem": "Q?", "proof": "Thus."})
+    rows = read("table", tmp_path)
+    assert [one.text for one in proofs(rows)] == ["So.", "Thus."]
+    aside = {one.row: one.detail for one in rows if isinstance(one, Aside) and one.reason == "file not read"}
+    assert set(aside) == set(BAD)
+    assert "quotation mark" in aside["b.csv"]
+    assert "none of its 1 rows" in aside["d.csv"]
+    with pytest.raises(DataError, match="take it out of the test set's folder"):
+        list(problems_of("table", tmp_path))
+
+
+def test_a_folder_of_which_no_file_can_be_read_is_refused(tmp_path: Path):
+    for name, content in BAD.items():
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=r"b\.csv, line 2: .* quotation mark .* other 5 files"):
+        read("table", tmp_path)
+    for name in BAD:
+        with pytest.raises(DataError):
+            read("table", tmp_path / name)
+
+
 def test_a_folder_a_link_and_a_packed_file_are_read(tmp_path: Path):
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -118,20 +160,122 @@ def test_a_folder_a_link_and_a_packed_file_are_read(tmp_path: Path):
     assert [one.model for one in proofs(read("processbench", folder))] == ["A", "B"]
 
 
-def test_an_option_that_does_not_exist_or_fit_is_refused(tmp_path: Path):
+@pytest.mark.parametrize(
+    ("source", "options"),
+    [
+        ("processbench", {"colour": 1}),
+        ("processbench", {"path": "b.jsonl"}),
+        ("dsmathv2", {"positive": 7}),
+        ("dsmathv2", {"positive": "all"}),
+        ("dsmathv2", {"negative": "0"}),
+        ("gsm8k_solutions", {"annotations": True}),
+        ("prmbench", {"not_wrong": "circular"}),
+        ("prmbench", {"not_wrong": 5}),
+        ("prmbench", {"not_wrong": [5]}),
+        ("olympiadbench", {"language": 5}),
+        ("opc", {"references": "no"}),
+        ("table", {"columns": {"proof": 3}}),
+        ("table", {"columns": ["proof"]}),
+        ("table", {"method": "a/b"}),
+        ("table", {"method": "a[b]"}),
+        ("table", {"known_by": ""}),
+        ("table", {"method": None}),
+        ("table", {"licence": 4.0}),
+        ("table", {"language": False}),
+        ("table", {"known_by": 1}),
+        ("student", {"full": 0}),
+        ("student", {"full": "7"}),
+        ("student", {"full": True}),
+        ("student", {"short": 2.5}),
+        ("student", {"licence": 5}),
+        ("latex", {"problems": "problem"}),
+        ("latex", {"problems": 5}),
+        ("latex", {"solutions": [True]}),
+        ("latex", {"boxes": {"a": 1}}),
+        ("latex", {"licence": 5}),
+        ("latex", {"language": False}),
+    ],
+)
+def test_an_option_that_does_not_exist_or_fit_is_refused(
+    tmp_path: Path, source: str, options: dict[str, Any]
+):
+    name = next(iter(options))
+    with pytest.raises(ConfigError, match=name):
+        next(open_source(source, jsonl(tmp_path / "a.jsonl", STEP), options))
+
+
+def test_options_of_each_type_are_taken(tmp_path: Path):
     path = jsonl(tmp_path / "a.jsonl", STEP)
-    with pytest.raises(TypeError, match="argument"):
-        read("processbench", path, colour=1)
     for source, options in {
-        "dsmathv2": {"positive": 7},
-        "gsm8k_solutions": {"annotations": True},
-        "prmbench": {"not_wrong": "circular"},
-        "table": {"columns": {"proof": 3}},
-        "student": {"full": 0},
-        "latex": {"problems": "problem"},
+        "dsmathv2": {"positive": 0.7, "negative": 0},
+        "prmbench": {"not_wrong": []},
+        "table": {"columns": {"proof": "steps"}, "licence": "CC0"},
+        "student": {"full": 7, "columns": None},
+        "latex": {"problems": ["exo"], "boxes": ()},
     }.items():
-        with pytest.raises(ConfigError, match=next(iter(options))):
-            read(source, path, **options)
+        open_source(source, path, options)
+
+
+def test_an_error_about_an_option_says_what_is_allowed_and_what_to_do():
+    with pytest.raises(ConfigError) as error:
+        open_source("table", Path("a.csv"), {"language": False})
+    assert str(error.value) == (
+        "the source table: language=False: Input should be a valid string; put it in quotes, as YAML reads it as no "
+        "text otherwise. Its options are columns, method, licence, language, known_by"
+    )
+    with pytest.raises(ConfigError, match=r"no option 'licens'\. Did you mean licence\? It has columns, "):
+        open_source("table", Path("a.csv"), {"licens": "MIT"})
+
+
+def test_options_of_a_plugins_source_are_checked_by_its_signature():
+    def read(path: Path, *, many: int, names: Sequence[str] = (), any_=None) -> Iterator[Any]:
+        raise AssertionError
+
+    def free(path: Path, **options: Any) -> Iterator[Any]:
+        raise AssertionError
+
+    check_options("mine", read, {"many": 2, "names": ["a"], "any_": object()})
+    check_options("mine", free, {"colour": "red"})
+    for options, said in (
+        ({}, "needs the option many"),
+        ({"many": True}, "many=True"),
+        ({"many": 1, "names": "ab"}, "names='ab'"),
+        ({"many": 1, "path": 3}, "no option 'path'"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            check_options("mine", read, options)
+
+
+@pytest.mark.parametrize(
+    ("source", "method", "said"),
+    [
+        ("a/b", "proof", "'a/b' as the name of a source"),
+        ("a", "by/hand", "'by/hand'"),
+        ("", "proof", "''"),
+        ("a", "[x]", "x"),
+    ],
+)
+def test_a_name_that_no_slice_can_have_is_refused(monkeypatch, source: str, method: str, said: str):
+    def read(path: Path) -> Iterator[Any]:
+        yield (problem := Problem(source=source, native_id="1", text="P?"))
+        yield Proof(problem_id=problem.id, source=source, method=method, model="org/model", text="So.")
+
+    monkeypatch.setattr("pv_data.sources.opening.named", lambda *_: SourceEntry(name="mine", read=read))
+    with pytest.raises(PluginError, match=f"the source mine gives .*{re.escape(said)}.* no /"):
+        list(open_source("mine", Path("a")))
+
+
+def test_a_models_name_may_have_a_slash_and_an_entrys_may_not(monkeypatch):
+    def read(path: Path) -> Iterator[Any]:
+        yield (problem := Problem(source="S", native_id="1", text="P?"))
+        yield Proof(problem_id=problem.id, source="S", method="proof", model="org/model", text="So.")
+
+    monkeypatch.setattr("pv_data.sources.opening.named", lambda *_: SourceEntry(name="mine", read=read))
+    (proof,) = proofs(open_source("mine", Path("a")))
+    assert Slice.read(proof.slice) == Slice(source="S", method="proof", model="org/model")
+    for kind, more in ((SourceEntry, {"read": read}), (MethodEntry, {"build": read})):
+        with pytest.raises(PluginError, match="no /"):
+            kind(name="a/b", **more)
 
 
 GRADED = {"set": "S", "problem_idx": 1, "problem": "Show it.", "proof": "Shown.", "max_rating": 7}
@@ -287,3 +431,62 @@ def test_full_marks_can_stand_in_a_column(tmp_path: Path):
     rows = read("student", path)
     assert [one.known for one in proofs(rows)] == [True, False]
     assert reasons(rows) == {"score": 1}
+
+
+def test_student_work_without_full_marks_is_refused_with_what_to_do(tmp_path: Path):
+    path = student(tmp_path / "a.csv", "P,A proof of some twenty letters,7,7")
+    with pytest.raises(DataError, match="give the option full, the number of full marks, or a column"):
+        read("student", path)
+    with pytest.raises(
+        DataError, match="missing: score_1, score_2 the row has problem, answer, mark; say which"
+    ):
+        read("student", jsonl(tmp_path / "b.jsonl", {"problem": "P", "answer": "x" * 30, "mark": 7}), full=7)
+    path = jsonl(
+        tmp_path / "c.jsonl",
+        {"problem": "P", "answer": "x" * 30, "score_1": 7, "score_2": 7, "full": 7},
+        {"problem": "Q", "answer": "y" * 30, "score_1": 7, "score_2": None, "full": 7},
+        {"problem": "R", "answer": "z" * 30, "score_1": 7, "score_2": 7},
+    )
+    assert reasons(read("student", path)) == {"empty: score_2": 1, "missing: full": 1}
+
+
+def test_a_value_that_is_null_is_called_empty(tmp_path: Path):
+    rows = read("table", jsonl(tmp_path / "a.jsonl", {"problem": "P?"}, {"problem": None, "proof": "So."}))
+    (aside,) = [one for one in rows if isinstance(one, Aside)]
+    assert (aside.reason, aside.detail) == ("empty: problem", "the row has no value for problem")
+
+
+def test_floats_of_a_parquet_file_are_labels_and_ids(tmp_path: Path):
+    table = {
+        "problem": ["P?", "Q?", "R?", "S?", "T?"],
+        "proof": ["p", "q", "r", "s", "t"],
+        "label": [1.0, 0.0, float("nan"), None, 0.5],
+        "id": [7.0, float("nan"), 9.5, None, 2.0**60],
+        "answer": [3.0, 2.5, float("nan"), None, None],
+    }
+    pq.write_table(pa.table(table), tmp_path / "a.parquet")
+    rows = read("table", tmp_path / "a.parquet")
+    assert [(one.native_id, one.answer) for one in problems(rows)] == [
+        ("7", "3"),
+        ("a.parquet:2", "2.5"),
+        ("a.parquet:4", ""),
+    ]
+    assert [one.known for one in proofs(rows)] == [True, False, None]
+    assert reasons(rows) == {"not text: id": 2}
+    pq.write_table(pa.table({"problem": ["P?"], "proof": ["p"], "label": [0.5]}), tmp_path / "b.parquet")
+    assert reasons(read("table", tmp_path / "b.parquet")) == {"no label: label": 1}
+
+
+@pytest.mark.parametrize(("label", "known"), [("1.0", True), ("0.0", False), ("NaN", None), ("", None)])
+def test_floats_of_a_csv_file_are_labels(tmp_path: Path, label: str, known: bool | None):
+    (tmp_path / "a.csv").write_text(f"problem,proof,label\nP?,So.,{label}\n")
+    (proof,) = proofs(read("table", tmp_path / "a.csv"))
+    assert proof.known is known
+
+
+@pytest.mark.parametrize("source", ["table", "student"])
+def test_a_blank_id_is_none(tmp_path: Path, source: str):
+    lines = [f"{name}?,{name * 30},7,7,7,{id_}" for name, id_ in (("P", ""), ("Q", "  "), ("R", "q-1"))]
+    (tmp_path / "a.csv").write_text("\n".join(["problem,answer,score_1,score_2,full,id", *lines]))
+    names = [one.native_id for one in problems(read(source, tmp_path / "a.csv"))]
+    assert names == ["a.csv:2", "a.csv:3", "q-1"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sys
 from pathlib import Path
 
@@ -55,11 +56,370 @@ def test_a_broken_or_strange_file_of_solutions_costs_the_solutions_only(tmp_path
     assert reasons(rows) == {"broken LaTeX": 1, "solution without problem": 1}
 
 
-def test_labels_that_come_twice_in_one_file_are_problem_and_solution(tmp_path: Path):
-    (tmp_path / "a.tex").write_text(PUTNAM.replace(r"\end{document}", SOLVED + r"\end{document}"))
+def made(path: Path) -> tuple[dict[str, list[str]], dict[str, int]]:
+    """The solutions of each problem, by its text, and what is set aside."""
+    rows = read("latex", path)
+    texts = {one.id: one.text for one in problems(rows)}
+    found: dict[str, list[str]] = {text: [] for text in texts.values()}
+    for one in proofs(rows):
+        assert one.known is True
+        found[texts[one.problem_id]].append(one.text)
+    return found, reasons(rows)
+
+
+def of(tmp_path: Path, text: str) -> tuple[dict[str, list[str]], dict[str, int]]:
+    (tmp_path / "a.tex").write_text(text)
+    return made(tmp_path / "a.tex")
+
+
+@pytest.mark.parametrize(
+    "heading", [r"\section*{Solutions}", r"\textbf{Solutions to the 2010 Putnam}", "{\\bf Answers.}\n\n"]
+)
+def test_labels_that_come_again_under_a_heading_of_solutions_are_solutions(tmp_path: Path, heading: str):
+    (tmp_path / "a.tex").write_text(PUTNAM.replace(r"\end{document}", heading + SOLVED + r"\end{document}"))
     rows = read("latex", tmp_path / "a.tex")
-    assert len(problems(rows)) == 3
-    assert len(proofs(rows)) == 2
+    assert [one.native_id for one in problems(rows)] == ["a A1", "a A2", "a B1"]
+    assert [one.text[:9] for one in proofs(rows)] == [r"$x = \pm ", "It is sho"]
+    assert reasons(rows) == {}
+
+
+def putnam(*texts: str) -> str:
+    items = "".join(f"\\item[A{number}] {text}\n" for number, text in enumerate(texts, start=1))
+    return "\\begin{itemize}\n" + items + "\\end{itemize}\n"
+
+
+@pytest.mark.parametrize("head", ["", "Another list.", r"\section{Problems and solutions}", r"\bigskip"])
+def test_labels_that_come_again_without_a_word_why_are_set_aside(tmp_path: Path, head: str):
+    assert of(tmp_path, putnam("P1?", "P2?") + head + putnam("X1.", "X2.", "X3.")) == (
+        {"P1?": [], "P2?": []},
+        {"problem or solution": 3},
+    )
+
+
+def test_lists_of_two_years_are_the_problems_of_two_years(tmp_path: Path):
+    text = r"\section{2009}" + putnam("P?", "Q?") + r"\section{2010}" + putnam("R?", "S?")
+    assert of(tmp_path, text) == ({"P?": [], "Q?": [], "R?": [], "S?": []}, {})
+    assert [one.native_id for one in problems(read("latex", tmp_path))] == [
+        *("a 2009 A1", "a 2009 A2", "a 2010 A1", "a 2010 A2"),
+    ]
+    both = text + r"\section{Solutions}" + putnam("p", "q")
+    assert of(tmp_path, both) == ({"P?": [], "Q?": [], "R?": [], "S?": []}, {"unclear solution": 2})
+    (tmp_path / "a-sol.tex").write_text(putnam("p", "q"))
+    (tmp_path / "a.tex").write_text(text)
+    assert made(tmp_path) == ({"P?": [], "Q?": [], "R?": [], "S?": []}, {"unclear solution": 2})
+
+
+def test_solutions_of_two_years_are_told_apart_by_the_year(tmp_path: Path):
+    years = r"\section{2009}" + putnam("P?", "Q?") + r"\section{2010}" + putnam("R?", "S?")
+    after = r"\section{Solutions, 2010}" + putnam("r", "s") + r"\section{Solutions, 2009}" + putnam("p", "q")
+    expected = {"P?": ["p"], "Q?": ["q"], "R?": ["r"], "S?": ["s"]}
+    assert of(tmp_path, years + after) == (expected, {})
+    each = "".join(
+        rf"\section{{{year}}}\subsection{{Problems}}{given}\subsection{{Solutions}}{solved}"
+        for year, given, solved in (
+            ("2009", putnam("P?", "Q?"), putnam("p", "q")),
+            ("2010", putnam("R?", "S?"), putnam("r", "s")),
+        )
+    )
+    assert of(tmp_path, each) == (expected, {})
+    wrong = r"\section{2009}" + putnam("P?") + r"\section{2010 solutions}" + putnam("r")
+    assert of(tmp_path, wrong) == ({"P?": []}, {"unclear solution": 1})
+
+
+def test_two_solutions_under_one_label_follow_each_other(tmp_path: Path):
+    head = putnam("P?", "Q?") + r"\section{Solutions}"
+    near = r"\begin{itemize}\item[A1] p1 \item[A1] p2 \item[A2] q \end{itemize}"
+    assert of(tmp_path, head + near) == ({"P?": ["p1", "p2"], "Q?": ["q"]}, {})
+    assert of(tmp_path, head + putnam("p", "q") + putnam("x")) == (
+        {"P?": [], "Q?": []},
+        {"unclear solution": 3},
+    )
+
+
+def test_the_innermost_heading_that_speaks_counts(tmp_path: Path):
+    text = putnam("P?") + r"\subsection{Proofs}" + putnam("p") + r"\textbf{Problems of 2010}" + putnam("Q?")
+    assert of(tmp_path, text + r"\textbf{Solutions}" + putnam("q")) == ({"P?": ["p"], "Q?": ["q"]}, {})
+    lost = (
+        putnam("P?")
+        + r"\section{Problems, solutions below}"
+        + putnam("Q?")
+        + r"\section{Solutions}"
+        + putnam("q")
+    )
+    assert of(tmp_path, lost) == ({"P?": []}, {"problem or solution": 1, "unclear solution": 1})
+    above = (
+        r"\section{2009}"
+        + putnam("P?")
+        + r"\section{2010}"
+        + putnam("Q?")
+        + r"\textbf{Solutions}"
+        + putnam("p")
+    )
+    assert of(tmp_path, above) == ({"P?": [], "Q?": []}, {"unclear solution": 1})
+
+
+TITLES = {
+    "P": [
+        "",
+        "",
+        "{}",
+        "Problems",
+        "Problems {}",
+        "The {} Putnam",
+        "Problems and solutions {}",
+        "Problems, solutions below",
+    ],
+    "S": ["", "Solutions", "Solutions {}", "{}: Solutions", "Solutions to the problems", "Proofs"],
+}
+HEADINGS = [r"\section{{{}}}", r"\subsection{{{}}}", r"\textbf{{{}}}", r"\begin{{center}}{}\end{{center}}"]
+ORDERS = [
+    *(
+        "P09 P10 S09 S10",
+        "P09 S09 P10 S10",
+        "P09 P10 S09",
+        "P09 P10 S10",
+        "P09 P10",
+        "P09 S09",
+        "P10 S10 P09",
+    ),
+    "S09 P09 P10 S10",
+]
+
+
+def test_no_lists_of_two_years_give_a_problem_the_solution_of_another(tmp_path: Path):
+    """Each item says in its text what it is and of which year."""
+    random_, right = random.Random(3), 0
+    for _ in range(1000):
+        text = ""
+        for one in random_.choice(ORDERS).split():
+            title = random_.choice(TITLES[one[0]]).format("20" + one[1:])
+            plain = random_.choice(
+                ["", r"\bigskip", "A longer text that has many words and says nothing of what it is."]
+            )
+            text += random_.choice(HEADINGS).format(title) if title else plain
+            labels = random_.sample(["A1", "A2", "A3"], random_.choice([2, 3, 3]))
+            items = "".join(f"\\item[{label}] {one} {label}\n" for label in sorted(labels))
+            text += "\\begin{itemize}\n" + items + "\\end{itemize}\n"
+        for problem, solutions in of(tmp_path, text)[0].items():
+            assert set(solutions) <= {problem.replace("P", "S")}, text
+            right += len(solutions)
+    assert right > 300
+
+
+def test_a_list_within_a_solution_is_no_list_of_problems(tmp_path: Path):
+    text = (
+        r"\begin{problem} P? \end{problem}\begin{solution} By cases. "
+        + putnam("x", "y")
+        + putnam("z")
+        + r"\end{solution}"
+    )
+    found, aside = of(tmp_path, text)
+    assert (list(found), aside) == (["P?"], {})
+
+
+def env(kind: str, text: str, title: str = "") -> str:
+    return f"\\begin{{{kind}}}{title and f'[{title}]'} {text} \\end{{{kind}}}\n"
+
+
+def test_solutions_behind_several_problems_are_nobodys(tmp_path: Path):
+    text = env("problem", "A?") + env("problem", "B?") + env("solution", "a") + env("solution", "b")
+    after = env("problem", "C?") + env("solution", "c")
+    assert of(tmp_path, text + after) == ({"A?": [], "B?": [], "C?": ["c"]}, {"unclear solution": 2})
+
+
+@pytest.mark.parametrize("heading", ["", r"\section{Solutions}", r"\textbf{Solutions}"])
+def test_headings_do_not_say_whose_the_solutions_at_the_end_are(tmp_path: Path, heading: str):
+    given = r"\section{A}" + env("problem", "A?") + r"\section{B}" + env("problem", "B?") + heading
+    for solved in (env("solution", "a"), env("solution", "a") + env("solution", "b")):
+        assert of(tmp_path, given + solved) == (
+            {"A?": [], "B?": []},
+            {"unclear solution": solved.count("begin")},
+        )
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        (("A1", "A1"), ("A2", "A--2")),
+        (("Even", "Solution of Even"), ("Odd", "Proof of \\textit{odd}")),
+        (("3", "Solution to Problem 3"), ("4", "4")),
+        (("", r"Proof of Theorem \ref{one}"), ("", r"\cref{two}")),
+    ],
+)
+def test_solutions_that_name_their_problem_are_its_own(
+    tmp_path: Path, one: tuple[str, str], two: tuple[str, str]
+):
+    given = env("problem", r"\label{one} A?", one[0]) + env("problem", r"\label{two} B?", two[0])
+    found, aside = of(
+        tmp_path, given + r"\section{Solutions}" + env("solution", "b", two[1]) + env("solution", "a", one[1])
+    )
+    assert (list(found.values()), aside) == ([["a"], ["b"]], {})
+
+
+@pytest.mark.parametrize(
+    "title", ["A2", "Proof of Lemma 1", r"Proof of \ref{lem}", "Solution to Problem 7", "2"]
+)
+def test_a_solution_that_names_another_is_not_that_of_the_problem_before(tmp_path: Path, title: str):
+    text = env("problem", "P?", "A1") + env("solution", "x", title) + env("solution", "y")
+    assert of(tmp_path, text) == ({"P?": []}, {"unclear solution": 2})
+
+
+def test_a_name_that_two_problems_have_names_neither(tmp_path: Path):
+    text = env("problem", "P?", "A1") + env("solution", "p") + env("problem", "Q?", "A1") + r"\section{More}"
+    assert of(tmp_path, text + env("solution", "x", "A1")) == (
+        {"P?": ["p"], "Q?": []},
+        {"unclear solution": 1},
+    )
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        r"We argue by induction. \begin{lemma} $L$ holds. \end{lemma}",
+        r"\begin{lemma} $L$ holds. \end{lemma}",
+        r"\begin{clm}\end{clm}",
+        r"\textbf{Lemma.} $L$ holds.",
+        r"\begin{center} Claim 1 \end{center}",
+        r"$$L$$",
+    ],
+)
+def test_the_proof_of_a_lemma_is_not_that_of_the_problem(tmp_path: Path, between: str):
+    text = env("problem", "P?") + between + env("proof", "of the lemma")
+    assert of(tmp_path, text + "So it is done.") == ({"P?": []}, {"unclear solution": 1})
+    assert of(
+        tmp_path, env("problem", "P?") + env("proof", "p") + between + env("proof", "of the lemma")
+    ) == (
+        {"P?": ["p"]},
+        {"unclear solution": 1},
+    )
+    inside = env("problem", "P? " + between + env("proof", "of the lemma") + env("proof", "p"))
+    if "begin{lemma}" in between or "clm" in between:
+        found, aside = of(tmp_path, inside)
+        assert (list(found.values()), aside) == ([[]], {"unclear solution": 2})
+
+
+def test_a_lemma_within_the_solution_belongs_to_it(tmp_path: Path):
+    solution = "First " + env("lemma", "L.") + env("proof", "l") + "so p."
+    assert list(of(tmp_path, env("problem", "P?") + env("solution", solution))[0].values()) == [
+        [solution.strip()]
+    ]
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "% only a remark",
+        r"\bigskip\noindent\vspace{2cm}\label{p1}",
+        r"\textbf{Solution.}",
+        r"\emph{First solution:}",
+        env("hint", "Use induction."),
+        env("comment", "Lemma. It holds.") + r"\begin{center}\includegraphics{a.png}\end{center}",
+    ],
+)
+def test_what_says_nothing_may_stand_before_a_solution(tmp_path: Path, between: str):
+    text = (
+        env("problem", "P?")
+        + between
+        + "\n"
+        + env("solution", "p")
+        + r"\textbf{Solution 2}"
+        + env("solution", "q")
+    )
+    assert of(tmp_path, text) == ({"P?": ["p", "q"]}, {})
+
+
+def test_solutions_of_the_parts_of_a_problem_are_not_solutions_of_it(tmp_path: Path):
+    parts = env("problem", "(a) Even? " + env("solution", "a") + "(b) Odd? " + env("solution", "b"))
+    found, aside = of(tmp_path, parts)
+    assert (list(found.values()), aside) == ([[]], {"unclear solution": 2})
+    deep = env("problem", "Both? " + env("enumerate", r"\item Even? " + env("solution", "a")))
+    assert of(tmp_path, deep) == ({}, {"solution in problem": 1})
+
+
+def test_a_problem_with_its_solution_in_it_takes_none_behind_it(tmp_path: Path):
+    text = env("problem", "A?") + env("problem", "B? " + env("solution", "b")) + env("solution", "a")
+    assert of(tmp_path, text) == ({"A?": [], "B?": ["b"]}, {"unclear solution": 1})
+
+
+def test_two_boxes_of_a_kind_in_a_section_are_two_problems(tmp_path: Path):
+    text = r"\section{Algebra}" + env("mdframed", "P?") + "Solved." + env("mdframed", "Q?") + "Solved, too."
+    assert of(tmp_path, text) == ({"P?": []}, {"unclear solution": 1})
+    remark = r"\section{One}" + env("mdframed", "Remember.") + env("problem", "P?") + env("solution", "p")
+    assert of(tmp_path, remark) == ({"P?": ["p"]}, {})
+
+
+def test_a_file_of_solutions_may_say_the_problems_again(tmp_path: Path):
+    box = r"\section{USAMO 1}" + env("mdframed", "P?")
+    (tmp_path / "a.tex").write_text(box)
+    (tmp_path / "a-solutions.tex").write_text(
+        box + "Solved." + r"\section{USAMO 2}" + env("mdframed", "Q?") + "So."
+    )
+    assert made(tmp_path) == ({"P?": ["Solved."]}, {"solution without problem": 1})
+    (tmp_path / "a.tex").write_text(env("problem", "P?", "A1") + env("problem", "Q?"))
+    (tmp_path / "a-solutions.tex").write_text(
+        env("problem", "P?", "A1") + env("solution", "p") + env("problem", "Q?") + env("solution", "q")
+    )
+    assert made(tmp_path) == ({"P?": ["p"], "Q?": []}, {"solution without problem": 1})
+
+
+def test_no_document_of_five_hundred_gives_a_problem_the_solution_of_another(tmp_path: Path):
+    """Each solution says in its text whose it is, and the proof of a lemma that it is nobody's."""
+    random_, right, loose = random.Random(5), 0, 0
+    for case in range(500):
+        blocks, number = list[str](), 0
+        for _ in range(random_.randint(1, 4)):
+            several = random_.randint(1, 3)
+            own = [f"{number + one}" for one in range(several)]
+            number += several
+            named = random_.random() < 0.3
+            given = [env("problem", f"Is P{one} so?", f"N{one}" if named else "") for one in own]
+            solved = [
+                "".join(
+                    env("solution", f"S{one}.", f"N{one}" if named else "")
+                    for _ in range(random_.randint(0, 2))
+                )
+                for one in own
+            ]
+            lemma = random_.choice(["", "By a lemma.", env("lemma", "L.")])
+            lemma += env("proof", "Of a lemma.") if lemma else ""
+            form = random_.randrange(5)
+            if form == 0:
+                blocks += [
+                    one + random_.choice(["", lemma])
+                    for pair in zip(given, solved, strict=True)
+                    for one in pair
+                ]
+            elif form == 1:
+                blocks += [
+                    *given,
+                    random_.choice(["", r"\section{Solutions}", r"\textbf{Solutions}"]),
+                    *solved,
+                ]
+            elif form == 2:
+                blocks += [one + lemma for one in given]
+            elif form == 3:
+                texts = [(one, f"Is P{one} so?") for one in own]
+                blocks += [env("problem", text + env("solution", f"S{one}.") + lemma) for one, text in texts]
+            else:
+                blocks += [
+                    f"\\section{{Problem {one}}}{problem}" for one, problem in zip(own, given, strict=True)
+                ]
+                blocks += random_.choice([solved, [r"\section{Answers}", *solved]])
+            blocks += [random_.choice(["", "", r"\section{More}", "And more."])]
+        found, aside = of(tmp_path, "".join(blocks))
+        for problem, solutions in found.items():
+            mine = f"S{problem.partition('P')[2].partition(' ')[0]}."
+            assert set(solutions) <= {mine}, (case, "".join(blocks))
+            right += len(solutions)
+        loose += aside.get("unclear solution", 0) + aside.get("solution without problem", 0)
+    assert right > 500
+    assert loose > 500
+
+
+def test_a_plural_is_no_file_of_solutions(tmp_path: Path):
+    (tmp_path / "number.tex").write_text(putnam("P?"))
+    (tmp_path / "numbers.tex").write_text(putnam("Q?"))
+    assert made(tmp_path) == ({"P?": [], "Q?": []}, {})
 
 
 def test_environments_pair_each_problem_with_what_follows(tmp_path: Path):

@@ -5,6 +5,7 @@ A package joins through an entry point of the group `pv_data.plugins` that names
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,8 @@ from typing import TypeAlias
 import pluggy
 
 from pv_data.methods.base import Method
-from pv_data.records import Aside, Problem, Proof
+from pv_data.records import NAME, Aside, Problem, Proof
+from pv_rl.errors import PluginError
 
 __all__ = ["MethodEntry", "Read", "SourceEntry", "hookimpl", "pv_data_methods", "pv_data_sources"]
 
@@ -31,12 +33,16 @@ class SourceEntry:
     name: str
     """What `kind` says in a config, for example `processbench`."""
     read: Callable[..., Read]
-    """`read(path: Path, **options)`, a generator. It raises `DataError` for a file that is not of this source, and
-    `ConfigError` or TypeError for an option that it does not know."""
+    """`read(path: Path, *, option: type = default, ...)`, a generator. Options are checked against its signature before
+    it is called; it raises `ConfigError` for one that has the type and still cannot be, and `DataError` for a file that
+    is not of this source."""
     meaning: str = ""
     """A few words for the list of sources."""
     default_path: Path | None = None
     """For a source that needs no file of the user's."""
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +54,14 @@ class MethodEntry:
     build: Callable[..., Method]
     """`build(**options)`; `ConfigError` or TypeError for an option that it does not know."""
     meaning: str = ""
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+
+
+def _check_name(name: str) -> None:
+    if not name or re.match(NAME, name) is None:
+        raise PluginError(f"{name!r} is no name of an entry; it has one character or more, but no /, [ or ]")
 
 
 @hookspec

@@ -13,6 +13,7 @@ from typing import ClassVar, TypeAlias
 
 __all__ = [
     "GROUND_TRUTH",
+    "NAME",
     "Aside",
     "AuditMark",
     "Judgment",
@@ -25,6 +26,8 @@ __all__ = [
     "content_id",
 ]
 
+NAME = r"^[^/\[\]]*$"
+"""Of a source or a method, the first two parts of a slice: it has no `/`, `[` or `]`. A model's name may have a `/`."""
 GROUND_TRUTH = "ground_truth"
 """The method of a proof that came with its problem."""
 

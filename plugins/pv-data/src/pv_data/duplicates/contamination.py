@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from pv_data.duplicates.nearby import Nearby
-from pv_data.records import Problem
+from pv_data.records import Aside, Problem, Proof
+from pv_data.sources.reading.unusable import FILE_NOT_READ
+from pv_rl.errors import DataError
 
 __all__ = ["Contamination", "Hit", "contamination", "problems_of"]
 
@@ -112,12 +114,20 @@ def problems_of(source: str, path: Path, **options: Any) -> Iterator[Problem]:
     """The problems of a test set, by the adapter of this name; what the adapter sets aside is left out.
 
     Raises:
-        ConfigError: there is no such source.
-        DataError: the file is none of this source.
+        ConfigError: there is no such source, or an option that it does not take.
+        DataError: the file, or one of the folder, is none of this source: what is in it would not be looked for.
     """
-    from pv_data.plugins import SOURCES, named
+    from pv_data.sources.opening import open_source
 
-    return (row for row in named(SOURCES, source).read(path, **options) if isinstance(row, Problem))
+    return _problems(open_source(source, path, options))
+
+
+def _problems(rows: Iterable[Problem | Proof | Aside]) -> Iterator[Problem]:
+    for row in rows:
+        if isinstance(row, Problem):
+            yield row
+        elif isinstance(row, Aside) and row.reason == FILE_NOT_READ:
+            raise DataError(f"{row.detail}. Mend the file {row.row}, or take it out of the test set's folder")
 
 
 def _hit(problem: Problem, name: str, there: Problem, value: float) -> Hit:

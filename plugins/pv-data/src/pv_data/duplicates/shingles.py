@@ -51,8 +51,15 @@ ONE_SPELLING = {
     "·": r"\cdot",
     "×": r"\cdot",
 }
-# A word, a number, a command, or one sign that means something. The rest (`$`, braces, brackets, `^`, `_`) goes.
-TOKEN = re.compile(r"\\[A-Za-z]+|[^\W\d_]+|\d+|[+\-*/=<>%!≤≥≠→∈·×]")
+UNSPACED = (
+    "\u0e00-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf\ua980-\ua9df"  # Thai, Lao, Tibetan, Burmese, Khmer, Javanese
+    "\u2e80-\u2fdf\u3005-\u3007\u3400-\u4dbf\u4e00-\ua4cf\uf900-\ufaff\U00020000-\U0003ffff"  # Han, Yi
+    "\u3040-\u312f\u31a0-\u31bf\u31f0-\u31ff"  # kana, bopomofo
+)
+"""Scripts without spaces between words: each letter is a token, or a whole clause would be one."""
+# A word, a letter of such a script, a number, a command, or one sign that means something. The rest (`$`, braces,
+# brackets, `^`, `_`) goes.
+TOKEN = re.compile(rf"\\[A-Za-z]+|\d+|(?=[^\W\d_])[{UNSPACED}]|[^\W\d_{UNSPACED}]+|[+\-*/=<>%!≤≥≠→∈·×]")
 
 
 def normalised(text: str) -> list[str]:

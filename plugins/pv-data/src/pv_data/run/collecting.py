@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from pv_data.plugins import SOURCES, named
 from pv_data.records import Aside, Problem, Proof, Row
 from pv_data.run.chunk import ROWS
-from pv_data.run.config import RunConfig, Source
+from pv_data.run.config import RunConfig
 from pv_data.run.sieve import Sieve
+from pv_data.sources.opening import open_source
 from pv_data.table import read_rows, write_part
-from pv_rl.errors import ConfigError
 from pv_rl.files import write_atomically
 
 __all__ = ["collect"]
@@ -36,7 +34,7 @@ def collect(folder: Path, config: RunConfig, console: Console) -> None:
     """Read the sources that have not been read.
 
     Raises:
-        ConfigError: a source that does not exist, or an option that it does not know.
+        ConfigError: a source that does not exist, or an option that it does not take.
         DataError: a file that is not what its kind says.
     """
     done = {number: folder / "collected" / f"{number:02d}.json" for number in range(len(config.sources))}
@@ -45,13 +43,17 @@ def collect(folder: Path, config: RunConfig, console: Console) -> None:
             for place, _ in FOLDERS.values():
                 for part in folder.glob(place.format(f"{number:02d}-*.parquet")):
                     part.unlink()
+    opened = {  # all options are looked at before the first file is read
+        number: open_source(source.kind, Path(source.path), source.options)
+        for number, source in enumerate(config.sources)
+        if not done[number].exists()
+    }
     there = {problem.id for problem in read_rows(folder / "problems", Problem)}
-    for number, (source, marker) in enumerate(zip(config.sources, done.values(), strict=True)):
-        if marker.exists():
-            continue
+    for number, read in opened.items():
+        source, marker = config.sources[number], done[number]
         sieve, counts = Sieve(config.filters, source, there), Counter[str]()
         writing = _Writing(folder, f"{number:02d}")
-        for row in sieve.sift(_read(source)):
+        for row in sieve.sift(read):
             writing.add(row)
             counts[row.kind if not isinstance(row, Aside) else f"aside, {row.reason}"] += 1
         writing.close()
@@ -59,16 +61,6 @@ def collect(folder: Path, config: RunConfig, console: Console) -> None:
         write_atomically(marker, lambda path, counts=counts: path.write_text(json.dumps(counts)))
         told = ", ".join(f"{count} {what}" for what, count in counts.items()) or "nothing"
         console.print(f"{source.name or source.kind}: {told}", highlight=False, markup=False)
-
-
-def _read(source: Source) -> Iterator[Any]:
-    entry = named(SOURCES, source.kind)
-    try:
-        yield from entry.read(Path(source.path), **source.options)
-    except TypeError as error:
-        if "argument" not in str(error):  # a bug, and none of the options
-            raise
-        raise ConfigError(f"the source {source.kind} does not take these options ({error})") from None
 
 
 class _Writing:

@@ -8,6 +8,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from pv_data.asking.settings import Model
+from pv_data.records import NAME
 from pv_rl.judge.config import STRICT, Budget, Price, read_config
 
 __all__ = ["Duplicates", "Filters", "Generate", "Labels", "RunConfig", "Seat", "Source", "Split", "read_run"]
@@ -21,7 +22,7 @@ class Source:
     """A source of pv-data or of a plugin: `pv-data sources` lists them."""
     path: str
     """File or folder."""
-    name: str = Field(default="", pattern=r"^[^/\[\]]*$")
+    name: str = Field(default="", pattern=NAME)
     """The first part of its slices; the source's own name if not given. It has no `/`, `[` or `]`."""
     limit: int | None = Field(default=None, ge=1)
     """So many problems at most, the first ones."""
@@ -60,7 +61,7 @@ class Generate:
 
     method: str
     """A method of pv-data or of a plugin: `pv-data methods` lists them."""
-    name: str = Field(default="", pattern=r"^[^/\[\]]*$")
+    name: str = Field(default="", pattern=NAME)
     """What its slices call it; the method's own name if not given. Two entries of one method want two."""
     model: str = ""
     """A name of `models`; none for a method that makes its proofs without one."""

@@ -1,12 +1,14 @@
 r"""LaTeX files of problems and solutions, in three forms that competitions use, read by pylatexenc.
 
-- `\begin{problem} ... \end{problem}` and a `solution` or `proof` environment behind it;
+- `\begin{problem} ... \end{problem}` and a `solution` or `proof` environment at its end, right behind it, or with its
+  name: `\begin{problem}[A1]` and `\begin{solution}[A1]`, or a `\label` and `[Proof of \ref{...}]`;
 - `\item[A1]` to `\item[B6]`, the Putnam files: problems in `2010.tex`, solutions under the same labels in `2010s.tex`,
-  both in one folder; or both lists in one file;
+  both in one folder; or both lists in one file, that of the solutions under a heading that says so;
 - a section a problem: its statement in a box (`mdframed`), its solution the rest of the section.
 
-Macros are not expanded and `\input` is not followed. A file that is broken (a brace, an environment or a formula that
-does not end) is set aside whole: behind the break a solution may be taken for another problem's.
+A solution that may be another problem's, or the proof of a lemma, is set aside, and the problem kept without it. Macros
+are not expanded and `\input` is not followed. A file that is broken (a brace, an environment or a formula that does not
+end) is set aside whole: behind the break a solution may be taken for another problem's.
 """
 
 from __future__ import annotations
@@ -20,14 +22,16 @@ from pv_data.sources.reading.assemble import Once, attempt
 from pv_data.sources.reading.fields import Fields
 from pv_data.sources.reading.files import files
 from pv_data.sources.reading.reference import reference
-from pv_data.sources.reading.tex import Names, Part, parse, parts
-from pv_data.sources.reading.unusable import Unusable, aside
+from pv_data.sources.reading.tex import parse
+from pv_data.sources.reading.tex_marks import Names
+from pv_data.sources.reading.tex_parts import Loose, Part, parts
+from pv_data.sources.reading.unusable import FILE_NOT_READ, Unusable, aside
 from pv_rl.errors import ConfigError, DataError
 
 __all__ = ["read"]
 
 SOLUTIONS = ("-solutions", "_solutions", "-sol", "_sol", "s")
-"""What a file of solutions has behind the name of its problems' file."""
+"""What a file of solutions has behind the name of its problems' file; `s` behind a digit."""
 
 
 def read(
@@ -49,36 +53,38 @@ def read(
         language: of the texts.
     """
     for name, value in (("problems", problems), ("solutions", solutions), ("boxes", boxes)):
-        if isinstance(value, str) or not all(isinstance(one, str) and one for one in value):
+        if not isinstance(value, list | tuple) or not all(isinstance(one, str) and one for one in value):
             raise ConfigError(f"{name}={value!r}; it is a list of names of environments")
     names = Names(problems=frozenset(problems), solutions=frozenset(solutions), boxes=frozenset(boxes))
     once = Once()
     for file, beside in _pairs(files(path, (".tex",))):
-        solved: dict[str, tuple[str, ...]] = {}
-        for extra in beside:
-            more = _parts(extra, names)
-            if isinstance(more, Aside):
-                yield more
-            else:
-                solved |= {one.label: (one.text, *one.solutions) for one in more}
         given = _parts(file, names)
         if isinstance(given, Aside):
             yield given
-            continue
-        if not given:
+            given = []
+        elif not given:
             yield aside(file.name, "no problem", "neither an environment nor a Putnam label")
-        for row in _rows(file, given, solved, licence, language):
+        for extra in beside:
+            more = _parts(extra, names, answers=True)
+            yield from [more] if isinstance(more, Aside) else _joined(extra, given, more)
+        for row in _rows(file, given, licence, language):
             yield from once.sift(row)
-        for label in sorted(solved.keys() - {one.label for one in given}):
-            yield aside(f"{file.name}:{label}", "solution without problem", "", solved[label][0])
 
 
 def _pairs(found: list[Path]) -> Iterator[tuple[Path, list[Path]]]:
     """Each file of problems with its files of solutions."""
     by_stem = {_stem(one): one for one in found}
-    beside = {stem: [by_stem[stem + end] for end in SOLUTIONS if stem + end in by_stem] for stem in by_stem}
+    beside = {
+        stem: [by_stem[stem + end] for end in SOLUTIONS if stem + end in by_stem and _ends(stem, end)]
+        for stem in by_stem
+    }
     taken = {one for several in beside.values() for one in several}
     return ((one, beside[_stem(one)]) for one in found if one not in taken)
+
+
+def _ends(stem: str, end: str) -> bool:
+    """`s` stands behind a year only: `numbers.tex` has no solutions of `number.tex`."""
+    return end != "s" or stem[-1:].isdigit()
 
 
 def _stem(file: Path) -> str:
@@ -86,19 +92,46 @@ def _stem(file: Path) -> str:
     return file.name.lower().partition(".tex")[0]
 
 
-def _parts(file: Path, names: Names) -> list[Part] | Aside:
+def _parts(file: Path, names: Names, *, answers: bool = False) -> list[Part | Loose] | Aside:
     try:
-        return parts(parse(file), names)
+        return parts(parse(file), names, answers=answers)
     except Unusable as error:
         return aside(file.name, error.reason, error.detail)
     except DataError as error:
-        return aside(file.name, "not readable", str(error))
+        return aside(file.name, FILE_NOT_READ, str(error))
 
 
-def _rows(
-    file: Path, given: Sequence[Part], solved: dict[str, tuple[str, ...]], licence: str, language: str
-) -> Read:
-    for number, part in enumerate(given, start=1):
+def _joined(file: Path, given: Sequence[Part | Loose], more: Sequence[Part | Loose]) -> Iterator[Aside]:
+    """Add the solutions of a file of solutions to the problems of their names; the others aside."""
+    problems = [one for one in given if isinstance(one, Part)]
+    for number, one in enumerate(more, start=1):
+        where = f"{file.name}: part {number}"
+        if isinstance(one, Loose):
+            yield aside(where, one.reason, one.detail, one.text)
+            continue
+        where += f" {one.label}".rstrip()
+        mine = [problem for problem in problems if problem.names & one.names]
+        alike = [other for other in more if isinstance(other, Part) and other.names & one.names]
+        if len(mine) == len(alike) == 1:
+            mine[0].solutions += one.solutions
+            continue
+        reason = "unclear solution" if mine or len(alike) > 1 else "solution without problem"
+        why = (
+            f"{len(mine)} problems and {len(alike)} parts of this file have its name"
+            if one.names
+            else "it has no name"
+        )
+        for solution in one.solutions:
+            yield aside(where, reason, why, solution)
+
+
+def _rows(file: Path, given: Sequence[Part | Loose], licence: str, language: str) -> Read:
+    number = 0
+    for place, part in enumerate(given, start=1):
+        if isinstance(part, Loose):
+            yield aside(f"{file.name}: part {place}", part.reason, part.detail, part.text)
+            continue
+        number += 1
         label = part.label or str(number)
         row = Fields(where=f"{file.name}:{label}", values={"problem": part.text})
         try:
@@ -114,7 +147,7 @@ def _rows(
             yield aside(row.where, error.reason, error.detail)
             continue
         yield problem
-        for text in (*part.solutions, *(solved.get(part.label, ()) if part.label else ())):
+        for text in part.solutions:
             one = Fields(where=f"{row.where}:solution", values={"solution": text})
             yield attempt(
                 one.where, lambda one=one, problem=problem: reference(problem, one.text("solution"))

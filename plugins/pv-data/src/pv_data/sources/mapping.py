@@ -8,7 +8,7 @@ from pv_data.sources.reading.fields import Fields
 from pv_data.sources.reading.unusable import Unusable
 from pv_rl.errors import ConfigError
 
-__all__ = ["check_columns", "renamed"]
+__all__ = ["check_columns", "native_id", "renamed"]
 
 
 def check_columns(columns: object, meanings: Sequence[str]) -> dict[str, str]:
@@ -29,23 +29,30 @@ def check_columns(columns: object, meanings: Sequence[str]) -> dict[str, str]:
     return dict(columns)
 
 
-def renamed(row: Fields, columns: Mapping[str, str], meanings: Sequence[str]) -> Fields:
-    """The row by meaning. A column that is not mapped has the name of its meaning.
+def renamed(
+    row: Fields, columns: Mapping[str, str], meanings: Sequence[str], *, needed: Sequence[str] = ("problem",)
+) -> Fields:
+    """The row by meaning. A column that is not mapped has the name of its meaning; one that is not there is left out.
 
     Raises:
-        Unusable: a mapped column is not in this row. If it is in none, `assemble` refuses the file.
+        Unusable: a column that is mapped, or needed, is not in this row. If it is in none, `assemble` refuses the file.
     """
-    lost = sorted({name for name in columns.values() if name not in row.values})
-    if lost:
+    there = ", ".join(map(str, list(row.values)[:30]))
+    if lost := sorted({name for name in columns.values() if name not in row.values}):
+        raise Unusable(f"missing: {', '.join(lost)}", f"the row has {there}; mend the option `columns`")
+    if lost := [one for one in needed if columns.get(one, one) not in row.values]:
         raise Unusable(
             f"missing: {', '.join(lost)}",
-            f"the row has {', '.join(map(str, list(row.values)[:30]))}; mend the option `columns`",
+            f"the row has {there}; say which of them it is, for example with the option columns={{{lost[0]}: NAME}}",
         )
-    needed = meanings[0]
-    if columns.get(needed, needed) not in row.values:
-        raise Unusable(
-            f"missing: {needed}",
-            f"the row has {', '.join(map(str, list(row.values)[:30]))}; say which of them it is, for example with the "
-            f"option columns={{{needed}: NAME}}",
-        )
-    return Fields(where=row.where, values={one: row.values.get(columns.get(one, one)) for one in meanings})
+    names = {one: columns.get(one, one) for one in meanings}
+    return Fields(
+        where=row.where, values={one: row.values[name] for one, name in names.items() if name in row.values}
+    )
+
+
+def native_id(row: Fields) -> str:
+    """The row's own id, or where it stands if it has none or a blank one."""
+    value = row.values.get("id")
+    blank = value is None or (isinstance(value, str) and not value.strip())
+    return row.where if blank else row.name("id")

@@ -39,7 +39,7 @@ def _rows(row: Fields, references: bool) -> Iterator[Problem | Proof | Aside]:
         native_id=row.name("problem_id"),
         text=row.text("problem"),
         licence="Apache-2.0",
-        url=f"{contest} {year}" if contest and isinstance(year, int) else contest,
+        url=f"{contest} {year:g}" if contest and isinstance(year, int | float) else contest,
     )
     yield problem
     if references and row.values.get("reference_solution") is not None:

@@ -31,7 +31,7 @@ def read(path: Path, *, not_wrong: Sequence[str] = ("redundency",)) -> Read:
         not_wrong: kinds (as the file spells them) whose corrupted solution gets no label: a step too many does not make
             a solution wrong.
     """
-    if isinstance(not_wrong, str) or not all(isinstance(one, str) for one in not_wrong):
+    if not isinstance(not_wrong, list | tuple) or not all(isinstance(one, str) for one in not_wrong):
         raise ConfigError(
             f"not_wrong={not_wrong!r}; it is a list of PRMBench's kinds, for example [redundency]"
         )

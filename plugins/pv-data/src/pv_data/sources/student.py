@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pv_data.hookspecs import Read
 from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof
-from pv_data.sources.mapping import check_columns, renamed
+from pv_data.sources.mapping import check_columns, native_id, renamed
 from pv_data.sources.reading.assemble import assemble
 from pv_data.sources.reading.fields import Fields
 from pv_data.sources.reading.unusable import Unusable
@@ -47,14 +47,24 @@ def read(
     yield from assemble(
         path,
         (".csv", ".jsonl"),
-        lambda row: _rows(renamed(row, chosen, MEANINGS), full, short, licence),
+        lambda row: _rows(_by_meaning(row, chosen, full), full, short, licence),
     )
+
+
+def _by_meaning(row: Fields, columns: Mapping[str, str], full: float | None) -> Fields:
+    if full is None and "full" not in columns and "full" not in row.values:
+        raise Unusable(
+            "missing: full",
+            f"the row has {', '.join(map(str, list(row.values)[:30]))}; give the option full, the number of full "
+            "marks, or a column with it",
+        )
+    return renamed(row, columns, MEANINGS, needed=("problem", "answer", "score_1", "score_2"))
 
 
 def _rows(row: Fields, full: float | None, short: int, licence: str) -> Iterator[Problem | Proof | Aside]:
     problem = Problem(
         source="Student",
-        native_id=row.where if row.values["id"] is None else row.name("id"),
+        native_id=native_id(row),
         text=row.text("problem"),
         subject=row.optional("subject"),
         language=row.optional("language"),

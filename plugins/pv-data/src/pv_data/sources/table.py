@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pv_data.hookspecs import Read
-from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof
-from pv_data.sources.mapping import check_columns, renamed
+from pv_data.records import GROUND_TRUTH, NAME, Aside, Problem, Proof
+from pv_data.sources.mapping import check_columns, native_id, renamed
 from pv_data.sources.reading.assemble import assemble
 from pv_data.sources.reading.fields import Fields
 from pv_data.sources.reading.reference import REFERENCE
@@ -20,9 +21,9 @@ MEANINGS = (
     *("problem", "proof", "label", "model", "id", "answer"),
     *("subject", "language", "licence", "url", "split"),
 )
-RIGHT = frozenset({"true", "1", "correct", "right", "yes"})
-WRONG = frozenset({"false", "0", "incorrect", "wrong", "no"})
-UNKNOWN = frozenset({"", "null", "none", "unknown"})
+RIGHT = frozenset({"true", "1", "1.0", "correct", "right", "yes"})
+WRONG = frozenset({"false", "0", "0.0", "incorrect", "wrong", "no"})
+UNKNOWN = frozenset({"", "null", "none", "unknown", "nan"})
 
 
 def read(
@@ -45,9 +46,10 @@ def read(
         known_by: what the labels rest on, for example `human: 7 of 7`.
     """
     chosen = check_columns(columns or {}, MEANINGS)
-    for name, value in (("method", method), ("known_by", known_by)):
-        if not isinstance(value, str) or not value or "/" in value:
-            raise ConfigError(f"{name}={value!r}; it is a word or two, without a slash")
+    if not method or re.match(NAME, method) is None:
+        raise ConfigError(f"method={method!r}; it is a word or two, without /, [ and ]")
+    if not known_by or "/" in known_by:
+        raise ConfigError(f"known_by={known_by!r}; it is a word or two, without a slash")
     given = {"method": method, "licence": licence, "language": language, "known_by": known_by}
     yield from assemble(
         path,
@@ -59,7 +61,7 @@ def read(
 def _rows(row: Fields, given: Mapping[str, str], *, needs_proof: bool) -> Iterator[Problem | Proof | Aside]:
     problem = Problem(
         source="table",
-        native_id=row.where if row.values["id"] is None else row.name("id"),
+        native_id=native_id(row),
         text=row.text("problem"),
         answer=_answer(row),
         subject=row.optional("subject"),
@@ -69,7 +71,7 @@ def _rows(row: Fields, given: Mapping[str, str], *, needs_proof: bool) -> Iterat
         split=_split(row),
     )
     yield problem
-    if row.values["proof"] is None and not needs_proof:
+    if row.values.get("proof") is None and not needs_proof:
         return
     known = _label(row)
     reference = given["method"] == GROUND_TRUTH and known is None
@@ -86,8 +88,8 @@ def _rows(row: Fields, given: Mapping[str, str], *, needs_proof: bool) -> Iterat
 
 def _answer(row: Fields) -> str:
     """A text that may be blank, or a number."""
-    value = row.values["answer"]
-    if isinstance(value, float):
+    value = row.values.get("answer")
+    if isinstance(value, float) and not value.is_integer():
         return str(row.number("answer"))
     return row.optional("answer") if value is None or isinstance(value, str) else row.name("answer")
 
@@ -100,10 +102,10 @@ def _split(row: Fields) -> str:
 
 
 def _label(row: Fields) -> bool | None:
-    value = row.values["label"]
+    value = row.values.get("label")
     if value is None or isinstance(value, bool):
         return value
-    if isinstance(value, int) and value in (0, 1):
+    if isinstance(value, int | float) and value in (0, 1):
         return value == 1
     word = value.strip().lower() if isinstance(value, str) else "?"
     if word in RIGHT | WRONG:

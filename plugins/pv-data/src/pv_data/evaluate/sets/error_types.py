@@ -80,9 +80,9 @@ def _of_table(path: Path, names: Mapping[str, str]) -> Iterator[Candidate | Left
 
 
 def _spoiled(path: Path, own: bool, clean: bool) -> Iterator[Candidate | LeftOut]:
-    from pv_data.plugins import SOURCES, named
+    from pv_data.sources.opening import open_source
 
-    for row in source_rows(named(SOURCES, "prmbench").read(path)):
+    for row in source_rows(open_source("prmbench", path)):
         if isinstance(row, LeftOut) or row.pair.label is None:
             yield row
             continue

@@ -31,20 +31,18 @@ def read_source(
         options: of the source.
 
     Raises:
-        ConfigError: there is no such source, or an option it does not know.
+        ConfigError: there is no such source, or an option it does not take.
         DataError: see `build_set`.
     """
     from pv_data.plugins import SOURCES, named
+    from pv_data.sources.opening import open_source
 
     entry = named(SOURCES, source)
     place = path or entry.default_path
     if place is None:
         raise ConfigError(f"the set {source} needs a file: --set {source}:PATH")
-    try:
-        rows = list(source_rows(entry.read(place, **options), references=references))
-    except TypeError as error:
-        raise ConfigError(f"the options {options} do not fit the source {source}: {error}") from error
-    return build_set(name or source, rows)
+    rows = source_rows(open_source(source, place, options), references=references)
+    return build_set(name or source, list(rows))
 
 
 def source_rows(

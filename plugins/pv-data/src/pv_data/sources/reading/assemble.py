@@ -12,7 +12,7 @@ from pv_data.sources.reading.delimited import read_csv
 from pv_data.sources.reading.fields import Fields
 from pv_data.sources.reading.files import files, suffix_of
 from pv_data.sources.reading.jsonl import read_jsonl
-from pv_data.sources.reading.unusable import Unusable, aside
+from pv_data.sources.reading.unusable import FILE_NOT_READ, Unusable, aside
 from pv_rl.errors import DataError
 
 __all__ = ["Build", "Made", "Once", "assemble", "attempt"]
@@ -28,31 +28,47 @@ READERS: Mapping[str, Callable[[Path], Iterator[Fields | Aside]]] = {
 
 
 def assemble(path: Path, suffixes: Sequence[str], build: Build, *, repeats: Sequence[str] = ()) -> Made:
-    """Read the file, or the files of a folder.
+    """Read the file, or the files of a folder: one of several that cannot be read is set aside, and the next is read.
 
     Args:
         repeats: methods whose proofs stand in several rows by the source's design, and are not set aside for that.
 
     Raises:
-        DataError: a file that cannot be read, or of which no row is one of this source.
+        DataError: no file can be read, or no file has a row that is one of this source.
     """
-    once = Once(repeats)
-    for file in files(path, suffixes):
-        rows, good, first = 0, False, ""
-        for row in READERS[suffix_of(file)](file):
-            rows += 1
-            for made in [row] if isinstance(row, Aside) else _built(row, build):
-                good = good or not isinstance(made, Aside)
-                if isinstance(made, Aside):
-                    first = first or f"{made.row}: {made.reason} {made.detail}"
-                yield from once.sift(made)
-        if not good:
-            why = (
-                f"none of its {rows} rows is one of this source; the first, {first}"
-                if rows
-                else "it has no rows"
-            )
-            raise DataError(f"{file} cannot be used: {why}. Give the source's own file")
+    once, failed = Once(repeats), list[DataError]()
+    found = files(path, suffixes)
+    for file in found:
+        try:
+            for row in _rows(file, build):
+                yield from once.sift(row)
+        except DataError as error:
+            failed.append(error)
+            if len(found) == 1:
+                raise
+            if len(failed) == len(found):
+                raise DataError(
+                    f"{failed[0]}. None of the folder's other {len(found) - 1} files can be read"
+                ) from error
+            yield aside(file.name, FILE_NOT_READ, str(error))
+
+
+def _rows(file: Path, build: Build) -> Made:
+    count, good, first = 0, False, ""
+    for row in READERS[suffix_of(file)](file):
+        count += 1
+        for made in [row] if isinstance(row, Aside) else _built(row, build):
+            good = good or not isinstance(made, Aside)
+            if isinstance(made, Aside):
+                first = first or f"{made.row}: {made.reason} {made.detail}"
+            yield made
+    if not good:
+        why = (
+            f"none of its {count} rows is one of this source; the first, {first}"
+            if count
+            else "it has no rows"
+        )
+        raise DataError(f"{file} cannot be used: {why}. Give the source's own file")
 
 
 def attempt(where: str, make: Callable[[], Proof]) -> Proof | Aside:

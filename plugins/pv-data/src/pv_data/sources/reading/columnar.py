@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,7 +48,9 @@ def _row(batch: pa.RecordBatch, index: int, where: str) -> Fields | Aside:
     values: dict[str, Any] = {}
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         try:
-            values[name] = column[index].as_py()
+            value = column[index].as_py()
+            # what pandas writes where a column of numbers has a gap
+            values[name] = None if isinstance(value, float) and math.isnan(value) else value
         except UnicodeDecodeError:
             return aside(where, "not UTF-8", f"column {name}")
         except (ValueError, OverflowError) as error:  # a time that Python has no date for

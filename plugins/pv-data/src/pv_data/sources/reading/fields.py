@@ -36,8 +36,10 @@ class Fields:
         return "" if value is None or (isinstance(value, str) and not value.strip()) else _filled(value, key)
 
     def name(self, key: str) -> str:
-        """A text or a whole number that names something."""
+        """A text or a whole number that names something; 7.0 is 7, as a column with gaps is one of floats in pandas."""
         value = self._value(key)
+        if isinstance(value, float) and value.is_integer() and abs(value) <= 2**53:
+            value = int(value)
         return str(value) if _whole(value) and abs(value) < 10**18 else _filled(value, key)
 
     def flag(self, key: str) -> bool:
@@ -91,8 +93,10 @@ class Fields:
         return Fields(where=f"{self.where}:{key}", values=value)
 
     def _value(self, key: str) -> Any:
-        if key not in self.values or self.values[key] is None:
+        if key not in self.values:
             raise Unusable(f"missing: {key}", f"the row has {', '.join(map(str, list(self.values)[:20]))}")
+        if self.values[key] is None:
+            raise Unusable(f"empty: {key}", f"the row has no value for {key}")
         return self.values[key]
 
 

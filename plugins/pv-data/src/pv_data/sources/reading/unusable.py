@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pv_data.records import Aside
 
-__all__ = ["SHOWN", "Unusable", "aside"]
+__all__ = ["FILE_NOT_READ", "SHOWN", "Unusable", "aside"]
 
 SHOWN = 2000
 """Characters of a row that an `Aside` keeps."""
+
+FILE_NOT_READ = "file not read"
+"""The reason for a whole file among several."""
 
 
 class Unusable(Exception):

@@ -1,0 +1,173 @@
+r"""Lists of Putnam labels (`\item[A1]` to `\item[B6]`): which items are problems, and which are whose solutions.
+
+A list is one of solutions if a heading over it says so. Its items are those of the one set of problems before it, or of
+the set of the same year. Where a label comes again and no heading says why, nobody can tell what the item is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from pv_data.sources.reading.tex_marks import Mark
+
+__all__ = ["Item", "items"]
+
+SHORT = 60
+"""Characters of text over a list that may be its heading."""
+SOLUTIONS = re.compile(r"\b(?:solution|proof|answer)s?\b", re.IGNORECASE)
+PROBLEMS = re.compile(r"\b(?:problem|exercise|question)s?\b", re.IGNORECASE)
+ELSEWHERE = re.compile(r"\b(?:end|below|follow|following|next|see|without|no|hints?)\b", re.IGNORECASE)
+YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
+MEND = "head each list of solutions by `Solutions`, with the year where there are several"
+
+
+@dataclass(kw_only=True)
+class Item:
+    """One item: a problem, a solution of one, or set aside."""
+
+    label: str
+    over: str = ""
+    """The heading over it, where the file has several sets of problems."""
+    is_solution: bool = False
+    of: int | None = None
+    """Of a solution, where its problem stands; None in a file of solutions."""
+    aside: tuple[str, str] | None = None
+    """Why it is neither, or nobody's: a reason, and its detail."""
+
+
+@dataclass(kw_only=True)
+class _Set:
+    """The problems of one contest, or the solutions of one."""
+
+    told: Mark | None
+    """The heading that makes it one of solutions; None for problems."""
+    year: str
+    title: str
+    says_year: bool = False
+    """Of solutions: their own heading has the year, and not only one above it."""
+    at: dict[str, list[int]] = field(default_factory=dict)
+    """By label, where its items stand."""
+    lost: bool = False
+    """Nobody can tell whether they are problems or solutions."""
+
+    @property
+    def scattered(self) -> bool:
+        """Whether a label comes again in another list or behind others: it may be two sets."""
+        return any(places[-1] - places[0] >= len(places) for places in self.at.values())
+
+
+def items(found: Sequence[Mark], *, answers: bool) -> dict[int, Item]:
+    """For each mark that is an item, by its place, what it is.
+
+    Args:
+        answers: the whole file is solutions.
+    """
+    made: dict[int, Item] = {}
+    sets = _answers(found) if answers else list(_sets(found))
+    several = sum(one.told is None for one in sets) > 1
+    before, waiting = list[_Set](), list[_Set]()
+    for one in sets:
+        is_solution = answers or one.told is not None
+        for label, places in one.at.items():
+            over = one.title if several else ""
+            made |= {at: Item(label=label, over=over, is_solution=is_solution) for at in places}
+        if is_solution:
+            mine = _own(one, before, waiting)
+            for label in one.at:
+                _attach(made, one, label, mine, answers)
+            waiting = []
+        else:
+            waiting.append(one)
+            before.append(one)
+            for places in one.at.values() if one.lost else ():
+                why = f"labels of its list came before, and no heading says which are solutions; {MEND}"
+                made |= {at: replace(made[at], aside=("problem or solution", why)) for at in places}
+    return made
+
+
+def _own(one: _Set, before: Sequence[_Set], waiting: Sequence[_Set]) -> list[_Set]:
+    """The sets of problems that solutions may be of."""
+    same = [other for other in before if one.says_year and other.year == one.year]
+    if same or len(waiting) != 1:
+        return same
+    other = waiting[0]
+    return [other] if not one.year or not other.year or one.year == other.year else []
+
+
+def _attach(made: dict[int, Item], one: _Set, label: str, mine: Sequence[_Set], answers: bool) -> None:
+    for at in one.at[label]:
+        if one.scattered:
+            made[at].aside = "unclear solution", f"labels of its list come again behind others; {MEND}"
+        elif answers:
+            continue
+        elif len(mine) != 1 or mine[0].lost:
+            made[at].aside = (
+                "unclear solution",
+                f"which set of problems it is of is not said; {MEND}",
+            )
+        elif label not in mine[0].at:
+            made[at].aside = "solution without problem", f"no problem is labelled {label}"
+        else:
+            made[at].of = mine[0].at[label][0]
+
+
+def _answers(found: Sequence[Mark]) -> list[_Set]:
+    one = _Set(told=None, year="", title="")
+    for at, mark in enumerate(found):
+        if mark.kind == "item":
+            one.at.setdefault(mark.name, []).append(at)
+    return [one]
+
+
+def _sets(found: Sequence[Mark]) -> Iterator[_Set]:
+    path, before, seen, used = list[Mark](), list[Mark](), set[str](), list[Mark]()
+    now = _Set(told=None, year="", title="")
+    for at, mark in enumerate(found):
+        if _is_heading(mark):
+            path = [*(one for one in path if one.level < mark.level), mark]
+        if mark.kind != "item":
+            continue
+        over = next((one for one in reversed(path) if _speaks(one.name)), None)
+        says = _tells(over.name) if over is not None else False
+        told = over if says else None
+        year = next((one[0] for one in (YEAR.search(one.name) for one in reversed(path)) if one), "")
+        fresh, before = path != before, path
+        again = told is None and (mark.name in seen if says is None else not fresh and mark.name in now.at)
+        # a heading of solutions under which problems came in between
+        back = told is not now.told and any(told is one for one in used)
+        told = None if back else told
+        lost = again or back or (now.lost and not fresh)
+        new = not now.at or now.told is not told or now.year != year or lost != now.lost
+        if new or (fresh and told is None and mark.name in now.at):
+            own = path[path.index(told) :] if told is not None else []
+            now = _Set(
+                told=told,
+                year=year,
+                title=path[-1].name if path else "",
+                says_year=any(YEAR.search(one.name) for one in own),
+                lost=lost,
+            )
+            used += [told] if told is not None else []
+            yield now
+        now.at.setdefault(mark.name, []).append(at)
+        seen |= {mark.name} if told is None else set()
+
+
+def _is_heading(mark: Mark) -> bool:
+    if mark.kind == "words":
+        told = any(one.search(mark.name) for one in (SOLUTIONS, PROBLEMS, YEAR))
+        return told and len(mark.name) <= SHORT
+    return mark.kind == "heading"
+
+
+def _speaks(title: str) -> bool:
+    return SOLUTIONS.search(title) is not None or PROBLEMS.search(title) is not None
+
+
+def _tells(title: str) -> bool | None:
+    """Whether a heading says that what is under it is solutions; None where it names them without saying so."""
+    if not SOLUTIONS.search(title):
+        return False
+    return None if PROBLEMS.search(title) or ELSEWHERE.search(title) else True

@@ -1,0 +1,140 @@
+"""What a LaTeX file has, in its order: headings, problems, solutions, and what stands between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pv_data.sources.reading.tex import LISTS, SECTIONS, environment, option, putnam, words
+
+__all__ = ["PLAIN", "UNREAD", "Mark", "Names", "marks"]
+
+UNREAD = frozenset(
+    {
+        "comment",
+        "verbatim",
+        "lstlisting",
+        "asy",
+        "asydef",
+        "tikzpicture",
+        "picture",
+        "figure",
+        "wrapfigure",
+        "hint",
+    }
+)
+LAYOUT = LISTS | {
+    *("document", "center", "flushleft", "flushright", "minipage", "multicols", "samepage", "small", "large"),
+    *("quote", "quotation", "framed", "mdframed", "tcolorbox", "table", "tabular", "tabbing", "parts"),
+}
+MATH = frozenset(
+    {
+        *("math", "displaymath", "equation", "align", "alignat", "flalign", "gather", "multline", "eqnarray"),
+        *("aligned", "alignedat", "gathered", "split", "cases", "array", "subequations", "smallmatrix"),
+        *("matrix", "pmatrix", "bmatrix", "vmatrix", "Vmatrix", "Bmatrix"),
+    }
+)
+PLAIN = UNREAD | LAYOUT | MATH
+"""Environments that state nothing of their own; another one may be a lemma, and what follows its proof."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Names:
+    """Environments by what they hold."""
+
+    problems: frozenset[str]
+    solutions: frozenset[str]
+    boxes: frozenset[str]
+    """The first in a section is a problem, and the rest of the section its solution."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """One of them."""
+
+    kind: Literal["heading", "words", "wall", "problem", "solution", "item", "box"]
+    """`wall`: an environment that may state something, or the begin of a list; `item`: of a list with Putnam labels."""
+    level: int = 0
+    """Of a heading, the highest the smallest."""
+    name: str = ""
+    """A heading's title, what is in `[...]` behind an environment's begin, an item's label, a box's section."""
+    nodes: tuple[Any, ...] = ()
+    """What is in it; of a box, of it and of the rest of its section."""
+
+
+def marks(nodes: Sequence[Any], names: Names) -> Iterator[Mark]:
+    """In order, with the environments that hold problems or solutions whole."""
+    title, since = None, list[Any]()
+    for node in [*nodes, None]:
+        if node is None or _level(node) is not None:
+            box = next((at for at, one in enumerate(since) if environment(one) in names.boxes), None)
+            if title is not None:
+                yield _heading(title)
+            if (
+                box is None
+                or title is None
+                or any(one.kind in ("problem", "item") for one in _walk(since, names))
+            ):
+                yield from _walk(since, names)
+            else:
+                yield Mark(kind="box", name=_title(title), nodes=tuple(since[box:]))
+            title, since = node, []
+        else:
+            since.append(node)
+
+
+def _walk(nodes: Sequence[Any], names: Names) -> Iterator[Mark]:
+    between = list[Any]()
+    for node in nodes:
+        name = environment(node)
+        if not name and _level(node) is None:
+            between.append(node)
+            continue
+        if name in UNREAD - names.problems - names.solutions:
+            continue
+        yield from _words(between)
+        between = []
+        if not name:
+            yield _heading(node)
+        elif name in names.problems or name in names.solutions:
+            kind = "solution" if name in names.solutions else "problem"
+            yield Mark(kind=kind, name=option(node), nodes=tuple(node.nodelist))
+        elif name in LISTS and any(map(putnam, node.nodelist)):
+            yield Mark(kind="wall")  # items that follow each other are of one list
+            yield from _items(node.nodelist)
+        else:
+            if name not in PLAIN:
+                yield Mark(kind="wall")
+            yield from _walk(node.nodelist, names)
+    yield from _words(between)
+
+
+def _items(nodes: Sequence[Any]) -> Iterator[Mark]:
+    label, since = "", list[Any]()
+    for node in [*nodes, None]:
+        named = putnam(node)
+        if node is not None and not named:
+            since.append(node)
+            continue
+        if label:
+            yield Mark(kind="item", name=label, nodes=tuple(since))
+        label, since = named, []
+
+
+def _words(nodes: Sequence[Any]) -> Iterator[Mark]:
+    if words(nodes):
+        yield Mark(kind="words", level=len(SECTIONS), name=words(nodes))
+
+
+def _level(node: Any) -> int | None:
+    name = getattr(node, "macroname", "")
+    return SECTIONS.index(name) if name in SECTIONS else None
+
+
+def _title(node: Any) -> str:
+    return node.nodeargd.argnlist[-1].latex_verbatim()[1:-1].strip()[:100]
+
+
+def _heading(node: Any) -> Mark:
+    return Mark(kind="heading", level=_level(node) or 0, name=_title(node))
