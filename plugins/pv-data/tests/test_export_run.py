@@ -158,6 +158,8 @@ def test_the_same_run_gives_the_same_files(run, tmp_path):
 
 def test_a_run_without_a_label_is_refused_and_leaves_nothing(run, tmp_path):
     tables = Tables(problems=[run / "problems"], proofs=[run / "nothing"])
-    with pytest.raises(DataError, match="no proof has a label, and there is nothing to export: there is no proof"):
+    with pytest.raises(
+        DataError, match="no proof has a label, and there is nothing to export: there is no proof"
+    ):
         export(tables, tmp_path / "export", ExportSettings())
     assert list(tmp_path.iterdir()) == []
