@@ -12,8 +12,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from panel import JudgeServer, Script, make_tables, settings
 
+from pv_data.order import PILOT, place
 from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof
-from pv_data.run.generating import Generating, drawn, methods
+from pv_data.run.generating import Generating, methods
 from pv_data.run.local import run_local
 from pv_data.table import read_rows, write_part
 from pv_rl.errors import ConfigError
@@ -96,7 +97,7 @@ def test_a_share_is_of_the_questions_and_the_same_for_all_entries(tmp_path):
     tables(tmp_path)
     entries = [{"method": "proof", "model": name, "share": 0.5} for name in ("big", "small")]
     made = run_with(lambda *_: WRITTEN, tmp_path, entries, seed=3)
-    wanted = {one.id for one in read_rows(tmp_path / "problems", Problem) if drawn(one.id, 3) < 0.5}
+    wanted = {one.id for one in read_rows(tmp_path / "problems", Problem) if place(PILOT, 3, one.id) < 0.5}
     assert 0 < len(wanted) < 4
     for name in ("big", "small"):
         assert {one.problem_id for one in made if one.model == name} == wanted

@@ -14,6 +14,7 @@ from audit_cases import fill, pilot_run, write_run
 
 from pv_data.audit import Rounds, pilot_questions
 from pv_data.cli import app
+from pv_data.order import PILOT, place
 from pv_data.records import Problem, Proof
 from pv_data.run.auditing import draw_sheet, record_sheet, standing
 from pv_data.table import read_rows
@@ -32,6 +33,14 @@ def test_all_slices_are_read_on_the_same_twentieth_of_the_questions(tmp_path):
     assert (len(drawn.proofs), drawn.short) == (6 * 30, ())
     assert questions_of(tmp_path, tmp_path / "sheet.csv") == pilot
     assert (drawn.touched, drawn.questions, len(pilot)) == (5, 100, 5)
+
+
+def test_what_is_generated_for_a_part_of_the_questions_is_the_pilot_s():
+    ids = [f"question {n}" for n in range(400)]
+    generated = {one for one in ids if place(PILOT, 7, one) < 0.05}
+    pilot = set(pilot_questions(ids, 0.05, seed=7))
+    assert generated <= pilot or pilot <= generated
+    assert len(generated & pilot) > 10
 
 
 def test_each_source_has_a_pilot_of_its_own(tmp_path):

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import sha256
 from math import ceil
 
 from pv_data.audit.counts import exact, share, whole
+from pv_data.order import PILOT, digest
 from pv_rl.errors import DataError
 
 __all__ = ["cumulative_samples", "pilot_proofs", "pilot_questions"]
@@ -29,7 +29,7 @@ def pilot_questions(questions: Iterable[str], fraction: float = 0.05, *, seed: i
         DataError: an id that comes twice.
         ConfigError: no such fraction.
     """
-    ids = _shuffled(questions, seed, "pilot")
+    ids = _shuffled(questions, seed, PILOT)
     part = exact(share("fraction", fraction, open_=fraction != 1))
     return ids[: ceil(part * len(ids))]
 
@@ -80,7 +80,5 @@ def _shuffled(ids: Iterable[str], seed: int, purpose: str) -> tuple[str, ...]:
     if len(set(given)) < len(given):
         twice = [one for one, count in Counter(given).items() if count > 1]
         raise DataError(f"{len(twice)} ids come more than once, {twice[0]!r} for one; give each once")
-    key = f"{purpose}\0{whole('seed', seed, least=0)}\0"
-    return tuple(
-        sorted(given, key=lambda one: (sha256((key + one).encode("utf-8", "surrogatepass")).digest(), one))
-    )
+    number = whole("seed", seed, least=0)
+    return tuple(sorted(given, key=lambda one: (digest(purpose, number, one), one)))

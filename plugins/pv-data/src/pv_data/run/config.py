@@ -72,7 +72,7 @@ class Generate:
     of: tuple[str, ...] = ("ground_truth",)
     """Methods of the proofs that it works on, where it works on proofs."""
     share: float = Field(default=1.0, gt=0, le=1)
-    """Part of the questions, drawn by a hash: the paper's pilot takes 0.05."""
+    """Part of the questions, drawn by a hash: the paper's pilot takes 0.05. An audit's pilot are the same questions."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Of the method, see docs/methods.md."""
 

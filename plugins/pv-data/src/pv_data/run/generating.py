@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -13,6 +12,7 @@ from typing import Any
 from pv_data.asking.keeping import Question
 from pv_data.asking.settings import Model
 from pv_data.methods.base import Ask, Given, Made, Method, Unfit
+from pv_data.order import PILOT, place
 from pv_data.plugins import METHODS, named
 from pv_data.records import Aside, Origin, Problem, Proof, Row, content_id
 from pv_data.run.chunk import ROWS, Asked, Chunk, Done, chunks_of, lanes
@@ -102,7 +102,7 @@ class Generating:
                 continue
             if isinstance(row, Proof) and row.method not in spec.of:
                 continue
-            if drawn(question, self.config.seed) < spec.share:
+            if place(PILOT, self.config.seed, question) < spec.share:
                 yield row
 
     def task(
@@ -208,11 +208,6 @@ class GeneratingWork:
         except Unfit as unfit:
             return _aside(where, unfit.reason, unfit.detail, replied.text)
         return new(model=spec.model, text=text, origin=replied.origin)
-
-
-def drawn(question: str, seed: int) -> float:
-    """A number in [0, 1) for a question, the same whatever else there is."""
-    return int(hashlib.sha256(f"{seed}:{question}".encode()).hexdigest()[:13], 16) / 16**13
 
 
 def _aside(row: str, reason: str, detail: str, content: str) -> Aside:
