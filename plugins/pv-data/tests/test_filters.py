@@ -101,7 +101,7 @@ def test_length_is_counted_in_characters_or_estimated_tokens():
     assert length("x" * 30, 30, 30) is None
     assert length("x" * 29, 30, 40) == ("too short", "29 characters; 30 to 40 are taken")
     assert length("x" * 31, 0, 30) == ("too long", "31 characters; 0 to 30 are taken")
-    # 31 characters / 3 = 10.3, so 11 tokens
-    assert length("x" * 31, 0, 10, unit="tokens") == ("too long", "11 tokens; 0 to 10 are taken")
+    # 26 characters / 2.5 = 10.4, so 11 tokens
+    assert length("x" * 26, 0, 10, unit="tokens") == ("too long", "11 tokens; 0 to 10 are taken")
     with pytest.raises(ConfigError, match="low <= high"):
         length("x", 5, 4)
