@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import shutil
@@ -19,7 +20,7 @@ from panel import JudgeServer, Script, answer
 
 from pv_data.cli import app
 from pv_data.records import Aside, Judgment, Label, Problem, Proof, Qpc
-from pv_data.run import pipeline, progress
+from pv_data.run import collecting, pipeline, progress
 from pv_data.table import read_rows
 
 SHARED = Path(__file__).parents[4] / "shared" / "data"
@@ -285,6 +286,30 @@ def test_progress_counts_answers_and_not_only_written_chunks(config, tmp_path, m
     done = {int(one) for one in re.findall(r"judge: (\d+) of 120 questions", told.output)}
     assert max(done) == 120
     assert done - {0, 120}  # the 40 proofs are one chunk
+
+
+def test_a_source_that_broke_in_the_middle_and_was_taken_out_leaves_nothing(config, tmp_path, monkeypatch):
+    monkeypatch.setattr(collecting, "PART_ROWS", 8)
+    rows(tmp_path / "whole.jsonl", 4)
+    rows(tmp_path / "long.jsonl", 400)
+    packed = gzip.compress((tmp_path / "long.jsonl").read_bytes())
+    (tmp_path / "broken.jsonl.gz").write_bytes(packed[: len(packed) // 2])
+    given, proofs = config.read_text(), tmp_path / "run" / "proofs"
+
+    def run_with(*more: str):
+        lines = "".join(MORE.format(rows=tmp_path / name, columns=COLUMNS) for name in more)
+        config.write_text(given.replace("models:", lines + "models:"))
+        return invoke(str(config), f"vars.url={server.url}")
+
+    with JudgeServer(Script(reply=by_mark)) as server:
+        assert run_with("broken.jsonl.gz").exit_code == 2
+        assert any(proofs.glob("01-*"))
+        assert run_with().exit_code == 0
+        assert not any(proofs.glob("01-*"))
+        assert len(server.chats()) == 120
+        assert run_with("whole.jsonl").exit_code == 0
+    there = {one.id for one in read_rows(proofs, Proof)}
+    assert there == {one.proof_id for one in read_rows(tmp_path / "run" / "labels", Label)}
 
 
 @pytest.mark.parametrize("damage", ["file", "read-only"])

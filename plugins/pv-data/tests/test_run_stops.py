@@ -25,10 +25,10 @@ from panel import JudgeServer, Script, answer, by_mark, make_tables, settings
 from pv_data.asking import asker
 from pv_data.asking.asker import Stopped
 from pv_data.asking.settings import AHEAD
-from pv_data.records import Aside, Judgment, Proof
+from pv_data.records import Aside, Judgment, Label, Proof
 from pv_data.run.judging import Judging, JudgingWork
 from pv_data.run.local import run_local
-from pv_data.run.places import forget_failures
+from pv_data.run.places import forget_doubtful, forget_failures
 from pv_data.run.together import cause, together
 from pv_data.table import read_rows, write_part
 from pv_rl.errors import ConfigError, DataError
@@ -252,6 +252,20 @@ def test_what_nobody_could_use_is_not_paid_again_by_a_run_that_goes_on(tmp_path)
     forget_failures(tmp_path)  # when the stage is done
     (tmp_path / "answers.sqlite").unlink()
     assert asked(said, 2) == 4 * 2
+
+
+def test_failures_of_a_model_that_did_not_work_count_for_nothing_when_it_does(tmp_path):
+    make_tables(tmp_path, 30)
+    said = ["I cannot say."]
+    with JudgeServer(Script(reply=lambda prompt, model: said[0] or by_mark(prompt, model))) as server:
+        job = Judging(run=tmp_path, config=settings(tmp_path, server.url, patience=10))
+        with pytest.raises(Stopped, match="see to it"):
+            run_local(job, 1)
+        said[0] = ""
+        forget_doubtful(tmp_path)
+        run_local(job, 1)
+    assert len(list(read_rows(tmp_path / "labels", Label))) == 30
+    assert not list(read_rows(tmp_path / "aside", Aside))
 
 
 def test_who_answered_is_written_down_and_not_who_was_asked_first(tmp_path):

@@ -130,10 +130,13 @@ def test_a_file_of_a_folder_that_cannot_be_read_is_set_aside_and_the_others_are_
         (tmp_path / name).write_bytes(content)
     (tmp_path / "a.csv").write_text("problem,proof\nP?,So.\n")
     jsonl(tmp_path / "z.jsonl", {"problem": "Q?", "proof": "Thus."})
+    (tmp_path / "gone.jsonl").symlink_to(tmp_path / "nothing")
+    os.mkfifo(tmp_path / "pipe.csv")
+    os.mkfifo(tmp_path / "pipe.parquet")
     rows = read("table", tmp_path)
     assert [one.text for one in proofs(rows)] == ["So.", "Thus."]
     aside = {one.row: one.detail for one in rows if isinstance(one, Aside) and one.reason == "file not read"}
-    assert set(aside) == set(BAD)
+    assert set(aside) == {*BAD, "gone.jsonl", "pipe.csv", "pipe.parquet"}
     assert "quotation mark" in aside["b.csv"]
     assert "none of its 1 rows" in aside["d.csv"]
     with pytest.raises(DataError, match="take it out of the test set's folder"):
@@ -236,6 +239,20 @@ def test_options_of_a_plugins_source_are_checked_by_its_signature():
 
     check_options("mine", read, {"many": 2, "names": ["a"], "any_": object()})
     check_options("mine", free, {"colour": "red"})
+
+    def typed(
+        path: Path, *, names: tuple[str, ...], other: Path, later: os.no_such_type | None = None
+    ) -> Iterator[Any]:
+        raise AssertionError
+
+    def yaml_has_none(path: Path, *, names: tuple[str, ...], other: Path) -> Iterator[Any]:
+        raise AssertionError
+
+    given = {"names": ["a", "b"], "other": "dir/file"}
+    assert check_options("mine", yaml_has_none, given) == {"names": ("a", "b"), "other": Path("dir/file")}
+    assert check_options("mine", typed, given) == given  # a type that is only there for type checkers
+    with pytest.raises(ConfigError, match="no option 'path'"):
+        check_options("mine", free, {"path": "a"})
     for options, said in (
         ({}, "needs the option many"),
         ({"many": True}, "many=True"),

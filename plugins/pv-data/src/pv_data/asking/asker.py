@@ -14,7 +14,7 @@ from typing import Any
 from pv_data.asking.keeping import Keeping, Question
 from pv_data.asking.seeded import ATTEMPTS, Attempts, SeededClient
 from pv_data.asking.settings import Model
-from pv_data.asking.unanswered import Unanswered, entry
+from pv_data.asking.unanswered import DOUBT, Unanswered, entry
 from pv_data.asking.writing import Writer
 from pv_data.records import Origin
 from pv_rl.errors import PvRlError
@@ -154,12 +154,11 @@ class Asker:
         self._client.stop()
 
     async def _on_disk(self, *written: asyncio.Future[None]) -> None:
-        try:
-            for one in written:
-                await one
-        except CacheUnavailable as error:
-            self.stop(str(error))
-            raise
+        for failed in await asyncio.gather(*written, return_exceptions=True):
+            if isinstance(failed, CacheUnavailable):
+                self.stop(str(failed))
+            if isinstance(failed, BaseException):
+                raise failed
 
     @contextlib.asynccontextmanager
     async def _alone(self, key: str) -> AsyncIterator[None]:
@@ -216,6 +215,7 @@ class Asker:
             raise Stopped(self._why or "") from failure
         self._in_vain += 1
         if self._in_vain >= self._patience:
+            self._failures.put(*DOUBT)
             self.stop(
                 f"{self._model.model} gave no usable answer to {self._in_vain} questions in a row; the last: "
                 f"{failure}. Nothing is lost: see to it, or raise `patience`, and run the same command again"

@@ -6,15 +6,19 @@ import json
 from pathlib import Path
 from typing import get_args
 
-from pv_rl.judge.answer import FailureKind, JudgeFailure
+from pv_rl.judge.answer import FailureKind, JudgeFailure, Usage
 from pv_rl.judge.cache import AnswerCache, CachedAnswer
 
-__all__ = ["ANSWERED", "UNREADABLE", "Unanswered", "entry"]
+__all__ = ["ANSWERED", "DOUBT", "UNREADABLE", "Unanswered", "entry"]
 
 UNREADABLE: frozenset[FailureKind] = frozenset({"invalid_json", "wrong_schema", "bad_response"})
 """The model answered and nobody can use it: with the same seed it would answer the same again."""
 ANSWERED: frozenset[FailureKind] = frozenset({*UNREADABLE, "truncated"})
 """Failures that are answers, and were paid for."""
+
+
+DOUBT = ("doubt", CachedAnswer(text="", usage=Usage(), model=""))
+"""Stands beside failures where so many came in a row that the model did not work: they count for nothing then."""
 
 
 def entry(key: str, attempt: int, failure: JudgeFailure, model: str) -> tuple[str, CachedAnswer]:
@@ -45,6 +49,11 @@ class Unanswered:
         kind, said, text = json.loads(found.text)
         assert kind in get_args(FailureKind)
         return JudgeFailure(said, kind, found.usage, 0.0, attempt + 1, text)
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether what is in it counts for nothing."""
+        return self._file.get(DOUBT[0]) is not None
 
     def last(self, key: str) -> tuple[int, JudgeFailure | None]:
         """How many attempts were made and failed, and the failure of the last."""

@@ -73,7 +73,7 @@ def draw_sheet(
         of_slice,
         audit.marks,
         _questions(problems.values(), labels.values()),
-        touched={mark.problem_id for mark in read_rows(run / MARKS, AuditMark)},
+        touched=problems.keys() & {mark.problem_id for mark in read_rows(run / MARKS, AuditMark)},
         pilot=pilot,
         seed=seed,
     )

@@ -38,11 +38,7 @@ def collect(folder: Path, config: RunConfig, console: Console) -> None:
         DataError: a file that is not what its kind says.
     """
     done = {number: folder / "collected" / f"{number:02d}.json" for number in range(len(config.sources))}
-    for number, marker in done.items():
-        if not marker.exists():  # what an interrupted attempt left
-            for place, _ in FOLDERS.values():
-                for part in folder.glob(place.format(f"{number:02d}-*.parquet")):
-                    part.unlink()
+    _drop_unfinished(folder)
     opened = {  # all options are looked at before the first file is read
         number: open_source(source.kind, Path(source.path), source.options)
         for number, source in enumerate(config.sources)
@@ -61,6 +57,15 @@ def collect(folder: Path, config: RunConfig, console: Console) -> None:
         write_atomically(marker, lambda path, counts=counts: path.write_text(json.dumps(counts)))
         told = ", ".join(f"{count} {what}" for what, count in counts.items()) or "nothing"
         console.print(f"{source.name or source.kind}: {told}", highlight=False, markup=False)
+
+
+def _drop_unfinished(folder: Path) -> None:
+    """What an attempt that did not end has left, also of a source that has been taken out since."""
+    whole = {marker.stem for marker in (folder / "collected").glob("*.json")}
+    for place, _ in FOLDERS.values():
+        for part in folder.glob(place.format("*.parquet")):
+            if part.name.removeprefix("collect-").partition("-")[0] not in whole:
+                part.unlink()
 
 
 class _Writing:

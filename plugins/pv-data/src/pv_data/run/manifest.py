@@ -160,6 +160,8 @@ def _asks(model: Model | None) -> Any:
 def _fingerprint(path: Path) -> str:
     """SHA-256 of a file, or of a folder's files; empty for what is not there, which its source will say."""
     digest = hashlib.sha256()
+    if not path.exists():
+        return ""
     files = sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
     for file in files:
         try:
@@ -168,5 +170,5 @@ def _fingerprint(path: Path) -> str:
                 while block := opened.read(1 << 20):
                     digest.update(block)
         except OSError:
-            return ""
+            digest.update(b"\0cannot be read\0")
     return digest.hexdigest()[:20]

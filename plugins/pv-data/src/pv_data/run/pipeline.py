@@ -19,7 +19,7 @@ from pv_data.run.local import run_local
 from pv_data.run.lock import locked
 from pv_data.run.manifest import STAGES, TABLES, check_manifest, write_manifest
 from pv_data.run.names import check_names
-from pv_data.run.places import forget_failures
+from pv_data.run.places import forget_doubtful, forget_failures
 from pv_data.run.progress import shown
 from pv_data.run.serving import Servers
 from pv_data.run.spent import fold
@@ -65,6 +65,7 @@ def run(config: RunConfig, console: Console, *, redo: str = "", export_only: boo
             left = sum(job.questions(chunk) for job in stages for chunk in pending(job))
             end(folder, config, console, left=left)
             return folder
+        forget_doubtful(folder)
         for job in stages:
             if config.retry_aside:
                 _retry(job)

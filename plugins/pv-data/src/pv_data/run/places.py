@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
-__all__ = ["answers", "forget_failures", "unanswered"]
+from pv_data.asking.unanswered import Unanswered
+
+__all__ = ["answers", "forget_doubtful", "forget_failures", "unanswered"]
 
 
 def answers(run: Path) -> Path:
@@ -15,6 +18,16 @@ def answers(run: Path) -> Path:
 def unanswered(run: Path) -> Path:
     """The answers of a stage that nobody can use; it begins anew with each."""
     return run / "workers" / "unanswered.sqlite"
+
+
+def forget_doubtful(run: Path) -> None:
+    """Before a stage: the failures of a model that did not work when the run ended."""
+    if not unanswered(run).exists():
+        return
+    with closing(Unanswered(unanswered(run))) as file:
+        in_doubt = file.in_doubt
+    if in_doubt:
+        forget_failures(run)
 
 
 def forget_failures(run: Path) -> None:

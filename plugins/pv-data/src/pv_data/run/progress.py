@@ -53,7 +53,10 @@ class _Done:
         self.of, self._written = sum(questions for _, questions in self._left), 0
         models = [job.config.models[name] for name in job.models]
         paths = {model.cache or str(answers(job.run)) for model in models}
-        self._caches = [AnswerCache(path) for path in sorted(paths)]
+        self._caches = list[AnswerCache]()
+        with suppress(CacheUnavailable):  # a disk of another machine
+            for path in sorted(paths):
+                self._caches.append(AnswerCache(path))
         self._before = self._kept()
 
     def look(self) -> int:

@@ -25,8 +25,8 @@ def open_source(kind: str, path: Path, options: Mapping[str, Any] | None = None)
         PluginError: likewise: it gives a name that no slice can have.
     """
     read = named(SOURCES, kind).read
-    check_options(kind, read, options or {})
-    return _checked(kind, read(path, **(options or {})))
+    typed = check_options(kind, read, options or {})
+    return _checked(kind, read(path, **typed))
 
 
 def _checked(kind: str, rows: Read) -> Read:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
+from pydantic_core import SchemaError
 
 from pv_rl.errors import ConfigError
 from pv_rl.plugins import nearest
@@ -17,8 +19,11 @@ __all__ = ["check_options"]
 STRICT = ConfigDict(strict=True, arbitrary_types_allowed=True)
 
 
-def check_options(kind: str, read: Callable[..., Any], options: Mapping[str, Any]) -> None:
+def check_options(kind: str, read: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
     """Refuse what a source does not take. A parameter without a type takes anything.
+
+    Returns the options by their types: a text where the source has a `Path`, a list where it has a tuple or a set, as
+    YAML has neither.
 
     Args:
         kind: the source's name in a config.
@@ -28,7 +33,7 @@ def check_options(kind: str, read: Callable[..., Any], options: Mapping[str, Any
     Raises:
         ConfigError: an option that it does not know or that has another type, or one that it needs and that is missing.
     """
-    known = dict(list(inspect.signature(read).parameters.items())[1:])
+    path, known = _split(read)
     named = {
         name: one
         for name, one in known.items()
@@ -36,7 +41,7 @@ def check_options(kind: str, read: Callable[..., Any], options: Mapping[str, Any
     }
     free = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in known.values())
     allowed = ", ".join(named) or "none"
-    if strange := [] if free else [name for name in options if name not in named]:
+    if strange := [name for name in options if name == path or (not free and name not in named)]:
         raise ConfigError(
             f"the source {kind} has no option {', '.join(map(repr, strange))}.{nearest(str(strange[0]), named)} "
             f"It has {allowed}"
@@ -45,14 +50,23 @@ def check_options(kind: str, read: Callable[..., Any], options: Mapping[str, Any
         n for n, one in named.items() if one.default is inspect.Parameter.empty and n not in options
     ]:
         raise ConfigError(f"the source {kind} needs the option {', '.join(missing)}; put it under options")
-    hints = _hints(read)
-    wrong = [
-        text
-        for name, value in options.items()
-        if name in hints and (text := _wrong(name, value, hints[name]))
-    ]
+    hints, typed, wrong = _hints(read), dict(options), list[str]()
+    for name in options:
+        if name in hints:
+            try:
+                typed[name] = _typed(options[name], hints[name])
+            except ValidationError as error:
+                wrong.append(_wrong(name, options[name], error))
     if wrong:
         raise ConfigError(f"the source {kind}: {'; '.join(wrong)}. Its options are {allowed}")
+    return typed
+
+
+def _split(read: Callable[..., Any]) -> tuple[str, dict[str, inspect.Parameter]]:
+    """The name of the first parameter, and the others."""
+    parameters = inspect.signature(read).parameters
+    names = list(parameters)
+    return "".join(names[:1]), {name: parameters[name] for name in names[1:]}
 
 
 def _hints(read: Callable[..., Any]) -> dict[str, Any]:
@@ -61,23 +75,30 @@ def _hints(read: Callable[..., Any]) -> dict[str, Any]:
     except (
         NameError,
         TypeError,
-    ):  # a type that its module imports for type checkers only; no function of its own
+        AttributeError,
+        SyntaxError,
+    ):  # a type that its module has for type checkers only
         return {}
 
 
-def _wrong(name: str, value: Any, hint: Any) -> str:
-    """What is wrong with a value; nothing if it is of the type."""
+def _typed(value: Any, hint: Any) -> Any:
+    """A value by its type, as strict as for JSON: a number is no text, but a text can be a path."""
     try:
         adapter = TypeAdapter(hint, config=STRICT)
-    except PydanticUserError:  # no type that values can be checked against, or one with a config of its own
-        return ""
+    except (
+        PydanticUserError,
+        SchemaError,
+    ):  # no type that values can be checked against, or with a config of its own
+        return value
     try:
-        adapter.validate_python(value)
-    except ValidationError as error:
-        said = dict.fromkeys(
-            one["msg"].removeprefix("Value error, ") for one in error.errors(include_url=False)
-        )
-        texts = any("string" in one for one in said) and isinstance(value, bool | int | float)
-        advice = "; put it in quotes, as YAML reads it as no text otherwise" if texts else ""
-        return f"{name}={value!r:.200}: {', or '.join(said)}{advice}"
-    return ""
+        text = json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):  # from Python, and not from YAML
+        return adapter.validate_python(value)
+    return adapter.validate_json(text)
+
+
+def _wrong(name: str, value: Any, error: ValidationError) -> str:
+    said = dict.fromkeys(one["msg"].removeprefix("Value error, ") for one in error.errors(include_url=False))
+    texts = any("string" in one for one in said) and isinstance(value, bool | int | float)
+    advice = "; put it in quotes, as YAML reads it as no text otherwise" if texts else ""
+    return f"{name}={value!r:.200}: {', or '.join(said)}{advice}"

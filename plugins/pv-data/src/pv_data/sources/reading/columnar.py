@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pv_data.records import Aside
 from pv_data.sources.reading.fields import Fields
+from pv_data.sources.reading.files import check_regular
 from pv_data.sources.reading.unusable import aside
 from pv_rl.errors import DataError
 from pv_rl.weights.needs import needs
@@ -30,6 +31,7 @@ def read_parquet(path: Path) -> Iterator[Fields | Aside]:
     with needs("pyarrow", "a .parquet file", "pip install pyarrow, or give a .jsonl file"):
         import pyarrow as pa
         import pyarrow.parquet as pq
+    check_regular(path)
     number = 0
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from pv_rl.errors import DataError
 
-__all__ = ["files", "opened", "suffix_of"]
+__all__ = ["check_regular", "files", "opened", "suffix_of"]
 
 PACKED = ".gz"
 WIDE = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
@@ -20,7 +20,8 @@ WIDE = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 def files(path: Path, suffixes: Sequence[str]) -> list[Path]:
     """The file, or those of the folder with one of these suffixes, in order of their names; folders in it are not read.
 
-    Links are followed. `.gz` may follow a suffix, but for Parquet.
+    Links are followed, and one that leads nowhere is a file that cannot be read. `.gz` may follow a suffix, but for
+    Parquet.
 
     Raises:
         DataError: there is none, or what there is is no file (a pipe, a device).
@@ -28,7 +29,7 @@ def files(path: Path, suffixes: Sequence[str]) -> list[Path]:
     told = ", ".join(suffixes)
     try:
         if path.is_dir():
-            inside = sorted(one for one in path.iterdir() if one.is_file() and not one.name.startswith("."))
+            inside = sorted(one for one in path.iterdir() if not (one.is_dir() or one.name.startswith(".")))
             found = [one for one in inside if suffix_of(one) in suffixes]
             if not found:
                 raise DataError(f"the folder {path} has no file that ends in {told}; give the one that has")
@@ -51,6 +52,16 @@ def suffix_of(path: Path) -> str:
     return plain.suffix.lower()
 
 
+def check_regular(path: Path) -> None:
+    """Refuse a pipe or a device, which could be read without end.
+
+    Raises:
+        DataError: it is one.
+    """
+    if path.exists() and not path.is_file():
+        raise DataError(f"{path} is no regular file, but a pipe or a device; give a file")
+
+
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
     """The bytes of a file, unpacked if it ends in `.gz`.
@@ -59,6 +70,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         DataError: it cannot be read, is cut off, or is UTF-16.
     """
     packed = path.suffix.lower() == PACKED
+    check_regular(path)
     try:
         with gzip.open(path, "rb") if packed else path.open("rb") as file:
             if wide := WIDE.get(file.peek(2)[:2]):  # pyright: ignore[reportAttributeAccessIssue]
