@@ -78,6 +78,7 @@ class Asker:
         self._client = SeededClient(asked, budget)
         self._cache = AnswerCache(model.cache)
         self._unanswered = Unanswered(unanswered)
+        self._goes_on = not self._unanswered.empty
         self._writer, self._failures = Writer(model.cache), Writer(unanswered)
         self._room = asyncio.Semaphore(asked.in_the_works)
         self._patience = patience
@@ -113,7 +114,7 @@ class Asker:
             self._go_on()
             if self._watching is None:
                 self._watching = asyncio.ensure_future(self._watch())
-            made, last = self._unanswered.last(key)
+            made, last = self._unanswered.last(key) if self._goes_on else (0, None)
             if last is not None and (
                 last.kind == "truncated" or made >= self._client.config.retries.attempts
             ):
@@ -154,11 +155,15 @@ class Asker:
         self._client.stop()
 
     async def _on_disk(self, *written: asyncio.Future[None]) -> None:
-        for failed in await asyncio.gather(*written, return_exceptions=True):
-            if isinstance(failed, CacheUnavailable):
-                self.stop(str(failed))
-            if isinstance(failed, BaseException):
-                raise failed
+        failures = list[CacheUnavailable]()
+        for one in written:
+            try:
+                await one
+            except CacheUnavailable as error:
+                failures.append(error)
+        if failures:
+            self.stop(str(failures[0]))
+            raise failures[0]
 
     @contextlib.asynccontextmanager
     async def _alone(self, key: str) -> AsyncIterator[None]:
