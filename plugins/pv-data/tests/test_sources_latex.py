@@ -264,6 +264,121 @@ def test_a_solution_that_names_another_is_not_that_of_the_problem_before(tmp_pat
     assert of(tmp_path, text) == ({"P?": []}, {"unclear solution": 2})
 
 
+@pytest.mark.parametrize(
+    "title",
+    [
+        *(
+            "(1)",
+            "(a)",
+            r"$\Rightarrow$",
+            r"($\Rightarrow$)",
+            "Proof of (1)",
+            r"Proof of $\star$",
+            "$n$ even",
+            "Part (a)",
+        ),
+        *(
+            "Sketch",
+            "Hint",
+            "Incorrect",
+            "A wrong attempt",
+            "Partial",
+            "Outline",
+            "Idea",
+            "Case 1",
+            "First step",
+        ),
+        *(
+            "Claim",
+            "Remark",
+            "Uniqueness",
+            "Proof of Theorem 1",
+            "Sol. of 2",
+            "No. 2",
+            r"\ref{one} and \ref{two}",
+        ),
+        *(r"Proof of \ref{a}", r"(a) of \ref{one}", r"Proof of \eqref{eq}", "Bogus", "Other"),
+    ],
+)
+def test_a_part_or_a_sketch_is_no_solution_of_the_problem(tmp_path: Path, title: str):
+    statement = r"\label{one} P? \begin{enumerate}\item\label{a} $A$ \end{enumerate}\[ x \label{eq} \]"
+    other = env("problem", "O?", "Other") + env("solution", "o")
+    text = other + env("problem", statement, "1") + env("solution", "x", title)
+    found, aside = of(tmp_path, text)
+    assert (list(found.values()), aside) == ([["o"], []], {"unclear solution": 1})
+    found, aside = of(tmp_path, other + env("problem", statement + env("solution", "x", title), "1"))
+    assert (list(found.values()), aside) == ([["o"], []], {"unclear solution": 1})
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        *(
+            r"\stretch{1}",
+            r"3\baselineskip",
+            "2in",
+            "Due to Gauss",
+            "Introduction to algebra",
+            "Solution 2",
+            "1",
+        ),
+        *(
+            "Second solution",
+            "Problem 1",
+            "Second solution to Problem 1",
+            r"Proof of (\ref{one})",
+            r"\textbf{1}",
+        ),
+    ],
+)
+def test_a_title_that_names_no_other_problem_stands_behind_its_own(tmp_path: Path, title: str):
+    given = env("problem", r"\label{one} P?", "1") + env("solution", "p", title) + env("problem", "Q?", "3")
+    found, aside = of(tmp_path, given + env("solution", "q", r"\stretch{1}"))
+    assert (list(found.values()), aside) == ([["p"], ["q"]], {})
+
+
+def test_numbers_of_alternatives_are_no_names_of_problems(tmp_path: Path):
+    each = [env("problem", f"P{one}?", one) + env("solution", f"{one}a", "1") for one in "123"]
+    text = "".join(one + env("solution", "b", "2") + env("solution", "c", "3") for one in each)
+    found, _ = of(tmp_path, text)
+    assert (found["P1?"], "1a" in found["P2?"] + found["P3?"]) == (["1a"], False)
+    days = r"\section{Day 1}" + env("problem", "P?", "1") + r"\section{Day 2}" + env("problem", "Q?")
+    assert of(tmp_path, days + env("solution", "q", "1"))[0] == {"P?": [], "Q?": []}
+
+
+def test_the_whole_title_is_a_name_before_its_end(tmp_path: Path):
+    given = env("problem", "P?", "Sum of two squares") + env("problem", "Q?", "Two squares")
+    solved = env("solution", "p", "Sum of two squares") + env("solution", "q", "Proof of two squares")
+    assert of(tmp_path, given + solved) == ({"P?": ["p"], "Q?": ["q"]}, {})
+
+
+def test_a_heading_that_says_solution_only_parts_nothing(tmp_path: Path):
+    text = r"\section{Problem 1}" + env("problem", "P?") + r"\subsection{Solution}" + env("solution", "p")
+    text += r"\section{Problem 2}" + env("problem", "Q?") + r"\subsection*{Proof}" + env("proof", "q")
+    assert of(tmp_path, text) == ({"P?": ["p"], "Q?": ["q"]}, {})
+    assert of(tmp_path, env("problem", "P?") + r"\section{Lemma}" + env("proof", "x")) == (
+        {"P?": []},
+        {"unclear solution": 1},
+    )
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [r"\[ \alpha < \beta \]", r"$\alpha < \beta$", env("equation", r"\alpha"), r"\textbf{Proof} $$+$$"],
+)
+def test_a_formula_before_a_proof_may_be_what_it_proves(tmp_path: Path, formula: str):
+    text = env("problem", "P?") + formula + env("proof", "x")
+    assert of(tmp_path, text) == ({"P?": []}, {"unclear solution": 1})
+
+
+def test_a_label_of_another_file_is_a_name_of_the_same_statement_only(tmp_path: Path):
+    (tmp_path / "a.tex").write_text(env("problem", r"P? \label{eq:1}"))
+    (tmp_path / "a-sol.tex").write_text(env("problem", r"Q? \label{eq:1}") + env("solution", "q"))
+    assert list(made(tmp_path)[0].values()) == [[]]
+    (tmp_path / "a-sol.tex").write_text(env("problem", r"P? \label{eq:1}") + env("solution", "p"))
+    assert list(made(tmp_path)[0].values()) == [["p"]]
+
+
 def test_a_name_that_two_problems_have_names_neither(tmp_path: Path):
     text = env("problem", "P?", "A1") + env("solution", "p") + env("problem", "Q?", "A1") + r"\section{More}"
     assert of(tmp_path, text + env("solution", "x", "A1")) == (

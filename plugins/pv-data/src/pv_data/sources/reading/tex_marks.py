@@ -88,7 +88,7 @@ def _walk(nodes: Sequence[Any], names: Names) -> Iterator[Mark]:
     between = list[Any]()
     for node in nodes:
         name = environment(node)
-        if not name and _level(node) is None:
+        if (not name and _level(node) is None) or name in MATH - names.problems - names.solutions:
             between.append(node)
             continue
         if name in UNREAD - names.problems - names.solutions:
