@@ -8,7 +8,7 @@ from typing import Any
 
 from pv_data.sources.reading.tex import plain, text
 
-__all__ = ["NOBODYS", "NUMBER", "is_one_solution", "is_ref", "names_of", "said_of"]
+__all__ = ["NOBODYS", "NUMBER", "SKETCH", "is_one_solution", "is_ref", "names_of", "said_of"]
 
 NOBODYS = "?"
 """What a title says that is of no problem as a whole: no problem has this name."""
@@ -24,10 +24,12 @@ NUMBERED = re.compile(
     rf"({NUMBER.pattern})(?: .*)?"
 )
 """A title that names a number, however it begins: `Sol. of 2`, `No. 2`."""
-PARTIAL = re.compile(
-    r"\b(?:sketch(?:es)?|hints?|incorrect|wrong|false|attempts?|partial|outlines?|ideas?|cases?|parts?|steps?|"
-    r"lemmas?|lemmata|claims?|remarks?|comments?|drafts?|bogus)\b"
+NOT_WHOLE = (
+    "sketch(?:es)?|hints?|incorrect|wrong|false|attempts?|partial|outlines?|ideas?|remarks?|"
+    "comments?|drafts?|bogus"
 )
+SKETCH = re.compile(rf"\b(?:{NOT_WHOLE})\b")
+PARTIAL = re.compile(rf"\b(?:{NOT_WHOLE}|cases?|parts?|steps?|lemmas?|lemmata|claims?)\b")
 HALF = re.compile(
     r"\b(?:incomplete|flawed|fake|failed|plan|subcases?|corollary|proposition|notes?|motivation|summary|necessity|"
     r"sufficiency|existence|uniqueness|converse|only if|(?:lower|upper) bound)\b"
