@@ -30,6 +30,8 @@ GENERIC = re.compile(
     r"olympiad|competition|contest|exam|official|the|to|of|for|and|[0-9]+(?:st|nd|rd|th)?)"
 )
 """Words of a heading that say what it heads and no more."""
+SESSION = re.compile(r".*\b(?:session|part|day|morning|afternoon)\b.*")
+"""Running text between two lists of solutions, behind which they go on."""
 YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
 MEND = "head each list of solutions by `Solutions`, with the year where there are several"
 
@@ -150,8 +152,9 @@ def _sets(found: Sequence[Mark]) -> Iterator[_Set]:
     for at, mark in enumerate(found):
         if _is_heading(mark):
             path, parted = [*(one for one in path if one.level < mark.level), mark], False
-        elif mark.kind == "words" and _may_head(mark) and now.told is not None and now.told in path:
-            parted = True  # what comes behind it may be no solutions any more
+        elif mark.kind == "words" and len(mark.name) <= SHORT:
+            within = now.told is not None and now.told in path and not SESSION.fullmatch(mark.name)
+            parted = parted or within or SKETCH.search(mark.name) is not None
         if mark.kind != "item":
             continue
         over = next((one for one in reversed(path) if _speaks(one.name)), None)
@@ -162,8 +165,9 @@ def _sets(found: Sequence[Mark]) -> Iterator[_Set]:
         year = next((one[0] for one in (YEAR.search(one.name) for one in reversed(path)) if one), "")
         fresh, before = path != before, path
         again = told is None and (mark.name in seen if says is None else not fresh and mark.name in now.at)
-        # a heading of solutions under which problems came in between, or what may be their heading
-        back = (told is not now.told or parted) and any(told is one for one in used)
+        # a heading of solutions under which problems came in between, or words that may be their heading
+        again_told = told is not now.told and any(told is one for one in used)
+        back = again_told or (parted and told is not None)
         told = None if back else told
         lost = again or back or (now.lost and not fresh)
         new = not now.at or now.told is not told or now.year != year or lost != now.lost
@@ -188,12 +192,10 @@ def _sets(found: Sequence[Mark]) -> Iterator[_Set]:
 
 
 def _is_heading(mark: Mark) -> bool:
-    return mark.kind == "heading" or (mark.kind == "words" and _may_head(mark) and _is_generic(mark.name))
-
-
-def _may_head(mark: Mark) -> bool:
-    """Whether running text may be a heading."""
-    return len(mark.name) <= SHORT and (_speaks(mark.name) or YEAR.search(mark.name) is not None)
+    if mark.kind == "words":
+        told = _speaks(mark.name) or YEAR.search(mark.name)
+        return bool(told) and len(mark.name) <= SHORT and _is_generic(mark.name)
+    return mark.kind == "heading"
 
 
 def _is_generic(title: str) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pv_data.sources.reading.tex import environment, option, plain, text, words
+from pv_data.sources.reading.tex import SECTIONS, environment, option, plain, text, words
 from pv_data.sources.reading.tex_lists import Item, items
 from pv_data.sources.reading.tex_marks import PLAIN, UNREAD, Mark, Names, marks
 from pv_data.sources.reading.tex_names import NUMBER, is_one_solution, is_ref, names_of, said_of
@@ -104,15 +104,22 @@ def _problem(mark: Mark, names: Names, known: frozenset[str], label: str = "") -
 
 
 def _box(mark: Mark, names: Names) -> list[Part | Loose]:
-    """The box, and the rest of its section, unless another box of the kind is in it."""
+    """The box, and the rest of its section, unless another problem is in it."""
     box, rest = mark.nodes[0], mark.nodes[1:]
     made = Part(label=mark.name, text=text(box.nodelist), names=names_of(mark.name, box.nodelist))
-    if any(environment(one) == environment(box) and option(one) == option(box) for one in rest):
-        why = f"two boxes of one kind are in the section {mark.name!r}: give each problem a section"
+    if not words([one for one in rest if not _is_silent(one)]):
+        return [made]
+    alike = any(environment(one) == environment(box) and option(one) == option(box) for one in rest)
+    if alike or mark.shared:
+        why = f"the section {mark.name!r} has another problem: give each a section of its own"
         return [made, Loose(reason=UNCLEAR, detail=why, text=text(rest))]
-    if text(rest):
-        made.solutions.append(text(rest))
+    made.solutions.append(text(rest))
     return [made]
+
+
+def _is_silent(node: Any) -> bool:
+    """A heading, or an environment that is not read: no solution by itself."""
+    return environment(node) in UNREAD or getattr(node, "macroname", "") in SECTIONS
 
 
 def _lists(
