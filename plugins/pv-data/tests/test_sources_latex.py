@@ -73,7 +73,7 @@ def of(tmp_path: Path, text: str) -> tuple[dict[str, list[str]], dict[str, int]]
 
 
 @pytest.mark.parametrize(
-    "heading", [r"\section*{Solutions}", r"\textbf{Solutions to the 2010 Putnam}", "{\\bf Answers.}\n\n"]
+    "heading", [r"\section*{Solutions}", r"\textbf{Solutions to the 2010 Putnam}", "{\\bf Proofs.}\n\n"]
 )
 def test_labels_that_come_again_under_a_heading_of_solutions_are_solutions(tmp_path: Path, heading: str):
     (tmp_path / "a.tex").write_text(PUTNAM.replace(r"\end{document}", heading + SOLVED + r"\end{document}"))
@@ -124,6 +124,55 @@ def test_solutions_of_two_years_are_told_apart_by_the_year(tmp_path: Path):
     assert of(tmp_path, each) == (expected, {})
     wrong = r"\section{2009}" + putnam("P?") + r"\section{2010 solutions}" + putnam("r")
     assert of(tmp_path, wrong) == ({"P?": []}, {"unclear solution": 1})
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        *("Answers", "Answer key", "Common wrong solutions", "Solution sketches", "Solutions of last year"),
+        *("Hints for solutions", "Solutions to Contest A", "Proof ideas", r"Sketches}\subsection{Solutions"),
+        r"Solutions}\subsection{Sketches",
+    ],
+)
+def test_a_heading_that_says_more_than_solutions_makes_none(tmp_path: Path, heading: str):
+    text = r"\section{Contest B}" + putnam("P?", "Q?") + rf"\section{{{heading}}}" + putnam("x", "y")
+    assert of(tmp_path, text) == ({"P?": [], "Q?": []}, {"problem or solution": 2})
+
+
+@pytest.mark.parametrize("one", ["Contest {}", "The {}th Putnam", "Putnam {}", "{}"])
+def test_solutions_of_a_contest_with_another_number_are_nobodys(tmp_path: Path, one: str):
+    given = rf"\section{{{one.format(72)}}}" + putnam("P?")
+    for number, name in ((71, "Solutions to contest {}"), (71, "Solutions to the {}st USAMO")):
+        text = given + rf"\section{{{name.format(number)}}}" + putnam("x")
+        assert of(tmp_path, text) == ({"P?": []}, {"unclear solution": 1})
+    right = given + r"\section{Solutions to contest 72}" + putnam("p")
+    assert of(tmp_path, right) == ({"P?": ["p"]}, {})
+
+
+@pytest.mark.parametrize(
+    "text", ["Justify all answers.", "Complete proofs are required.", "Solutions are due on Friday."]
+)
+def test_a_sentence_over_a_list_is_no_heading(tmp_path: Path, text: str):
+    assert of(tmp_path, text + putnam("P?", "Q?")) == ({"P?": [], "Q?": []}, {})
+    two = r"\section{Mock Putnam I}" + putnam("P?") + r"\section{Mock II (proof based)}" + text + putnam("Q?")
+    assert of(tmp_path, two) == ({"P?": [], "Q?": []}, {})
+    behind = putnam("P?", "Q?") + r"\section{Solutions}" + putnam("p") + text
+    behind += r"\begin{itemize}\item[A2] x \end{itemize}"
+    assert of(tmp_path, behind) == ({"P?": ["p"], "Q?": []}, {"problem or solution": 1})
+
+
+def test_short_text_among_solutions_may_end_them(tmp_path: Path):
+    text = r"\section{Problems}" + putnam("P?", "Q?") + r"\section{Solutions}"
+    second = r"\begin{itemize}\item[A2] x \end{itemize}"
+    assert of(tmp_path, text + putnam("p") + r"\textbf{Practice}" + second) == (
+        {"P?": ["p"], "Q?": []},
+        {"problem or solution": 1},
+    )
+    assert of(tmp_path, text + putnam("p") + r"The second session." + second)[0] == {"P?": ["p"], "Q?": ["x"]}
+    assert of(tmp_path, text + r"\textbf{Wrong ones}" + second) == (
+        {"P?": [], "Q?": []},
+        {"problem or solution": 1},
+    )
 
 
 def test_two_solutions_under_one_label_follow_each_other(tmp_path: Path):
@@ -264,6 +313,121 @@ def test_a_solution_that_names_another_is_not_that_of_the_problem_before(tmp_pat
     assert of(tmp_path, text) == ({"P?": []}, {"unclear solution": 2})
 
 
+@pytest.mark.parametrize(
+    "title",
+    [
+        *(
+            "(1)",
+            "(a)",
+            r"$\Rightarrow$",
+            r"($\Rightarrow$)",
+            "Proof of (1)",
+            r"Proof of $\star$",
+            "$n$ even",
+            "Part (a)",
+        ),
+        *(
+            "Sketch",
+            "Hint",
+            "Incorrect",
+            "A wrong attempt",
+            "Partial",
+            "Outline",
+            "Idea",
+            "Case 1",
+            "First step",
+        ),
+        *(
+            "Claim",
+            "Remark",
+            "Uniqueness",
+            "Proof of Theorem 1",
+            "Sol. of 2",
+            "No. 2",
+            r"\ref{one} and \ref{two}",
+        ),
+        *(r"Proof of \ref{a}", r"(a) of \ref{one}", r"Proof of \eqref{eq}", "Bogus", "Other"),
+    ],
+)
+def test_a_part_or_a_sketch_is_no_solution_of_the_problem(tmp_path: Path, title: str):
+    statement = r"\label{one} P? \begin{enumerate}\item\label{a} $A$ \end{enumerate}\[ x \label{eq} \]"
+    other = env("problem", "O?", "Other") + env("solution", "o")
+    text = other + env("problem", statement, "1") + env("solution", "x", title)
+    found, aside = of(tmp_path, text)
+    assert (list(found.values()), aside) == ([["o"], []], {"unclear solution": 1})
+    found, aside = of(tmp_path, other + env("problem", statement + env("solution", "x", title), "1"))
+    assert (list(found.values()), aside) == ([["o"], []], {"unclear solution": 1})
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        *(
+            r"\stretch{1}",
+            r"3\baselineskip",
+            "2in",
+            "Due to Gauss",
+            "Introduction to algebra",
+            "Solution 2",
+            "1",
+        ),
+        *(
+            "Second solution",
+            "Problem 1",
+            "Second solution to Problem 1",
+            r"Proof of (\ref{one})",
+            r"\textbf{1}",
+        ),
+    ],
+)
+def test_a_title_that_names_no_other_problem_stands_behind_its_own(tmp_path: Path, title: str):
+    given = env("problem", r"\label{one} P?", "1") + env("solution", "p", title) + env("problem", "Q?", "3")
+    found, aside = of(tmp_path, given + env("solution", "q", r"\stretch{1}"))
+    assert (list(found.values()), aside) == ([["p"], ["q"]], {})
+
+
+def test_numbers_of_alternatives_are_no_names_of_problems(tmp_path: Path):
+    each = [env("problem", f"P{one}?", one) + env("solution", f"{one}a", "1") for one in "123"]
+    text = "".join(one + env("solution", "b", "2") + env("solution", "c", "3") for one in each)
+    found, _ = of(tmp_path, text)
+    assert (found["P1?"], "1a" in found["P2?"] + found["P3?"]) == (["1a"], False)
+    days = r"\section{Day 1}" + env("problem", "P?", "1") + r"\section{Day 2}" + env("problem", "Q?")
+    assert of(tmp_path, days + env("solution", "q", "1"))[0] == {"P?": [], "Q?": []}
+
+
+def test_the_whole_title_is_a_name_before_its_end(tmp_path: Path):
+    given = env("problem", "P?", "Sum of two squares") + env("problem", "Q?", "Two squares")
+    solved = env("solution", "p", "Sum of two squares") + env("solution", "q", "Proof of two squares")
+    assert of(tmp_path, given + solved) == ({"P?": ["p"], "Q?": ["q"]}, {})
+
+
+def test_a_heading_that_says_solution_only_parts_nothing(tmp_path: Path):
+    text = r"\section{Problem 1}" + env("problem", "P?") + r"\subsection{Solution}" + env("solution", "p")
+    text += r"\section{Problem 2}" + env("problem", "Q?") + r"\subsection*{Proof}" + env("proof", "q")
+    assert of(tmp_path, text) == ({"P?": ["p"], "Q?": ["q"]}, {})
+    assert of(tmp_path, env("problem", "P?") + r"\section{Lemma}" + env("proof", "x")) == (
+        {"P?": []},
+        {"unclear solution": 1},
+    )
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [r"\[ \alpha < \beta \]", r"$\alpha < \beta$", env("equation", r"\alpha"), r"\textbf{Proof} $$+$$"],
+)
+def test_a_formula_before_a_proof_may_be_what_it_proves(tmp_path: Path, formula: str):
+    text = env("problem", "P?") + formula + env("proof", "x")
+    assert of(tmp_path, text) == ({"P?": []}, {"unclear solution": 1})
+
+
+def test_a_label_of_another_file_is_a_name_of_the_same_statement_only(tmp_path: Path):
+    (tmp_path / "a.tex").write_text(env("problem", r"P? \label{eq:1}"))
+    (tmp_path / "a-sol.tex").write_text(env("problem", r"Q? \label{eq:1}") + env("solution", "q"))
+    assert list(made(tmp_path)[0].values()) == [[]]
+    (tmp_path / "a-sol.tex").write_text(env("problem", r"P? \label{eq:1}") + env("solution", "p"))
+    assert list(made(tmp_path)[0].values()) == [["p"]]
+
+
 def test_a_name_that_two_problems_have_names_neither(tmp_path: Path):
     text = env("problem", "P?", "A1") + env("solution", "p") + env("problem", "Q?", "A1") + r"\section{More}"
     assert of(tmp_path, text + env("solution", "x", "A1")) == (
@@ -346,6 +510,42 @@ def test_two_boxes_of_a_kind_in_a_section_are_two_problems(tmp_path: Path):
     assert of(tmp_path, text) == ({"P?": []}, {"unclear solution": 1})
     remark = r"\section{One}" + env("mdframed", "Remember.") + env("problem", "P?") + env("solution", "p")
     assert of(tmp_path, remark) == ({"P?": ["p"]}, {})
+
+
+def test_a_box_has_its_solution_in_lower_sections_too(tmp_path: Path):
+    rest = r"First \subsection{Lemma} It holds. \subsubsection{Proof} So. \subsection{Solution} Done."
+    text = r"\section{One}" + env("mdframed", "P?") + rest + r"\section{Two}" + env("mdframed", "Q?") + "q"
+    assert of(tmp_path, text) == ({"P?": [rest], "Q?": ["q"]}, {})
+    only = r"\section{One}" + env("mdframed", "P?") + r"\subsection{Solution} p" + r"\part{More} Text."
+    assert of(tmp_path, only) == ({"P?": [r"\subsection{Solution} p"]}, {})
+
+
+@pytest.mark.parametrize(
+    ("lower", "more"),
+    [
+        (r"\subsection{Two}" + env("mdframed", "Q?") + "q", {"Q?": ["q"]}),
+        (r"\subsection{Two}" + env("problem", "Q?") + env("solution", "q"), {"Q?": ["q"]}),
+        (r"\subsection{Lemma} L. \subsection{Two}" + env("mdframed", "Q?") + "q", {"Q?": ["q"]}),
+        (r"\subsection{Problem 2} Is it so? \subsection{Solution} It is.", {}),
+    ],
+)
+def test_a_box_over_sections_with_problems_of_their_own_has_no_solution(
+    tmp_path: Path, lower: str, more: dict[str, list[str]]
+):
+    text = r"\section{One}" + env("mdframed", "P?") + "A remark." + lower
+    assert of(tmp_path, text) == ({"P?": [], **more}, {"unclear solution": 1})
+
+
+def test_the_parts_of_exam_cls_are_no_headings_without_a_title(tmp_path: Path):
+    parts = env("problem", "P?") + env("solution", "p") + env("parts", r"\part One. \part Two.")
+    assert of(tmp_path, parts + r"\part{Two}" + env("problem", "Q?")) == ({"P?": ["p"], "Q?": []}, {})
+
+
+@pytest.mark.parametrize(
+    "rest", [r"\newpage\vspace{1cm}", r"\label{x}\clearpage", r"\subsection{Solution}", env("figure", "A")]
+)
+def test_what_has_no_words_is_no_solution_of_a_box(tmp_path: Path, rest: str):
+    assert of(tmp_path, r"\section{One}" + env("mdframed", "P?") + rest) == ({"P?": []}, {})
 
 
 def test_a_file_of_solutions_may_say_the_problems_again(tmp_path: Path):

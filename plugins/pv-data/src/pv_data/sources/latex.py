@@ -22,8 +22,9 @@ from pv_data.sources.reading.assemble import Once, attempt
 from pv_data.sources.reading.fields import Fields
 from pv_data.sources.reading.files import files
 from pv_data.sources.reading.reference import reference
-from pv_data.sources.reading.tex import parse
+from pv_data.sources.reading.tex import parse, plain
 from pv_data.sources.reading.tex_marks import Names
+from pv_data.sources.reading.tex_names import is_ref
 from pv_data.sources.reading.tex_parts import Loose, Part, parts
 from pv_data.sources.reading.unusable import FILE_NOT_READ, Unusable, aside
 from pv_rl.errors import ConfigError, DataError
@@ -110,7 +111,7 @@ def _joined(file: Path, given: Sequence[Part | Loose], more: Sequence[Part | Loo
             yield aside(where, one.reason, one.detail, one.text)
             continue
         where += f" {one.label}".rstrip()
-        mine = [problem for problem in problems if problem.names & one.names]
+        mine = [problem for problem in problems if _same(problem, one)]
         alike = [other for other in more if isinstance(other, Part) and other.names & one.names]
         if len(mine) == len(alike) == 1:
             mine[0].solutions += one.solutions
@@ -123,6 +124,12 @@ def _joined(file: Path, given: Sequence[Part | Loose], more: Sequence[Part | Loo
         )
         for solution in one.solutions:
             yield aside(where, reason, why, solution)
+
+
+def _same(problem: Part, one: Part) -> bool:
+    """Whether they share a name; a label, of another file, is one only where the statement is the same, too."""
+    both = problem.names & one.names
+    return not all(map(is_ref, both)) or (bool(both) and plain(problem.text) == plain(one.text))
 
 
 def _rows(file: Path, given: Sequence[Part | Loose], licence: str, language: str) -> Read:

@@ -33,7 +33,9 @@ SILENT = frozenset(
     {"label", "vspace", "hspace", "vskip", "index", "includegraphics", "setcounter", "addtocounter"}
 )
 """Macros whose arguments are not read."""
-COMMAND = re.compile(r"\\(?:[A-Za-z]+\*?|.)")
+COMMAND = re.compile(r"\\label\s*\{[^{}]*\}|\\(?:[A-Za-z]+\*?|.)")
+
+SIGN = re.compile(r"\\[A-Za-z]+")
 
 
 def parse(path: Path) -> list[Any]:
@@ -90,8 +92,19 @@ def putnam(node: Any) -> str:
 
 
 def words(nodes: Sequence[Any]) -> str:
-    """Letters and digits that a reader sees, in small letters, with a blank between words."""
-    return plain(written([one for one in nodes if getattr(one, "macroname", "") not in SILENT]))
+    """Letters and digits that a reader sees, in small letters, with a blank between words; `formula` for signs only."""
+    seen = [one for one in nodes if getattr(one, "macroname", "") not in SILENT]
+    signs = any(map(_is_formula, seen))
+    return plain(written(seen) + (" formula" if signs else ""))
+
+
+def _is_formula(node: Any) -> bool:
+    """Whether it has a formula, and no mere sign as `$\\star$`."""
+    if type(node).__name__ == "LatexMathNode":
+        return node.displaytype == "display" or not SIGN.fullmatch(written(node.nodelist).strip())
+    arguments = node.nodeargd.argnlist if getattr(node, "nodeargd", None) else []
+    inside = [*(arguments or []), *(getattr(node, "nodelist", None) or [])]
+    return any(_is_formula(one) for one in inside if one is not None)
 
 
 def plain(written: str) -> str:

@@ -1,7 +1,8 @@
 r"""Lists of Putnam labels (`\item[A1]` to `\item[B6]`): which items are problems, and which are whose solutions.
 
-A list is one of solutions if a heading over it says so. Its items are those of the one set of problems before it, or of
-the set of the same year. Where a label comes again and no heading says why, nobody can tell what the item is.
+A list is one of solutions if a heading over it says so and no more: `Solutions`, not `Common wrong solutions`. Its
+items are those of the one set of problems before it, or of the set of the same year. Where a label comes again and no
+heading says why, nobody can tell what the item is.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from pv_data.sources.reading.tex import plain
 from pv_data.sources.reading.tex_marks import Mark
+from pv_data.sources.reading.tex_names import SKETCH
 
 __all__ = ["Item", "items"]
 
@@ -18,7 +21,17 @@ SHORT = 60
 """Characters of text over a list that may be its heading."""
 SOLUTIONS = re.compile(r"\b(?:solution|proof|answer)s?\b", re.IGNORECASE)
 PROBLEMS = re.compile(r"\b(?:problem|exercise|question)s?\b", re.IGNORECASE)
-ELSEWHERE = re.compile(r"\b(?:end|below|follow|following|next|see|without|no|hints?)\b", re.IGNORECASE)
+WHOLE = re.compile(r"\b(?:solution|proof)s?\b", re.IGNORECASE)
+"""Answers alone may be final ones, without a proof."""
+BASED = re.compile(r"\bproof[- ]based\b", re.IGNORECASE)
+CONTESTS = ("putnam", "usamo", "imo")
+GENERIC = re.compile(
+    rf"(?:(?:solution|answer|proof|problem|exercise|question)s?|{'|'.join(CONTESTS)}|william|lowell|mathematical|"
+    r"olympiad|competition|contest|exam|official|the|to|of|for|and|[0-9]+(?:st|nd|rd|th)?)"
+)
+"""Words of a heading that say what it heads and no more."""
+SESSION = re.compile(r".*\b(?:session|part|day|morning|afternoon)\b.*")
+"""Running text between two lists of solutions, behind which they go on."""
 YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
 MEND = "head each list of solutions by `Solutions`, with the year where there are several"
 
@@ -45,6 +58,9 @@ class _Set:
     """The heading that makes it one of solutions; None for problems."""
     year: str
     title: str
+    numbers: frozenset[str] = frozenset()
+    """In its headings, without years."""
+    contests: frozenset[str] = frozenset()
     says_year: bool = False
     """Of solutions: their own heading has the year, and not only one above it."""
     at: dict[str, list[int]] = field(default_factory=dict)
@@ -66,7 +82,7 @@ def items(found: Sequence[Mark], *, answers: bool) -> dict[int, Item]:
     """
     made: dict[int, Item] = {}
     sets = _answers(found) if answers else list(_sets(found))
-    several = sum(one.told is None for one in sets) > 1
+    several = sum(one.told is None and not one.lost for one in sets) > 1
     before, waiting = list[_Set](), list[_Set]()
     for one in sets:
         is_solution = answers or one.told is not None
@@ -93,7 +109,16 @@ def _own(one: _Set, before: Sequence[_Set], waiting: Sequence[_Set]) -> list[_Se
     if same or len(waiting) != 1:
         return same
     other = waiting[0]
-    return [other] if not one.year or not other.year or one.year == other.year else []
+    alike = not one.year or not other.year or one.year == other.year
+    return (
+        [other]
+        if alike and _within(one.numbers, other.numbers) and _within(one.contests, other.contests)
+        else []
+    )
+
+
+def _within(some: frozenset[str], others: frozenset[str]) -> bool:
+    return not others or some <= others
 
 
 def _attach(made: dict[int, Item], one: _Set, label: str, mine: Sequence[_Set], answers: bool) -> None:
@@ -123,29 +148,40 @@ def _answers(found: Sequence[Mark]) -> list[_Set]:
 
 def _sets(found: Sequence[Mark]) -> Iterator[_Set]:
     path, before, seen, used = list[Mark](), list[Mark](), set[str](), list[Mark]()
-    now = _Set(told=None, year="", title="")
+    now, parted = _Set(told=None, year="", title=""), False
     for at, mark in enumerate(found):
         if _is_heading(mark):
-            path = [*(one for one in path if one.level < mark.level), mark]
+            path, parted = [*(one for one in path if one.level < mark.level), mark], False
+        elif mark.kind == "words" and len(mark.name) <= SHORT:
+            within = now.told is not None and now.told in path and not SESSION.fullmatch(mark.name)
+            parted = parted or within or SKETCH.search(mark.name) is not None
         if mark.kind != "item":
             continue
         over = next((one for one in reversed(path) if _speaks(one.name)), None)
         says = _tells(over.name) if over is not None else False
+        if says and any(SKETCH.search(plain(one.name)) for one in path):
+            says = None
         told = over if says else None
         year = next((one[0] for one in (YEAR.search(one.name) for one in reversed(path)) if one), "")
         fresh, before = path != before, path
         again = told is None and (mark.name in seen if says is None else not fresh and mark.name in now.at)
-        # a heading of solutions under which problems came in between
-        back = told is not now.told and any(told is one for one in used)
+        # a heading of solutions under which problems came in between, or words that may be their heading
+        again_told = told is not now.told and any(told is one for one in used)
+        back = again_told or (parted and told is not None)
         told = None if back else told
         lost = again or back or (now.lost and not fresh)
         new = not now.at or now.told is not told or now.year != year or lost != now.lost
         if new or (fresh and told is None and mark.name in now.at):
             own = path[path.index(told) :] if told is not None else []
+            said = plain(" ".join(one.name for one in own or path)).split()
             now = _Set(
                 told=told,
                 year=year,
                 title=path[-1].name if path else "",
+                numbers=frozenset(
+                    one.rstrip("stndrh") for one in said if one[0].isdigit() and not YEAR.match(one)
+                ),
+                contests=frozenset(said).intersection(CONTESTS),
                 says_year=any(YEAR.search(one.name) for one in own),
                 lost=lost,
             )
@@ -157,17 +193,21 @@ def _sets(found: Sequence[Mark]) -> Iterator[_Set]:
 
 def _is_heading(mark: Mark) -> bool:
     if mark.kind == "words":
-        told = any(one.search(mark.name) for one in (SOLUTIONS, PROBLEMS, YEAR))
-        return told and len(mark.name) <= SHORT
+        told = _speaks(mark.name) or YEAR.search(mark.name)
+        return bool(told) and len(mark.name) <= SHORT and _is_generic(mark.name)
     return mark.kind == "heading"
 
 
+def _is_generic(title: str) -> bool:
+    return all(GENERIC.fullmatch(one) for one in plain(title).split())
+
+
 def _speaks(title: str) -> bool:
-    return SOLUTIONS.search(title) is not None or PROBLEMS.search(title) is not None
+    return SOLUTIONS.search(BASED.sub("", title)) is not None or PROBLEMS.search(title) is not None
 
 
 def _tells(title: str) -> bool | None:
     """Whether a heading says that what is under it is solutions; None where it names them without saying so."""
-    if not SOLUTIONS.search(title):
+    if not SOLUTIONS.search(BASED.sub("", title)):
         return False
-    return None if PROBLEMS.search(title) or ELSEWHERE.search(title) else True
+    return True if _is_generic(title) and WHOLE.search(title) and not PROBLEMS.search(title) else None

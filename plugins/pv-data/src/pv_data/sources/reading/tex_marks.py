@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Literal
 
 from pv_data.sources.reading.tex import LISTS, SECTIONS, environment, option, putnam, words
@@ -35,6 +37,7 @@ MATH = frozenset(
         *("matrix", "pmatrix", "bmatrix", "vmatrix", "Vmatrix", "Bmatrix"),
     }
 )
+PROBLEM = re.compile(r"\b(?:problem|exercise|question)s?\b", re.IGNORECASE)
 PLAIN = UNREAD | LAYOUT | MATH
 """Environments that state nothing of their own; another one may be a lemma, and what follows its proof."""
 
@@ -60,35 +63,61 @@ class Mark:
     name: str = ""
     """A heading's title, what is in `[...]` behind an environment's begin, an item's label, a box's section."""
     nodes: tuple[Any, ...] = ()
-    """What is in it; of a box, of it and of the rest of its section."""
+    """What is in it; of a box, of it and of the rest of its section, lower ones with it."""
+    shared: bool = False
+    """Of a box: lower sections have problems of their own, and are not in it."""
 
 
 def marks(nodes: Sequence[Any], names: Names) -> Iterator[Mark]:
     """In order, with the environments that hold problems or solutions whole."""
+    sections = list(_sections(nodes))
+    at = 0
+    while at < len(sections):
+        title, own = sections[at]
+        at += 1
+        if title is not None:
+            yield _heading(title)
+        box = next((place for place, one in enumerate(own) if environment(one) in names.boxes), None)
+        if box is None or title is None or _has_problems(own, names):
+            yield from _walk(own, names)
+            continue
+        lower = list(takewhile(lambda one, title=title: _is_under(one[0], title), sections[at:]))
+        shared = any(
+            PROBLEM.search(_title(head)) or _has_problems(one, names, boxes=True) for head, one in lower
+        )
+        rest = [] if shared else [node for head, one in lower for node in (head, *one)]
+        at += 0 if shared else len(lower)
+        yield Mark(kind="box", name=_title(title), nodes=(*own[box:], *rest), shared=shared)
+
+
+def _sections(nodes: Sequence[Any]) -> Iterator[tuple[Any, list[Any]]]:
+    """Each heading with what follows it up to the next one of any level; None before the first."""
     title, since = None, list[Any]()
-    for node in [*nodes, None]:
-        if node is None or _level(node) is not None:
-            box = next((at for at, one in enumerate(since) if environment(one) in names.boxes), None)
-            if title is not None:
-                yield _heading(title)
-            if (
-                box is None
-                or title is None
-                or any(one.kind in ("problem", "item") for one in _walk(since, names))
-            ):
-                yield from _walk(since, names)
-            else:
-                yield Mark(kind="box", name=_title(title), nodes=tuple(since[box:]))
-            title, since = node, []
-        else:
+    for node in nodes:
+        if _level(node) is None:
             since.append(node)
+            continue
+        yield title, since
+        title, since = node, []
+    yield title, since
+
+
+def _is_under(head: Any, title: Any) -> bool:
+    return (_level(head) or 0) > (_level(title) or 0)
+
+
+def _has_problems(nodes: Sequence[Any], names: Names, *, boxes: bool = False) -> bool:
+    """Whether a problem's environment or a Putnam label is somewhere in it, or a box at its top."""
+    return any(one.kind in ("problem", "item") for one in _walk(nodes, names)) or (
+        boxes and any(environment(one) in names.boxes for one in nodes)
+    )
 
 
 def _walk(nodes: Sequence[Any], names: Names) -> Iterator[Mark]:
     between = list[Any]()
     for node in nodes:
         name = environment(node)
-        if not name and _level(node) is None:
+        if (not name and _level(node) is None) or name in MATH - names.problems - names.solutions:
             between.append(node)
             continue
         if name in UNREAD - names.problems - names.solutions:
@@ -133,7 +162,10 @@ def _level(node: Any) -> int | None:
 
 
 def _title(node: Any) -> str:
-    return node.nodeargd.argnlist[-1].latex_verbatim()[1:-1].strip()[:100]
+    given = (
+        node.nodeargd.argnlist if node.nodeargd else []
+    )  # none of `\part`, which exam.cls has for its items
+    return given[-1].latex_verbatim()[1:-1].strip()[:100] if given and given[-1] else ""
 
 
 def _heading(node: Any) -> Mark:

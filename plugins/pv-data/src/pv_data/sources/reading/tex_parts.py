@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pv_data.sources.reading.tex import environment, option, text, words
+from pv_data.sources.reading.tex import SECTIONS, environment, option, plain, text, words
 from pv_data.sources.reading.tex_lists import Item, items
 from pv_data.sources.reading.tex_marks import PLAIN, UNREAD, Mark, Names, marks
-from pv_data.sources.reading.tex_names import is_one_solution, names_of, said_of
+from pv_data.sources.reading.tex_names import NUMBER, is_one_solution, is_ref, names_of, said_of
 from pv_data.sources.reading.unusable import Unusable
 
 __all__ = ["Loose", "Part", "parts"]
@@ -62,19 +62,20 @@ def parts(nodes: Sequence[Any], names: Names, *, answers: bool = False) -> list[
     try:
         found = list(marks(nodes, names))
         made: Made = {}
+        known = frozenset[str]().union(*(names_of(mark.name) for mark in found if mark.kind == "problem"))
         for at, mark in enumerate(found):
             if mark.kind == "problem":
-                made[at] = _problem(mark, names)
+                made[at] = _problem(mark, names, known)
             elif mark.kind == "box":
                 made[at] = _box(mark, names)
-        _lists(found, items(found, answers=answers), made, names)
+        _lists(found, items(found, answers=answers), made, names, known)
         _solutions(found, made)
     except RecursionError as error:
         raise Unusable("broken LaTeX", "nested too deep") from error
     return [one for at in sorted(made) for one in made[at]]
 
 
-def _problem(mark: Mark, names: Names, label: str = "") -> list[Part | Loose]:
+def _problem(mark: Mark, names: Names, known: frozenset[str], label: str = "") -> list[Part | Loose]:
     """The statement, and the solutions at its end."""
     inner = [one for one in mark.nodes if environment(one) in names.solutions]
     rest = [one for one in mark.nodes if one not in inner]
@@ -93,9 +94,9 @@ def _problem(mark: Mark, names: Names, label: str = "") -> list[Part | Loose]:
     parted = words([one for one in mark.nodes[first:] if one not in inner and environment(one) not in UNREAD])
     loose = list[Part | Loose]()
     for one in inner:
-        said, surely = said_of(option(one))
-        if states or (parted and not is_one_solution(parted)) or (surely and said not in made.names):
-            why = "another statement or more text stands in the same problem"
+        said = said_of(option(one), known)
+        if states or (parted and not is_one_solution(parted)) or (said and said not in made.names):
+            why = "another statement or more text stands in the same problem, or it names another or a part"
             loose.append(Loose(reason=UNCLEAR, detail=f"{why}; {MEND}", text=text(one.nodelist)))
         else:
             made.solutions.append(text(one.nodelist))
@@ -103,24 +104,33 @@ def _problem(mark: Mark, names: Names, label: str = "") -> list[Part | Loose]:
 
 
 def _box(mark: Mark, names: Names) -> list[Part | Loose]:
-    """The box, and the rest of its section, unless another box of the kind is in it."""
+    """The box, and the rest of its section, unless another problem is in it."""
     box, rest = mark.nodes[0], mark.nodes[1:]
     made = Part(label=mark.name, text=text(box.nodelist), names=names_of(mark.name, box.nodelist))
-    if any(environment(one) == environment(box) and option(one) == option(box) for one in rest):
-        why = f"two boxes of one kind are in the section {mark.name!r}: give each problem a section"
+    if not words([one for one in rest if not _is_silent(one)]):
+        return [made]
+    alike = any(environment(one) == environment(box) and option(one) == option(box) for one in rest)
+    if alike or mark.shared:
+        why = f"the section {mark.name!r} has another problem: give each a section of its own"
         return [made, Loose(reason=UNCLEAR, detail=why, text=text(rest))]
-    if text(rest):
-        made.solutions.append(text(rest))
+    made.solutions.append(text(rest))
     return [made]
 
 
-def _lists(found: Sequence[Mark], listed: dict[int, Item], made: Made, names: Names) -> None:
+def _is_silent(node: Any) -> bool:
+    """A heading, or an environment that is not read: no solution by itself."""
+    return environment(node) in UNREAD or getattr(node, "macroname", "") in SECTIONS
+
+
+def _lists(
+    found: Sequence[Mark], listed: dict[int, Item], made: Made, names: Names, known: frozenset[str]
+) -> None:
     """Problems first: a solution's problem may be behind it."""
     for at, item in listed.items():
         if item.aside is not None:
             made[at] = [Loose(reason=item.aside[0], detail=item.aside[1], text=text(found[at].nodes))]
         elif not item.is_solution:
-            made[at] = _problem(found[at], names, item.label)
+            made[at] = _problem(found[at], names, known, item.label)
             for one in made[at]:
                 if isinstance(one, Part):
                     one.label, one.closed = f"{item.over} {item.label}".strip(), True
@@ -153,18 +163,24 @@ def _solutions(found: Sequence[Mark], made: Made) -> None:
             near = isinstance(one, Part) and not one.closed
         elif mark.kind == "solution":
             answered = True
-            said, surely = said_of(mark.name)
+            said = said_of(mark.name, count)
             behind = waiting[0] if near and len(waiting) == 1 else None
-            of = by_name.get(said)
-            if of is None and isinstance(behind, Part) and (not surely or said in behind.names):
+            of = by_name.get(said) if is_ref(said) or (behind is None and _may_name(said, waiting)) else None
+            if of is None and isinstance(behind, Part) and (not said or said in behind.names):
                 of = behind
             near = of is not None and of is behind
             if of is None:
                 made[at] = [_nobodys(mark, waiting)]
             else:
                 of.solutions.append(text(mark.nodes))
-        elif mark.kind != "words" or not is_one_solution(mark.name):
+        elif mark.kind not in ("words", "heading") or not is_one_solution(plain(mark.name)):
             near = False
+
+
+def _may_name(said: str, waiting: Sequence[Part | Loose]) -> bool:
+    """A number may be that of a second solution, or of another day's problem: it names one that waits, if all do."""
+    called = [one.names if isinstance(one, Part) else frozenset[str]() for one in waiting]
+    return not NUMBER.fullmatch(said) or (all(called) and any(said in one for one in called))
 
 
 def _nobodys(mark: Mark, waiting: Sequence[Part | Loose]) -> Loose:
@@ -173,7 +189,7 @@ def _nobodys(mark: Mark, waiting: Sequence[Part | Loose]) -> Loose:
     elif len(waiting) > 1:
         reason, why = UNCLEAR, f"{len(waiting)} problems before it have none"
     else:
-        reason, why = UNCLEAR, "it names another, or something stands between it and its problem"
+        reason, why = UNCLEAR, "it names another or a part, or something stands between it and its problem"
     return Loose(reason=reason, detail=f"{why}; {MEND}", text=text(mark.nodes))
 
 
