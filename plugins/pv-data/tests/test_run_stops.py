@@ -28,7 +28,7 @@ from pv_data.asking.settings import AHEAD
 from pv_data.records import Aside, Judgment, Label, Proof
 from pv_data.run.judging import Judging, JudgingWork
 from pv_data.run.local import run_local
-from pv_data.run.places import forget_doubtful, forget_failures
+from pv_data.run.places import forget_doubtful, forget_failures, unanswered
 from pv_data.run.together import cause, together
 from pv_data.table import read_rows, write_part
 from pv_rl.errors import ConfigError, DataError
@@ -252,6 +252,24 @@ def test_what_nobody_could_use_is_not_paid_again_by_a_run_that_goes_on(tmp_path)
     forget_failures(tmp_path)  # when the stage is done
     (tmp_path / "answers.sqlite").unlink()
     assert asked(said, 2) == 4 * 2
+
+
+def test_a_disk_on_which_no_file_of_failures_can_be_made_ends_the_run(tmp_path, monkeypatch):
+    make_tables(tmp_path, 30)
+
+    class Full(asker.Writer):
+        def __init__(self, path: Path) -> None:
+            if path == unanswered(tmp_path):
+                raise CacheUnavailable("no space left on device")
+            super().__init__(path)
+
+    monkeypatch.setattr(asker, "Writer", Full)
+    with JudgeServer(
+        Script(reply=lambda prompt, model: "I cannot say.", latency=Latency(median_s=0.05))
+    ) as server:
+        with pytest.raises(CacheUnavailable, match="no space left"):
+            run_local(Judging(run=tmp_path, config=settings(tmp_path, server.url, concurrency=4)), 1)
+        assert len(server.chats()) <= 3 * 4
 
 
 def test_failures_of_a_model_that_did_not_work_count_for_nothing_when_it_does(tmp_path):

@@ -77,9 +77,10 @@ class Asker:
         self._model, self._keeping = model, Keeping(model)
         self._client = SeededClient(asked, budget)
         self._cache = AnswerCache(model.cache)
-        self._unanswered = Unanswered(unanswered)
-        self._goes_on = not self._unanswered.empty
-        self._writer, self._failures = Writer(model.cache), Writer(unanswered)
+        self._unanswered = Unanswered(unanswered) if unanswered.exists() else None  # of a run that goes on
+        self._writer = Writer(model.cache)
+        self._failures: Writer | None = None
+        self._of_failures = unanswered
         self._room = asyncio.Semaphore(asked.in_the_works)
         self._patience = patience
         self._spent = spent
@@ -114,7 +115,7 @@ class Asker:
             self._go_on()
             if self._watching is None:
                 self._watching = asyncio.ensure_future(self._watch())
-            made, last = self._unanswered.last(key) if self._goes_on else (0, None)
+            made, last = self._unanswered.last(key) if self._unanswered is not None else (0, None)
             if last is not None and (
                 last.kind == "truncated" or made >= self._client.config.retries.attempts
             ):
@@ -122,7 +123,7 @@ class Asker:
             unused: list[asyncio.Future[None]] = []
 
             def keep(attempt: int, failure: JudgeFailure) -> None:
-                unused.append(self._failures.put(*entry(key, attempt, failure, self._model.model)))
+                unused.append(self._put(*entry(key, attempt, failure, self._model.model)))
 
             ATTEMPTS.set(
                 Attempts(
@@ -153,6 +154,16 @@ class Asker:
         """Send nothing any more; what is on its way is waited for by those who asked."""
         self._why = self._why or why
         self._client.stop()
+
+    def _put(self, key: str, failure: CachedAnswer) -> asyncio.Future[None]:
+        """Write a failure down; most runs have none, and open no file for them."""
+        if self._failures is None:
+            try:
+                self._failures = Writer(self._of_failures)
+            except CacheUnavailable as error:
+                self.stop(str(error))
+                raise
+        return self._failures.put(key, failure)
 
     async def _on_disk(self, *written: asyncio.Future[None]) -> None:
         failures = list[CacheUnavailable]()
@@ -195,8 +206,11 @@ class Asker:
             await self._client.aclose()
         finally:
             self._cache.close()
-            self._unanswered.close()
-            await asyncio.gather(self._writer.aclose(), self._failures.aclose())
+            if self._unanswered is not None:
+                self._unanswered.close()
+            for writer in (self._writer, self._failures):
+                if writer is not None:
+                    await writer.aclose()
 
     def _origin(self, question: Question, sample: int, answer: CachedAnswer) -> Origin:
         usd = self._client.budget.usd(answer.model, answer.usage)
@@ -220,7 +234,7 @@ class Asker:
             raise Stopped(self._why or "") from failure
         self._in_vain += 1
         if self._in_vain >= self._patience:
-            self._failures.put(*DOUBT)
+            self._put(*DOUBT)
             self.stop(
                 f"{self._model.model} gave no usable answer to {self._in_vain} questions in a row; the last: "
                 f"{failure}. Nothing is lost: see to it, or raise `patience`, and run the same command again"

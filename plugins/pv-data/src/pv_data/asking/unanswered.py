@@ -51,11 +51,6 @@ class Unanswered:
         return JudgeFailure(said, kind, found.usage, 0.0, attempt + 1, text)
 
     @property
-    def empty(self) -> bool:
-        """Whether there is none."""
-        return self._file.count() == 0
-
-    @property
     def in_doubt(self) -> bool:
         """Whether what is in it counts for nothing."""
         return self._file.get(DOUBT[0]) is not None
