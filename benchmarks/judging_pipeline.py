@@ -91,10 +91,8 @@ def measure(proofs: int, asked: argparse.Namespace, port: int) -> dict[str, floa
         command += ["--workers", str(asked.workers), "--executor", asked.executor]
         command += ["--concurrency", str(asked.concurrency)]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        own, asking = (
-            0.0,
-            0.0,
-        )  # not by getrusage, whose peak begins with that of the process that starts another
+        # not by getrusage, whose peak begins with that of the process that starts another
+        own, asking = 0.0, 0.0
         while process.poll() is None:
             now = memory(process.pid)
             own, asking = max(own, now[0]), max(asking, now[1])

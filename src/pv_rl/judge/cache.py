@@ -137,10 +137,8 @@ class AnswerCache:
         Raises:
             CacheUnavailable: the file cannot be read.
         """
-        with (
-            self._available(),
-            self._lock,
-        ):  # none is ever taken out, so that the last row has the number of all
+        # none is ever taken out, so that the last row has the number of all
+        with self._available(), self._lock:
             return self._db.execute("SELECT coalesce(max(rowid), 0) FROM answers").fetchone()[0]
 
     def put(self, key: str, answer: CachedAnswer) -> None:

@@ -5,7 +5,6 @@ A package joins through an entry point of the group `pv_data.plugins` that names
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import TypeAlias
 import pluggy
 
 from pv_data.methods.base import Method
-from pv_data.records import NAME, Aside, Problem, Proof
+from pv_data.records import Aside, Problem, Proof, is_name
 from pv_rl.errors import PluginError
 
 __all__ = ["MethodEntry", "Read", "SourceEntry", "hookimpl", "pv_data_methods", "pv_data_sources"]
@@ -60,7 +59,7 @@ class MethodEntry:
 
 
 def _check_name(name: str) -> None:
-    if not name or re.match(NAME, name) is None:
+    if not is_name(name):
         raise PluginError(f"{name!r} is no name of an entry; it has one character or more, but no /, [ or ]")
 
 

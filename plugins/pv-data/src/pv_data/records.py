@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
@@ -24,12 +25,18 @@ __all__ = [
     "Qpc",
     "Row",
     "content_id",
+    "is_name",
 ]
 
 NAME = r"^[^/\[\]]*$"
 """Of a source or a method, the first two parts of a slice: it has no `/`, `[` or `]`. A model's name may have a `/`."""
 GROUND_TRUTH = "ground_truth"
 """The method of a proof that came with its problem."""
+
+
+def is_name(text: str) -> bool:
+    """Whether a source or a method can be called so."""
+    return bool(text) and re.match(NAME, text) is not None
 
 
 def content_id(kind: str, *parts: str | int) -> str:

@@ -69,7 +69,6 @@ def draw(
     Raises:
         ConfigError: no such part.
     """
-    orders = {source: pilot_questions(ids, 1, seed=seed) for source, ids in questions.items()}
     chosen = {question for ids in questions.values() for question in pilot_questions(ids, pilot, seed=seed)}
     wanted: dict[str, int] = {}
     short = []
@@ -82,7 +81,8 @@ def draw(
         (sample,) = cumulative_samples(there, [number], seed=seed)
         wanted |= dict.fromkeys(sample, state.round)
         if number < state.missing:
-            order = orders.get(state.slice.partition("/")[0], ())
+            source = state.slice.partition("/")[0]
+            order = pilot_questions(questions.get(source, ()), 1, seed=seed)
             enough = _enough(unread, order, state.missing)
             short.append(
                 Short(
@@ -94,7 +94,7 @@ def draw(
         proofs=wanted,
         short=tuple(short),
         touched=len(asked | set(touched)),
-        questions=sum(map(len, orders.values())),
+        questions=sum(map(len, questions.values())),
     )
 
 

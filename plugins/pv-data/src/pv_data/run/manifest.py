@@ -84,12 +84,11 @@ def check_manifest(run: Path, config: RunConfig, redo: str = "") -> str:
     if before is not None:
         for then, source in zip(before.get("sources", []), now["sources"], strict=False):
             source["path"] = source["path"] or then["path"]
-    held = {name: value for name, value in now.items() if before is not None and name in before}
-    if before is not None and (changed := _changed(before, held)):
-        raise ConfigError(
-            f"{run} was made with other settings: {'; '.join(changed)}. Change them back, name another run_dir "
-            "(answers can be kept: copy answers.sqlite* there), or have stages done again with --redo STAGE"
-        )
+        if changed := _changed(before, {name: now[name] for name in before}):
+            raise ConfigError(
+                f"{run} was made with other settings: {'; '.join(changed)}. Change them back, name another run_dir "
+                "(answers can be kept: copy answers.sqlite* there), or have stages done again with --redo STAGE"
+            )
     return json.dumps({"version": VERSION, "settings": now}, indent=1)
 
 

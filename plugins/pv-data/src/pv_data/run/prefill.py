@@ -132,9 +132,8 @@ class Due:
         if self._cache.get(key) is not None:
             return False
         now = self._unanswered.get(key, self._attempt)
-        if (
-            now is not None and now.kind in ANSWERED
-        ):  # before the run was interrupted; the same seed would repeat it
+        # before the run was interrupted; the same seed would repeat it
+        if now is not None and now.kind in ANSWERED:
             return False
         if self._attempt == 0:
             return True

@@ -8,7 +8,7 @@ from pv_data.sources.reading.fields import Fields
 from pv_data.sources.reading.unusable import Unusable
 from pv_rl.errors import ConfigError
 
-__all__ = ["check_columns", "native_id", "renamed"]
+__all__ = ["check_columns", "columns_of", "native_id", "renamed"]
 
 
 def check_columns(columns: object, meanings: Sequence[str]) -> dict[str, str]:
@@ -37,18 +37,25 @@ def renamed(
     Raises:
         Unusable: a column that is mapped, or needed, is not in this row. If it is in none, `assemble` refuses the file.
     """
-    there = ", ".join(map(str, list(row.values)[:30]))
     if lost := sorted({name for name in columns.values() if name not in row.values}):
-        raise Unusable(f"missing: {', '.join(lost)}", f"the row has {there}; mend the option `columns`")
+        raise Unusable(
+            f"missing: {', '.join(lost)}", f"the row has {columns_of(row)}; mend the option `columns`"
+        )
     if lost := [one for one in needed if columns.get(one, one) not in row.values]:
         raise Unusable(
             f"missing: {', '.join(lost)}",
-            f"the row has {there}; say which of them it is, for example with the option columns={{{lost[0]}: NAME}}",
+            f"the row has {columns_of(row)}; say which of them it is, for example with the option "
+            f"columns={{{lost[0]}: NAME}}",
         )
     names = {one: columns.get(one, one) for one in meanings}
     return Fields(
         where=row.where, values={one: row.values[name] for one, name in names.items() if name in row.values}
     )
+
+
+def columns_of(row: Fields) -> str:
+    """The names of its columns, the first of many, for a message."""
+    return ", ".join(map(str, list(row.values)[:30]))
 
 
 def native_id(row: Fields) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pv_data.hookspecs import Read
 from pv_data.plugins import SOURCES, named
-from pv_data.records import NAME, Problem, Proof
+from pv_data.records import Problem, Proof, is_name
 from pv_data.sources.options import check_options
 from pv_rl.errors import PluginError
 
@@ -40,7 +39,7 @@ def _checked(kind: str, rows: Read) -> Read:
         for what, name in given.items():
             if name in fine:
                 continue
-            if not name or re.match(NAME, name) is None:
+            if not is_name(name):
                 raise PluginError(
                     f"the source {kind} gives {name!r} as the name of a {what}; it is a part of a slice, "
                     "source/method/model, and has one character or more, but no /, [ or ]: rename it in the source"

@@ -72,24 +72,16 @@ def _split(read: Callable[..., Any]) -> tuple[str, dict[str, inspect.Parameter]]
 def _hints(read: Callable[..., Any]) -> dict[str, Any]:
     try:
         return get_type_hints(read, include_extras=True)
-    except (
-        NameError,
-        TypeError,
-        AttributeError,
-        SyntaxError,
-    ):  # a type that its module has for type checkers only
-        return {}
+    except (NameError, TypeError, AttributeError, SyntaxError):
+        return {}  # a type that its module has for type checkers only
 
 
 def _typed(value: Any, hint: Any) -> Any:
     """A value by its type, as strict as for JSON: a number is no text, but a text can be a path."""
     try:
         adapter = TypeAdapter(hint, config=STRICT)
-    except (
-        PydanticUserError,
-        SchemaError,
-    ):  # no type that values can be checked against, or with a config of its own
-        return value
+    except (PydanticUserError, SchemaError):
+        return value  # no type that values can be checked against, or one with a config of its own
     try:
         text = json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):  # from Python, and not from YAML

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pv_data.hookspecs import Read
 from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof
-from pv_data.sources.mapping import check_columns, native_id, renamed
+from pv_data.sources.mapping import check_columns, columns_of, native_id, renamed
 from pv_data.sources.reading.assemble import assemble
 from pv_data.sources.reading.fields import Fields
 from pv_data.sources.reading.unusable import Unusable
@@ -55,7 +55,7 @@ def _by_meaning(row: Fields, columns: Mapping[str, str], full: float | None) -> 
     if full is None and "full" not in columns and "full" not in row.values:
         raise Unusable(
             "missing: full",
-            f"the row has {', '.join(map(str, list(row.values)[:30]))}; give the option full, the number of full "
+            f"the row has {columns_of(row)}; give the option full, the number of full "
             "marks, or a column with it",
         )
     return renamed(row, columns, MEANINGS, needed=("problem", "answer", "score_1", "score_2"))

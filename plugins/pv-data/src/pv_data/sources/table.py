@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pv_data.hookspecs import Read
-from pv_data.records import GROUND_TRUTH, NAME, Aside, Problem, Proof
+from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof, is_name
 from pv_data.sources.mapping import check_columns, native_id, renamed
 from pv_data.sources.reading.assemble import assemble
 from pv_data.sources.reading.fields import Fields
@@ -46,7 +45,7 @@ def read(
         known_by: what the labels rest on, for example `human: 7 of 7`.
     """
     chosen = check_columns(columns or {}, MEANINGS)
-    if not method or re.match(NAME, method) is None:
+    if not is_name(method):
         raise ConfigError(f"method={method!r}; it is a word or two, without /, [ and ]")
     if not known_by or "/" in known_by:
         raise ConfigError(f"known_by={known_by!r}; it is a word or two, without a slash")

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from pv_data.sources.reading.tex import plain
-from pv_data.sources.reading.tex_marks import Mark
+from pv_data.sources.reading.tex_marks import PROBLEMS, Mark
 from pv_data.sources.reading.tex_names import SKETCH
 
 __all__ = ["Item", "items"]
@@ -20,7 +20,6 @@ __all__ = ["Item", "items"]
 SHORT = 60
 """Characters of text over a list that may be its heading."""
 SOLUTIONS = re.compile(r"\b(?:solution|proof|answer)s?\b", re.IGNORECASE)
-PROBLEMS = re.compile(r"\b(?:problem|exercise|question)s?\b", re.IGNORECASE)
 WHOLE = re.compile(r"\b(?:solution|proof)s?\b", re.IGNORECASE)
 """Answers alone may be final ones, without a proof."""
 BASED = re.compile(r"\bproof[- ]based\b", re.IGNORECASE)

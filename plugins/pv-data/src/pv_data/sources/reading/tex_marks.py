@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pv_data.sources.reading.tex import LISTS, SECTIONS, environment, option, putnam, words
 
-__all__ = ["PLAIN", "UNREAD", "Mark", "Names", "marks"]
+__all__ = ["PLAIN", "PROBLEMS", "UNREAD", "Mark", "Names", "marks"]
 
 UNREAD = frozenset(
     {
@@ -37,7 +37,7 @@ MATH = frozenset(
         *("matrix", "pmatrix", "bmatrix", "vmatrix", "Vmatrix", "Bmatrix"),
     }
 )
-PROBLEM = re.compile(r"\b(?:problem|exercise|question)s?\b", re.IGNORECASE)
+PROBLEMS = re.compile(r"\b(?:problem|exercise|question)s?\b", re.IGNORECASE)
 PLAIN = UNREAD | LAYOUT | MATH
 """Environments that state nothing of their own; another one may be a lemma, and what follows its proof."""
 
@@ -83,7 +83,7 @@ def marks(nodes: Sequence[Any], names: Names) -> Iterator[Mark]:
             continue
         lower = list(takewhile(lambda one, title=title: _is_under(one[0], title), sections[at:]))
         shared = any(
-            PROBLEM.search(_title(head)) or _has_problems(one, names, boxes=True) for head, one in lower
+            PROBLEMS.search(_title(head)) or _has_problems(one, names, boxes=True) for head, one in lower
         )
         rest = [] if shared else [node for head, one in lower for node in (head, *one)]
         at += 0 if shared else len(lower)
@@ -162,9 +162,8 @@ def _level(node: Any) -> int | None:
 
 
 def _title(node: Any) -> str:
-    given = (
-        node.nodeargd.argnlist if node.nodeargd else []
-    )  # none of `\part`, which exam.cls has for its items
+    # `\part` has none, which exam.cls has for its items
+    given = node.nodeargd.argnlist if node.nodeargd else []
     return given[-1].latex_verbatim()[1:-1].strip()[:100] if given and given[-1] else ""
 
 
