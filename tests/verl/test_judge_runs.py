@@ -46,6 +46,8 @@ KINDS = (
 )
 STORM = [Fault(kind="status", status=429, retry_after=0.3, requests=range(20, 26), text="slow down")]
 EVERY = [Fault(kind=kind, requests=[number], text="hm") for number, kind in enumerate(KINDS, start=1)] + STORM
+# Each tenth answer: a code fence that never closes, on which a pattern that backtracks spends hours.
+POISON = [Fault(kind="content", requests=range(30, 10_000, 10), text="```" + "\n" * 20_000 + "x")]
 SOME = [
     Fault(kind=kind, probability=0.06, text="hm")
     for kind in ("status", "reset", "content", "refusal", "hang")
@@ -71,7 +73,9 @@ def test_no_reward_is_invented_and_no_row_lost_where_the_judge_fails_in_every_wa
     tmp_path,
 ):
     killed: list[int] = []
-    script = Script(faults=EVERY + SOME, latency=Latency(median_s=0.2, sigma=0.3), key=KEY, marker=ANOMALOUS)
+    script = Script(
+        faults=EVERY + POISON + SOME, latency=Latency(median_s=0.2, sigma=0.3), key=KEY, marker=ANOMALOUS
+    )
     log = tmp_path / "log"
     with JudgeServer(script) as server:
         killer = threading.Thread(target=kill_a_reward_worker, args=(tmp_path, server, killed), daemon=True)
@@ -89,6 +93,8 @@ def test_no_reward_is_invented_and_no_row_lost_where_the_judge_fails_in_every_wa
     assert decisions["vetoed"] > 0
     assert decisions["fluent"] > decisions["failed"]
     assert {"refusal", "truncated"} <= {row["failure"] for row in rows}
+    poisoned = [chat for chat in chats if chat["number"] >= 30 and chat["number"] % 10 == 0]
+    assert {chat["fault"] for chat in poisoned} == {"content"}
     met = {chat["fault"] for chat in chats}
     assert set(KINDS) <= met
 

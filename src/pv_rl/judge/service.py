@@ -23,6 +23,7 @@ from pv_rl.judge.budget import BudgetKeeper
 from pv_rl.judge.client import JudgeClient
 from pv_rl.judge.config import STRICT, JudgeConfig
 from pv_rl.judge.ledger import Ledger, LedgerRow
+from pv_rl.judge.quarantine import Quarantine
 from pv_rl.judge.recall import Recall
 from pv_rl.judge.spending import Spending
 from pv_rl.judge.tally import RowId, Span, Tally
@@ -87,6 +88,7 @@ class JudgeService:
         self.client = JudgeClient(judge, self.budget) if judge else None
         self.recall = Recall(judge) if judge else None
         self.spending = Spending(beside, self.budget) if beside and self.budget else None
+        self.quarantine: Quarantine | None = None
         self._tally = Tally()
         self._asked: dict[str, asyncio.Task[Answer | JudgeFailure]] = {}
         self._said: set[str] = set()
@@ -107,11 +109,11 @@ class JudgeService:
         if task is not None:
             return _free(await asyncio.shield(task))
         # A task of its own: it goes on where the caller is cancelled or killed.
-        task = self._asked[key] = asyncio.ensure_future(self._ask(question))
+        task = self._asked[key] = asyncio.ensure_future(self._ask(question, key))
         task.add_done_callback(lambda _: self._asked.pop(key, None))
         return await asyncio.shield(task)
 
-    async def _ask(self, question: Question) -> Answer | JudgeFailure:
+    async def _ask(self, question: Question, key: str) -> Answer | JudgeFailure:
         assert self.recall is not None
         assert self.client is not None
         if (known := await self.recall.get(question)) is not None:
@@ -119,7 +121,8 @@ class JudgeService:
             return known
         self._tally.counts["cache_misses"] += 1
         try:
-            answer = await self.client.ask(question.messages, question.parse)
+            parse = self.quarantine.parser(key, question.parse) if self.quarantine else question.parse
+            answer = await self.client.ask(question.messages, parse)
         except JudgeFailure as failure:
             if failure.kind not in self._said:
                 self._said.add(failure.kind)

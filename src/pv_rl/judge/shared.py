@@ -6,7 +6,9 @@ import asyncio
 import logging
 import os
 import sys
+import tempfile
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
@@ -14,8 +16,10 @@ from pv_rl.errors import SetupError
 from pv_rl.judge.answer import Answer, JudgeFailure
 from pv_rl.judge.client import JudgeClient
 from pv_rl.judge.ledger import LedgerRow
+from pv_rl.judge.quarantine import Quarantine
 from pv_rl.judge.service import JudgeService, Question, ServiceConfig
 from pv_rl.judge.tally import RowId, Span
+from pv_rl.judge.watchdog import Watchdog
 
 __all__ = [
     "DriverService",
@@ -95,11 +99,14 @@ def prepare_service(config: ServiceConfig) -> None:
             ray.get_runtime_context().get_node_id(), soft=False
         ),
     )
-    service = DriverService(actor.remote(config, keys, os.getcwd()))
+    handle, quarantine = tempfile.mkstemp(prefix="pv_rl_judge_")
+    os.close(handle)
+    service = DriverService(actor.remote(config, keys, os.getcwd(), quarantine), quarantine)
     try:
         service.halt_reason()
     except ray.exceptions.RayError as error:
         raise SetupError(f"the judge's actor did not come up: {error}") from error
+    service.watch()
     _of_driver[name] = service
 
 
@@ -109,21 +116,35 @@ def driver_services() -> list[DriverService]:
 
 
 class DriverService:
-    """An actor's service, for the trainer: blocking calls that do not block for ever."""
+    """An actor's service, for the trainer: blocking calls with a timeout, and a watchdog that restarts the actor."""
 
-    def __init__(self, actor: Any) -> None:
+    def __init__(self, actor: Any, quarantine: str) -> None:
+        """`quarantine` is the actor's file, see `pv_rl.judge.quarantine`; `close` removes it."""
         self._actor = actor
+        self._quarantine = quarantine
+        self.watchdog: Watchdog | None = None
 
     def report(self, step: int, rows: Iterable[RowId], window: Span | None) -> dict[str, float]:
-        """See `JudgeService.report`."""
-        return self._get(self._actor.report.remote(step, list(rows), window), REPORT_TIMEOUT_S)
+        """See `JudgeService.report`; `actor_restarts/max`: restarts by the watchdog."""
+        numbers = self._get(self._actor.report.remote(step, list(rows), window), REPORT_TIMEOUT_S)
+        restarts = self.watchdog.restarts if self.watchdog else 0
+        return {**numbers, "actor_restarts/max": float(restarts)}
 
     def halt_reason(self) -> str | None:
-        """See `JudgeService.halt_reason`."""
+        """See `JudgeService.halt_reason`; also why the actor is not coming back, if the watchdog has given up."""
+        if self.watchdog is not None and self.watchdog.gave_up:
+            return self.watchdog.gave_up
         return self._get(self._actor.halt_reason.remote(), REPORT_TIMEOUT_S)
+
+    def watch(self) -> None:
+        """Start the watchdog; `close` stops it."""
+        self.watchdog = Watchdog(self._actor)
 
     def close(self) -> None:
         """See `JudgeService.close`."""
+        if self.watchdog is not None:
+            self.watchdog.stop()
+        Path(self._quarantine).unlink(missing_ok=True)
         self._get(self._actor.close.remote(), CLOSE_TIMEOUT_S)
 
     @staticmethod
@@ -164,10 +185,14 @@ class _RayService:
 class _Actor(JudgeService):
     """The service in its Ray actor, with the keys of the driver's environment, where the driver's paths start."""
 
-    def __init__(self, config: ServiceConfig, keys: Mapping[str, str], folder: str) -> None:
+    def __init__(self, config: ServiceConfig, keys: Mapping[str, str], folder: str, quarantine: str) -> None:
         os.environ.update(keys)
         os.chdir(folder)
         super().__init__(config)
+        self.quarantine = Quarantine(quarantine)
+
+    async def ping(self) -> None:
+        """For the watchdog: answered as long as the event loop runs."""
 
 
 async def local_reports() -> list[dict[str, float]]:

@@ -138,8 +138,8 @@ def _halt_reason() -> str | None:
         try:
             if reason := service.halt_reason():
                 return reason
-        except Exception:
-            logger.debug("the judge did not say whether to halt", exc_info=True)
+        except Exception as error:  # noqa: BLE001 - Ray's errors and timeouts; the watchdog restarts a silent actor
+            logger.warning("The judge's actor did not say whether to halt the run: %s", type(error).__name__)
     return None
 
 

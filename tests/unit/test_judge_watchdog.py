@@ -1,0 +1,87 @@
+"""A judge's actor whose event loop hangs, in a real Ray cluster: it is restarted, or the run ends with the reason."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import re
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from judge_server import Fault, JudgeServer, Script
+
+from pv_rl.judge import shared, watchdog
+from pv_rl.judge.answer import Answer, JudgeFailure
+from pv_rl.judge.config import read_config
+from pv_rl.judge.fluency import FluencyPrompt, parse_fluency
+from pv_rl.judge.service import Question, ServiceConfig
+from pv_rl.verl_adapter.judge_run import _halt_reason
+
+ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'pv-rl[verl]'")
+
+PROMPT = FluencyPrompt.load()
+EXPONENTIAL = functools.partial(re.fullmatch, r"(a|aa)+b")
+"""A parser that never comes back from 60 times `a`, and holds the interpreter meanwhile."""
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    monkeypatch.setattr(watchdog, "EVERY_S", 0.2)
+    monkeypatch.setattr(watchdog, "SILENT_S", 2.0)
+    ray.init(address="local", num_cpus=1, include_dashboard=False, log_to_driver=False)
+    try:
+        yield
+    finally:
+        for service in shared.driver_services():
+            service.watchdog.stop()
+        shared._of_driver.clear()
+        shared._remote.clear()
+        ray.shutdown()
+
+
+def prepared(server: JudgeServer) -> ServiceConfig:
+    settings = {"endpoints": [{"url": server.url, "model": "m"}], "deadline_s": 30}
+    config = ServiceConfig(judge=read_config(settings))
+    shared.prepare_service(config)
+    return config
+
+
+def question(trace: str) -> Question:
+    return Question(template=PROMPT.template, messages=PROMPT.messages(trace), parse=parse_fluency)
+
+
+def test_an_actor_that_hangs_in_a_parser_is_restarted_and_the_other_questions_are_answered(cluster):
+    async def ask(config):
+        service = shared.shared_service(config)
+        poison = asyncio.ensure_future(service.ask(replace(question("POISON"), parse=EXPONENTIAL)))
+        await asyncio.sleep(1)
+        others = await asyncio.gather(*(service.ask(question(f"trace {n}")) for n in range(5)))
+        return others, await poison
+
+    poison = Fault(kind="content", contains="POISON", text="a" * 60)
+    with JudgeServer(Script(faults=[poison])) as server:
+        config = prepared(server)
+        others, poisoned = asyncio.run(ask(config))
+    assert all(isinstance(answer, Answer) and answer.value.fluent for answer in others)
+    assert isinstance(poisoned, JudgeFailure)
+    assert poisoned.kind == "invalid_json"
+    (service,) = shared.driver_services()
+    assert service.report(1, [], None)["actor_restarts/max"] == 1
+    assert _halt_reason() is None
+
+
+def test_an_actor_that_hangs_again_and_again_ends_the_run_with_the_reason(cluster, monkeypatch, caplog):
+    monkeypatch.setattr(watchdog, "RESTARTS", 0)
+    with JudgeServer(Script(faults=[Fault(kind="content", text="a" * 60)])) as server:
+        actor = ray.get_actor(shared._name(prepared(server)))
+        actor.ask.remote(replace(question("any"), parse=EXPONENTIAL))
+        deadline = time.monotonic() + 60
+        while _halt_reason() is None and time.monotonic() < deadline:
+            time.sleep(0.2)
+        assert _halt_reason() == "the judge's actor stopped answering again after 0 restarts within 3600 s"
+        ray.kill(actor)
