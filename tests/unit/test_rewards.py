@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,11 @@ import pytest
 import torch
 from omegaconf import OmegaConf
 
-from pv_rl import plugins
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from added_rewards import adding
+
 from pv_rl.errors import ConfigError, DataError, PluginError, PvRlError, VerlError
-from pv_rl.hookspecs import RewardEntry, hookimpl
+from pv_rl.hookspecs import RewardEntry
 from pv_rl.rewards import ProofVerdict, Reward, RewardInput, RewardOutput, build_reward, named, read_label
 from pv_rl.rewards.named import scorer
 
@@ -162,27 +163,6 @@ class Constant:
     async def score(self, sample: RewardInput) -> RewardOutput:
         self.seen.append(sample)
         return self.output
-
-
-@contextmanager
-def adding(*entries: RewardEntry) -> Iterator[None]:
-    """The rewards of a plugin, the package `theirs`."""
-
-    class Plugin:
-        @staticmethod
-        @hookimpl
-        def pv_rl_rewards():
-            return list(entries)
-
-    def forget():
-        for cached in (plugins._registry, scorer, named._built, named._say_once):
-            cached.cache_clear()
-
-    plugins.plugin_manager().register(Plugin, name="theirs")
-    forget()
-    yield
-    plugins.plugin_manager().unregister(name="theirs")
-    forget()
 
 
 @pytest.fixture

@@ -128,12 +128,9 @@ class _Scoring:
 
     def run(self, limit: int | None, total: int) -> list[dict[str, float]]:
         """Score the rows that the file does not have; what the judge did, see `local_reports`."""
-        done = 0 if self.file is None else len(self.file)
-        if done >= total:
-            return []
         self.reward.prepare()
         with Progress(console=Console(stderr=True), transient=True) as progress:
-            task = progress.add_task("scoring", total=total, completed=done)
+            task = progress.add_task("scoring", total=total)
             rows = self.source.samples(limit)
             return asyncio.run(self._all(rows, lambda: progress.advance(task)))
 
@@ -152,20 +149,22 @@ class _Scoring:
     async def _some(self, rows: Iterator[tuple[int, RewardInput]], advance: Callable[[], None]) -> None:
         """One of several that take rows from the same iterator."""
         for number, sample in rows:
-            if self.file is not None and number in self.file:
-                continue
-            await asyncio.sleep(0)  # a reward that waits for nothing would not let Ctrl-C in
-            if self.broken:
-                return
-            try:
-                output = await self.reward.score(sample)
-            except PvRlError as error:
-                self.failed.append(f"{self.source.where(number)}: {error}")
-            else:
-                self.summary.add(output)
-                if self.file is not None:
-                    self.file.append(number, _line(sample, output))
+            if self.file is None or number not in self.file:
+                await asyncio.sleep(0)  # a reward that waits for nothing would not let Ctrl-C in
+                if self.broken:
+                    return
+                await self._one(number, sample)
             advance()
+
+    async def _one(self, number: int, sample: RewardInput) -> None:
+        try:
+            output = await self.reward.score(sample)
+        except PvRlError as error:
+            self.failed.append(f"{self.source.where(number)}: {error}")
+            return
+        if self.file is not None:
+            self.file.append(number, _line(sample, output))
+        self.summary.add(output)
 
 
 def _line(sample: RewardInput, output: RewardOutput) -> dict[str, Any]:
