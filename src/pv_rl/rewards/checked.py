@@ -131,9 +131,9 @@ def _is_cancelled() -> bool:
         task = asyncio.current_task()
     except RuntimeError:  # no event loop
         return False
-    return (
-        task is None or not hasattr(task, "cancelling") or task.cancelling() > 0
-    )  # Python 3.10 does not know
+    if task is None or not hasattr(task, "cancelling"):  # Python 3.10 cannot tell
+        return True
+    return task.cancelling() > 0
 
 
 def _line(error: BaseException) -> str:
