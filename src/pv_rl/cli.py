@@ -386,7 +386,11 @@ def score(
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Score so many rows.", show_default="all")] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Write each row's reward to this .jsonl file.", show_default=False)
+        Path | None,
+        typer.Option(
+            help="Write each row's reward to this .jsonl file as it is scored. The same command resumes.",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
     """Try a reward on rollouts, without a trainer."""

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from added_rewards import adding
 from judge_server import Fault, JudgeServer, Script
 
 from pv_rl import plugins
 from pv_rl.errors import ConfigError
-from pv_rl.hookspecs import Parameter, hookimpl
+from pv_rl.hookspecs import Parameter, RewardEntry, hookimpl
 from pv_rl.judge.ledger import read_ledger
 from pv_rl.judge.shared import close_local_services, local_reports
 from pv_rl.rewards import RewardInput, RewardOutput, build_reward
@@ -155,6 +156,37 @@ def test_every_row_is_written_down_with_what_was_decided_and_by_whom(tmp_path, m
     assert rows[3]["failure"] == "client_error"
     assert json.loads(rows[1]["judge_text"])["fluent"] is False
     assert all(b"sk-planted" not in file.read_bytes() for file in (tmp_path / "ledger").iterdir())
+
+
+class Answer:
+    """A reward whose label is no verdict."""
+
+    label_kind = "text"
+
+    async def score(self, sample: RewardInput) -> RewardOutput:
+        return RewardOutput(score=float(sample.label in sample.response))
+
+
+@pytest.mark.parametrize(
+    ("options", "label", "kept"),
+    [
+        ({"reward": "answer"}, "1", None),  # 1 is the answer here, and nobody's verdict
+        ({"reward": "weighted", "reward_options": {"rewards": {"answer": 1, "verdict": 1}}}, "False", False),
+    ],
+)
+def test_the_ledger_keeps_a_label_where_it_is_a_verdict(tmp_path, options, label, kept):
+    with adding(RewardEntry(name="answer", build=Answer)):
+        reward = build_reward("verdict_fluency", {**options, "ledger": str(tmp_path / "ledger")})
+
+        async def main() -> RewardOutput:
+            try:
+                return await reward.score(RewardInput(response=GOOD, label=label, label_kind="any"))
+            finally:
+                await close_local_services()
+
+        output = asyncio.run(main())
+    assert output.score == (1.0 if kept is None else 2.0)
+    assert read_ledger(tmp_path / "ledger").column("label").to_pylist() == [kept]
 
 
 def test_the_trace_cannot_speak_to_the_judge_and_the_label_is_not_shown():

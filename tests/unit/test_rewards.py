@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+import torch
 from omegaconf import OmegaConf
 
-from pv_rl import plugins
-from pv_rl.errors import ConfigError, DataError, VerlError
-from pv_rl.hookspecs import RewardEntry, hookimpl
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from added_rewards import adding
+
+from pv_rl.errors import ConfigError, DataError, PluginError, PvRlError, VerlError
+from pv_rl.hookspecs import RewardEntry
 from pv_rl.rewards import ProofVerdict, Reward, RewardInput, RewardOutput, build_reward, named, read_label
 from pv_rl.rewards.named import scorer
 
@@ -117,6 +126,10 @@ def test_an_output_that_could_be_misread_is_refused(output, text):
         RewardOutput(**output)
 
 
+def refusing() -> Reward:
+    raise ConfigError("odd.words: -1; it is a number above 0")
+
+
 class Failing:
     async def score(self, sample: RewardInput) -> RewardOutput:
         raise ZeroDivisionError("by nobody")
@@ -155,39 +168,297 @@ class Constant:
 @pytest.fixture
 def constant():
     """`constant`, added by a plugin."""
-
-    class Plugin:
-        @staticmethod
-        @hookimpl
-        def pv_rl_rewards():
-            return [
-                RewardEntry(name="constant", build=Constant),
-                RewardEntry(name="odd", build=dict),
-                RewardEntry(name="failing", build=Failing),
-            ]
-
-    plugins.plugin_manager().register(Plugin, name="theirs")
-    plugins._registry.cache_clear()
-    yield
-    plugins.plugin_manager().unregister(name="theirs")
-    plugins._registry.cache_clear()
-    scorer.cache_clear()
-    named._built.cache_clear()
+    with adding(
+        RewardEntry(name="constant", build=Constant),
+        RewardEntry(name="odd", build=dict),
+        RewardEntry(name="failing", build=Failing),
+    ):
+        yield
 
 
 def test_a_plugins_reward_is_used_like_ours(constant):
     assert score("x", True, "constant", value=0.25)["score"] == 0.25
     row = score("x", True, "constant", valid=False, drop_group=True)
     assert (row["score"], row["reward_valid"], row["reward_drop_group"]) == (0, 0, 1)
-    with pytest.raises(ConfigError, match="no method `score`"):
-        build_reward("odd")
 
 
 def test_a_reward_that_fails_takes_no_row_away(constant, caplog):
-    named._say_once.cache_clear()
     rows = [score("x", True, "failing") for _ in range(2)]
     assert rows == [{"score": 0, "reward_valid": 0, "reward_drop_group": 0, "reward_error": 1}] * 2
     assert caplog.text.count("ZeroDivisionError: by nobody") == 1
+
+
+class Numpy(RewardOutput):
+    """An output that does not look at itself."""
+
+    def __post_init__(self) -> None: ...
+
+
+class Panic(BaseException):
+    """As the panic of a library in Rust is: no Exception."""
+
+
+def returning(given: Any) -> type:
+    """A class whose `score` returns this, or raises it."""
+
+    class Returning:
+        async def score(self, sample: RewardInput) -> Any:
+            if isinstance(given, BaseException):
+                raise given
+            return given() if callable(given) else given
+
+    return Returning
+
+
+class Synchronous:
+    def score(self, sample: RewardInput) -> RewardOutput:
+        return RewardOutput(score=1.0)
+
+
+class Generator:
+    async def score(self, sample: RewardInput):
+        yield RewardOutput(score=1.0)
+
+
+class Cancelled:
+    async def score(self, sample: RewardInput) -> RewardOutput:
+        request = asyncio.ensure_future(asyncio.sleep(60))
+        await asyncio.sleep(0)
+        request.cancel()  # by its own hand, not by whoever waits for the row
+        await request
+        raise AssertionError
+
+
+def with_metrics(**metrics: Any) -> Callable[[], RewardOutput]:
+    return lambda: RewardOutput(score=1.0, metrics=metrics)
+
+
+@pytest.mark.parametrize("way", ["alone", "weighted", "vetoed"])
+@pytest.mark.parametrize(
+    ("build", "text"),
+    [
+        (returning(0.5), "`score` returned 0.5 (float); return RewardOutput(score=...)"),
+        (returning(None), "`score` returned None (NoneType); return RewardOutput"),
+        (returning("1"), "`score` returned '1' (str); return RewardOutput"),
+        (returning({"score": 1.0}), "`score` returned {'score': 1.0} (dict); return RewardOutput"),
+        (returning((1.0, True)), "(tuple); return RewardOutput"),
+        (Synchronous, "at once; declare it as `async def score`"),
+        (Generator, "(async_generator) at once; declare it as `async def score`"),
+        (Failing, "raised ZeroDivisionError: by nobody (test_rewards.py, line "),
+        (returning(DataError("odd")), "the reward 'odd' of theirs: odd"),
+        (returning(SystemExit(3)), "raised SystemExit: 3"),
+        (returning(Panic("at the disco")), "Panic: at the disco"),
+        pytest.param(
+            *(Cancelled, "raised asyncio.exceptions.CancelledError"),
+            marks=pytest.mark.skipif(
+                sys.version_info < (3, 11), reason="Python 3.10 cannot tell who cancels"
+            ),
+        ),
+        (returning(lambda: RewardOutput(score="1")), "a reward of '1'; it is a finite number"),  # pyright: ignore[reportArgumentType]
+        (returning(lambda: Numpy(score=float("nan"))), "a reward of nan; it is a finite number"),
+        (returning(lambda: RewardOutput(score=1.0, valid="no")), "valid is 'no'; it is True or False"),  # pyright: ignore[reportArgumentType]
+        (returning(with_metrics(answer="72")), "metric 'answer' is '72'; a metric is a finite number"),
+        (returning(with_metrics(answer=None)), "metric 'answer' is None"),
+        (returning(with_metrics(words=float("nan"))), "metric 'words' is nan"),
+        (returning(with_metrics(words=np.ones(2))), "metric 'words' is array"),
+        (returning(lambda: RewardOutput(score=1.0, metrics={1: 1.0})), "metric 1 is 1.0"),  # pyright: ignore[reportArgumentType]
+        (
+            returning(lambda: RewardOutput(score=1.0, metrics=[1.0])),
+            "metrics are [1.0]; they are numbers by name",
+        ),  # pyright: ignore[reportArgumentType]
+        (returning(lambda: Numpy(score=1.0, metrics={"reward_error": 1.0})), "metrics named reward_error"),
+    ],
+)
+def test_whatever_a_plugins_reward_does_its_row_abstains_and_the_log_names_the_package(
+    build, text, way, caplog
+):
+    options = {
+        "alone": {},
+        "weighted": {"rewards": {"odd": 1.0}},
+        "vetoed": {"reward": "odd"},
+    }[way]
+    name = {"alone": "odd", "weighted": "weighted", "vetoed": "verdict_fluency"}[way]
+    with adding(RewardEntry(name="odd", build=build)):
+        rows = [score("### True", True, name, **options) for _ in range(2)]
+    assert rows == [{"score": 0, "reward_valid": 0, "reward_drop_group": 0, "reward_error": 1}] * 2
+    (record,) = [record for record in caplog.records if record.name == "pv_rl"]
+    assert text in record.getMessage()
+    assert record.getMessage().count("the reward 'odd' of theirs") == 1
+
+
+@pytest.mark.parametrize("number", [1, True, np.float32(1.0), torch.tensor(1.0), Fraction(1)])
+def test_a_number_of_any_library_is_a_score_and_a_metric(number):
+    output = RewardOutput(score=number, metrics={"n": number})
+    assert (output.score, output.metrics) == (1.0, {"n": 1.0})
+    assert type(output.score) is type(output.metrics["n"]) is float
+
+
+class Fickle:
+    """Other metrics for each response."""
+
+    async def score(self, sample: RewardInput) -> RewardOutput:
+        return RewardOutput(score=1.0, metrics=dict.fromkeys(sample.response.split(), 1.0))
+
+
+def test_metrics_that_change_from_row_to_row_are_an_error_that_names_them(caplog):
+    with adding(RewardEntry(name="fickle", build=Fickle)):
+        assert score("b a", True, "fickle") == {"score": 1, "b": 1, "a": 1} | RIGHT
+        assert score("a b", True, "fickle") == {"score": 1, "b": 1, "a": 1} | RIGHT
+        for text in ("a c", "", "a b c"):
+            row = score(text, True, "fickle")
+            assert row == dict.fromkeys(("score", "b", "a", *RIGHT), 0) | {"reward_error": 1}
+    assert "the reward 'fickle' of theirs: the metrics b, c are returned for some rows and not" in caplog.text
+
+
+def test_a_row_that_abstains_may_leave_the_metrics_out():
+    class Picky:
+        async def score(self, sample: RewardInput) -> RewardOutput:
+            if not sample.response:
+                return RewardOutput(score=0.0, valid=False)
+            return RewardOutput(score=1.0, metrics={"words": 2.0})
+
+    with adding(RewardEntry(name="picky", build=Picky)):
+        rows = [score(text, True, "picky") for text in ("", "a b", "")]
+    assert [(row.get("words"), row["reward_valid"], row["reward_error"]) for row in rows] == [
+        (None, 0, 0),
+        (2, 1, 0),
+        (0, 0, 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("build", "text"),
+    [
+        (dict, "returned {} (dict), with no method `score`"),
+        (lambda: None, "returned None (NoneType), with no method `score`"),
+        (lambda: Failing, "(type), with no method `score`"),
+        (lambda: 1 / 0, "raised ZeroDivisionError: division by zero (test_rewards.py, line"),
+        (lambda: sys.exit(3), "raised SystemExit: 3"),
+        (lambda: Path("/no/such/file").read_text(), "raised FileNotFoundError"),
+        (lambda words: None, "the options of the reward 'odd' of theirs do not fit it (): "),
+        (
+            type("Odd", (Failing,), {"label_kind": "truth"}),
+            "label_kind 'truth'; it is one of verdict, number",
+        ),
+        (refusing, "the reward 'odd' of theirs: odd.words: -1"),
+    ],
+)
+def test_a_reward_that_cannot_be_built_is_one_error_that_names_the_package(build, text):
+    with adding(RewardEntry(name="odd", build=build)):
+        for name, options in (
+            ("odd", {}),
+            ("weighted", {"rewards": {"odd": 1.0}}),
+            ("verdict_fluency", {"reward": "odd"}),
+        ):
+            with pytest.raises(PvRlError) as caught:
+                build_reward(name, options)
+            assert text in str(caught.value)
+            assert str(caught.value).count("the reward 'odd' of theirs") == 1
+
+
+def test_what_prepare_raises_names_the_package_too():
+    class Unprepared(Failing):
+        def prepare(self, router_address: str | None = None) -> None:
+            raise OSError("no model there")
+
+    with adding(RewardEntry(name="odd", build=Unprepared)):
+        reward = build_reward("verdict_fluency", {"reward": "odd"})
+        with pytest.raises(PluginError, match=r"the reward 'odd' of theirs raised OSError: no model there"):
+            reward.prepare()
+
+
+@pytest.mark.parametrize("name", ["odd", "weighted"])
+def test_the_cancellation_of_a_row_goes_through(name):
+    class Hanging:
+        async def score(self, sample: RewardInput) -> RewardOutput:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    async def main() -> None:
+        row = asyncio.ensure_future(
+            scorer(name)("", "x", True, **({"rewards": {"odd": 1}} if name != "odd" else {}))
+        )
+        await asyncio.sleep(0.01)
+        row.cancel()
+        await row
+
+    with adding(RewardEntry(name="odd", build=Hanging)), pytest.raises(asyncio.CancelledError):
+        asyncio.run(main())
+
+
+class Echo:
+    """Returns nothing but what it was given for a label."""
+
+    def __init__(self, kind: str | None = None) -> None:
+        if kind is not None:
+            self.label_kind = kind
+        self.seen: list[object] = []
+
+    async def score(self, sample: RewardInput) -> RewardOutput:
+        self.seen.append(sample.label)
+        return RewardOutput(score=1.0)
+
+
+@pytest.mark.parametrize("way", ["alone", "weighted", "vetoed", "both"])
+@pytest.mark.parametrize(
+    ("kind", "label", "seen"),
+    [
+        (None, "1", True),  # a reward from before labels had kinds
+        ("verdict", 0, False),
+        ("text", "1", "1"),
+        ("text", "3/4", "3/4"),
+        ("text", 72, "72"),
+        ("text", "True", "True"),
+        ("number", "1", 1.0),
+        ("number", 0, 0.0),
+        ("number", np.float32(0.25), 0.25),
+        ("any", 1, 1),
+        ("any", None, None),
+        ("any", {"tests": [1]}, {"tests": [1]}),
+    ],
+)
+def test_a_reward_is_given_the_label_that_it_asks_for(kind, label, seen, way):
+    options = {"kind": kind} if kind else {}
+    name, options = {
+        "alone": ("echo", options),
+        "weighted": ("weighted", {"rewards": {"echo": 1.0}, "options": {"echo": options}}),
+        "vetoed": ("verdict_fluency", {"reward": "echo", "reward_options": options}),
+        "both": ("weighted", {"rewards": {"echo": 1.0, "other": 1.0}, "options": {"echo": options}}),
+    }[way]
+    built = []
+
+    def build(**options):
+        built.append(Echo(**options))
+        return built[-1]
+
+    with adding(RewardEntry(name="echo", build=build), RewardEntry(name="other", build=lambda: Echo("any"))):
+        row = score("x", label, name, **options)
+    assert row["reward_error"] == 0
+    assert built[0].seen == [seen]
+    assert type(built[0].seen[0]) is type(seen)
+
+
+@pytest.mark.parametrize(
+    ("kind", "label", "text"),
+    [
+        (None, "72", "the label is '72'; a label says whether the proof is correct"),
+        ("number", True, "the label is True; this reward's label is a number in [0, 1]"),
+        ("number", 1.5, "a number in [0, 1]"),
+        ("number", "nan", "a number in [0, 1]"),
+        ("number", "high", "a number in [0, 1]"),
+        ("text", None, "a text that is not blank"),
+        ("text", " ", "a text that is not blank"),
+        ("text", float("nan"), "a text that is not blank"),
+        ("text", ["72"], "a text that is not blank"),
+    ],
+)
+def test_a_label_of_another_kind_is_refused_by_the_reward_that_asks(kind, label, text, caplog):
+    with adding(RewardEntry(name="echo", build=Echo)):
+        row = score("x", label, "echo", **({"kind": kind} if kind else {}))
+    assert (row["reward_valid"], row["reward_error"]) == (0, 1)
+    assert f"the reward 'echo' of theirs: the label is {label!r}" in caplog.text
+    assert text in caplog.text
+    assert "reward_model.ground_truth" in caplog.text
 
 
 def test_rewards_are_added_up_by_weights(constant):
@@ -231,6 +502,6 @@ def test_a_reward_is_told_the_row_that_verl_scores(constant):
         score("x", True, "constant")
     finally:
         named.row.reset(token)
-    (sample,) = named._built("constant", "{}").seen  # pyright: ignore[reportAttributeAccessIssue]
+    (sample,) = named._built("constant", "{}").reward.seen  # pyright: ignore[reportAttributeAccessIssue]
     assert (sample.uid, sample.session, sample.step) == ("u", 3, 7)
     assert (sample.data_source, sample.extra) == ("opc", {"index": 1})

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import signal
+import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,9 +17,14 @@ import pytest
 from typer.testing import CliRunner
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from added_rewards import adding
 from judge_server import Fault, JudgeServer, Script
 
 from pv_rl.cli import app
+from pv_rl.errors import DataError, SetupError
+from pv_rl.hookspecs import RewardEntry
+from pv_rl.rewards import RewardInput, RewardOutput
+from pv_rl.scoring.score_file import ScoreFile
 
 LOOP = "It holds because of the bound in step one. " * 60 + "\n### True"
 ROWS = [
@@ -118,3 +128,210 @@ def test_what_is_wrong_is_said_in_a_line(dump, arguments, text):
     assert code == 1
     assert text in " ".join(output.split())
     assert "Traceback" not in output
+
+
+@pytest.fixture
+def many(tmp_path) -> Path:
+    """Six rows, three right ones."""
+    file = tmp_path / "many.jsonl"
+    rows = [{"uid": f"p{n}", "output": f"Step {n}.\n### True", "gts": str(n % 2 == 0)} for n in range(6)]
+    file.write_text("\n".join(map(json.dumps, rows)) + "\n")
+    return file
+
+
+def arguments(many: Path, server: JudgeServer, out: Path) -> list[str]:
+    endpoint = f"--set=judge.endpoints=[{{url: '{server.url}', model: m}}]"
+    return ["--parquet", str(many), endpoint, "--out", str(out)]
+
+
+def lines(out: Path) -> list[dict]:
+    return [json.loads(line) for line in out.read_bytes().splitlines()]
+
+
+def wait_for_lines(out: Path, count: int) -> None:
+    until = time.monotonic() + 60
+    while not out.exists() or out.read_bytes().count(b"\n") < count:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
+def test_what_was_scored_is_there_when_it_is_stopped_and_is_not_paid_for_again(many, tmp_path, sent):
+    out = tmp_path / "scored.jsonl"
+    faults = [Fault(kind="hang", contains="Step 1."), Fault(kind="hang", contains="Step 4.")]
+    with JudgeServer(Script(faults=faults)) as server:
+        command = [sys.executable, "-m", "pv_rl.cli", "score", *arguments(many, server, out)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        wait_for_lines(out, 4)
+        process.send_signal(sent)
+        said = process.communicate(timeout=60)[0]
+    if sent == signal.SIGINT:
+        assert process.returncode == 130
+        assert f"4 of 6 rows are in {out}; the same command scores the others" in " ".join(said.split())
+        assert "Traceback" not in said
+    assert {row["uid"] for row in lines(out)} == {"p0", "p2", "p3", "p5"}
+
+    with JudgeServer(port=int(server.url.split(":")[2].split("/")[0])) as again:
+        code, output = score(*arguments(many, again, out))
+        assert len(again.chats()) == 2
+    assert code == 0, output
+    assert (numbers(output)["rows"], numbers(output)["mean score"]) == ("6", "0.5000")
+    assert [(row["row"], row["uid"], row["score"]) for row in lines(out)] == [
+        (n + 1, f"p{n}", float(n % 2 == 0)) for n in range(6)
+    ]
+
+
+def test_a_last_line_without_its_end_is_scored_again_and_all_else_is_kept(many, tmp_path):
+    out = tmp_path / "scored.jsonl"
+    score("--reward=verdict", f"--parquet={many}", f"--out={out}")
+    whole = out.read_bytes()
+    first, second = whole.split(b"\n")[:2]
+    for torn in (b"", b"{", second[:20], second[:30], second):
+        out.write_bytes(first.replace(b'"score": 1.0', b'"score": 0.5') + b"\n" + torn)
+        code, output = score("--reward=verdict", f"--parquet={many}", f"--out={out}")
+        assert code == 0, output
+        assert out.read_bytes() == whole.replace(b'"score": 1.0', b'"score": 0.5', 1)
+        assert numbers(output)["mean score"] == "0.4167"
+
+
+def other_rollouts(many: Path, out: Path) -> list[str]:
+    many.write_text(many.read_text().replace("Step 5", "Step 6"))
+    return []
+
+
+def not_ours(many: Path, out: Path) -> list[str]:
+    out.write_text("my notes")
+    return []
+
+
+def damaged(many: Path, out: Path) -> list[str]:
+    out.write_text(out.read_text().replace('"score": 1.0', '"score": "1.0"', 1))
+    return []
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (other_rollouts, "has rows of another command (line 1)"),
+        (not_ours, "has rows of another command (line 1)"),
+        (lambda many, out: ["--set=rules.sentence_loop=false"], "has rows of another command"),
+        (lambda many, out: ["--reward=verdict"], "has rows of another command"),
+        (damaged, "line 1 of --out"),
+    ],
+)
+def test_a_file_of_something_else_is_left_as_it_is(many, tmp_path, change: Callable, text):
+    out = tmp_path / "scored.jsonl"
+    assert score(f"--parquet={many}", f"--out={out}")[0] == 0
+    more = change(many, out)
+    before = out.read_bytes()
+    code, output = score(f"--parquet={many}", f"--out={out}", *more)
+    assert code == 1
+    assert text in " ".join(output.split())
+    assert out.read_bytes() == before
+
+
+def test_two_commands_do_not_write_one_file(tmp_path):
+    file = ScoreFile(tmp_path / "scored.jsonl", "0" * 16, lambda output: None)
+    with pytest.raises(SetupError, match="another process writes"):
+        ScoreFile(file.path, "0" * 16, lambda output: None)
+    file.close()
+    ScoreFile(file.path, "0" * 16, lambda output: None).close()
+
+
+def test_more_rows_can_be_asked_for_later(many, tmp_path):
+    out = tmp_path / "scored.jsonl"
+    for limit, rows in ((2, 2), (4, 4), (1, 4)):
+        code, output = score("--reward=verdict", f"--parquet={many}", f"--out={out}", f"--limit={limit}")
+        assert (code, numbers(output)["rows"]) == (0, str(rows))
+        assert [row["row"] for row in lines(out)] == list(range(1, rows + 1))
+
+
+def test_half_of_a_surrogate_pair_is_written_and_read_back(tmp_path):
+    file, out = tmp_path / "a.jsonl", tmp_path / "scored.jsonl"
+    file.write_text('{"output": "\\ud83d é \\u2028\\n### True", "gts": "True"}\n')
+    for _ in range(2):
+        assert score("--reward=verdict", f"--parquet={file}", f"--out={out}")[0] == 0
+        (line,) = out.read_bytes().decode().split("\n")[:-1]
+        assert json.loads(line)["output"] == "\ud83d é \u2028\n### True"
+
+
+class Sometimes:
+    """Fails for the rows whose response has one of these words."""
+
+    words: tuple[str, ...] = ("Step 1.", "Step 4.")
+
+    async def score(self, sample: RewardInput) -> RewardOutput:
+        await asyncio.sleep(0.01 if "Step 0." in sample.response else 0)
+        if any(word in sample.response for word in self.words):
+            raise ValueError("no such step")
+        return RewardOutput(score=1.0)
+
+
+def test_a_row_for_which_the_reward_fails_is_named_and_tried_again(many, tmp_path, monkeypatch):
+    out = tmp_path / "scored.jsonl"
+    with adding(RewardEntry(name="odd", build=Sometimes)):
+        code, output = score("--reward=odd", f"--parquet={many}", f"--out={out}")
+        assert code == 1
+        assert (
+            f"the reward failed for 2 of 6 rows. The first: line 2 of {many}: the reward 'odd' of theirs raised "
+            "ValueError: no such step (test_score.py, line "
+        ) in " ".join(output.split())
+        assert numbers(output)["rows"] == "4"
+        assert [row["row"] for row in lines(out)] == [1, 3, 4, 6]
+        monkeypatch.setattr(Sometimes, "words", ())
+        assert score("--reward=odd", f"--parquet={many}", f"--out={out}")[0] == 0
+    assert [row["row"] for row in lines(out)] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_reward_that_fails_for_every_row_is_not_tried_to_the_end(tmp_path):
+    calls = []
+
+    class Broken:
+        async def score(self, sample: RewardInput):
+            calls.append(sample)
+            return 0.5
+
+    file = tmp_path / "many.jsonl"
+    file.write_text('{"output": "x", "gts": "True"}\n' * 100)
+    with adding(RewardEntry(name="odd", build=Broken)):
+        code, output = score("--reward=odd", f"--parquet={file}")
+    assert (code, len(calls)) == (1, 20)
+    said = " ".join(output.split())
+    assert "failed for 20 of 20 rows, so the other 80 were not tried" in said
+    assert "the reward 'odd' of theirs: `score` returned 0.5 (float); return RewardOutput(score=...)" in said
+    assert "Traceback" not in said
+
+
+def test_a_reward_that_cannot_be_built_or_prepared_is_one_line(many):
+    def fail(*_: object):
+        raise OSError("no model there")
+
+    class Unprepared(Sometimes):
+        prepare = fail
+
+    for build in (fail, Unprepared):
+        with adding(RewardEntry(name="odd", build=build)):
+            code, output = score("--reward=odd", f"--parquet={many}")
+        assert code == 1
+        assert "error the reward 'odd' of theirs raised OSError: no model there" in " ".join(output.split())
+
+
+class Answer:
+    label_kind = "text"
+
+    async def score(self, sample: RewardInput) -> RewardOutput:
+        return RewardOutput(score=sample.response.endswith(sample.label))
+
+
+def test_a_label_is_read_as_the_reward_asks_before_anything_is_scored(tmp_path):
+    file, out = tmp_path / "rollouts.parquet", tmp_path / "scored.jsonl"
+    labels = [{"ground_truth": "72"}, {"ground_truth": "1"}, {"ground_truth": ""}]
+    pq.write_table(pa.table({"response": ["it is 72", "it is 2", "?"], "reward_model": labels}), file)
+    with adding(RewardEntry(name="answer", build=Answer)):
+        assert score("--reward=answer", f"--parquet={file}", "--limit=2", f"--out={out}")[0] == 0
+        code, output = score("--reward=answer", f"--parquet={file}", f"--out={out}")
+    assert [(row["label"], row["score"]) for row in lines(out)] == [("72", 1.0), ("1", 0.0)]
+    assert code == 1
+    assert f"row 3 of {file}: the label is ''; this reward's label is a text" in " ".join(output.split())
+    with pytest.raises(DataError, match="the label is '72'"):
+        RewardInput(response="", label="72")

@@ -184,3 +184,15 @@ def test_numbers_are_over_the_rows_that_they_are_about():
         "pv_rl/reward/vetoed": 0.5,
     }
     assert reward_numbers([], []) == {}
+
+
+@pytest.mark.parametrize("known", [{"acc": 0.0, "label_true": 0.0}, {}])
+def test_a_row_for_which_the_reward_failed_is_in_neither_class(known):
+    infos = [
+        {"score": 0.0, **known, ERROR: 1.0},  # the first, when the names of metrics are not known yet
+        {"score": 1.0, "acc": 1.0, "label_true": 0.0, ERROR: 0.0},
+    ]
+    numbers = reward_numbers(infos, [True, False])
+    assert numbers["pv_rl/reward/acc"] == 0.5
+    assert numbers["pv_rl/reward/acc/label_false"] == 1.0
+    assert numbers["pv_rl/reward/error"] == 0.5

@@ -69,6 +69,40 @@ def test_the_example_gives_the_reward_that_it_says(in_this_process):
         score(1, words=0)
 
 
+@pytest.mark.parametrize(
+    ("response", "truth", "reward"),
+    [
+        ("Half of 144 is 72.", "72", 1.0),
+        ("Half of 144 is 71.", "72", 0.0),
+        ("990 + 10 = $1000", "1,000", 1.0),
+        ("1,000", "1000.00", 1.0),
+        ("that leaves 0.75", "3/4", 1.0),
+        ("x = -5", "-5", 1.0),
+        ("5 - 4 = 1", "1", 1.0),
+        ("I do not know.", "0", 0.0),
+        ("1/0", "0", 0.0),
+        ("True", "1", 0.0),
+        ("7" * 100_000, "7", 0.0),
+    ],
+)
+def test_the_example_compares_numbers_and_no_ground_truth_is_taken_for_a_verdict(
+    in_this_process, response, truth, reward
+):
+    alone = asyncio.run(named.final_number("", response, truth))
+    options = {"rewards": {"final_number": 2.0, "brevity": 1.0}, "options": {"brevity": {"words": 9}}}
+    both = asyncio.run(named.weighted("", response, truth, **options))
+    assert (alone["score"], alone["acc"], alone["reward_error"]) == (reward, reward, 0)
+    assert alone["number_missing"] == float(response in ("I do not know.", "1/0", "True", "7" * 100_000))
+    assert (both["score"], both["reward_error"]) == (2 * reward + 1, 0)
+
+
+def test_a_ground_truth_without_a_number_is_counted_and_gets_no_reward(in_this_process, caplog):
+    row = asyncio.run(named.final_number("", "72", "seventy-two"))
+    assert (row["reward_valid"], row["reward_error"]) == (0, 1)
+    assert "pv-rl-reward-plugin-example" in caplog.text
+    assert "the ground truth 'seventy-two' has no number in it" in caplog.text
+
+
 def test_verl_knows_the_mode_where_the_package_is_installed_and_nowhere_else(installed):
     code = (
         "from verl.workers.config import ActorConfig\n"

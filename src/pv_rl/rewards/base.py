@@ -1,15 +1,26 @@
-"""What a reward is given and what it answers."""
+"""Reward interface: what a reward is given and what it returns."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from numbers import Number
+from reprlib import repr as brief
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from pv_rl.errors import DataError
 
-__all__ = ["Prepared", "Reward", "RewardInput", "RewardOutput", "read_label"]
+__all__ = ["LABELS", "LabelKind", "Prepared", "Reward", "RewardInput", "RewardOutput", "read_label"]
+
+LabelKind: TypeAlias = Literal["verdict", "number", "text", "any"]
+"""What a reward reads the label as. A reward declares it by an attribute `label_kind`; without one it is a verdict.
+
+- `verdict`: True or False, see `read_label`;
+- `number`: a float in [0, 1];
+- `text`: a str that is not blank, for example the answer `72`;
+- `any`: whatever the data file has, None included.
+"""
 
 RESERVED = frozenset({"score", "reward", "reward_valid", "reward_drop_group", "reward_error"})
 """Names of verl's and ours among a row's extra info."""
@@ -21,8 +32,10 @@ class RewardInput:
 
     response: str
     """The verifier's trace, special tokens removed. Untrusted."""
-    label: bool
-    """The truth: True if the proof is correct. Given in any form that `read_label` reads."""
+    label: Any
+    """The truth, given as a data file has it and read as `label_kind` says."""
+    label_kind: LabelKind = "verdict"
+    """With the default, `label` is True if the proof is correct. `build_reward`'s rewards set what they declare."""
     data_source: str = ""
     """Which data set the prompt is from, as in verl."""
     extra: Mapping[str, Any] = field(default_factory=dict)
@@ -37,7 +50,7 @@ class RewardInput:
     """`host:port` of the generative reward model that verl runs in the cluster."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "label", read_label(self.label))
+        object.__setattr__(self, "label", LABELS[self.label_kind](self.label))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,22 +64,39 @@ class RewardOutput:
     drop_group: bool = False
     """The other responses of the prompt leave with it."""
     metrics: Mapping[str, float] = field(default_factory=dict)
-    """Numbers to log. A reward returns the same keys for every input: verl takes them from the first row."""
+    """Finite numbers to log. A reward returns the same names for every input: verl takes them from the first row."""
 
     def __post_init__(self) -> None:
-        if not math.isfinite(self.score):
+        score = _finite(self.score)
+        if score is None:
             raise DataError(
-                f"a reward of {self.score!r}; it is a finite number, or there is none: valid=False"
+                f"a reward of {brief(self.score)}; it is a finite number, or there is none: valid=False"
             )
-        if not self.valid and self.score != 0:
-            raise DataError(f"a reward of {self.score!r} that is not valid; where there is none it is 0")
-        if taken := RESERVED & self.metrics.keys():
+        flags = {name: _finite(getattr(self, name)) for name in ("valid", "drop_group")}
+        for name, flag in flags.items():
+            if flag not in (0, 1):
+                raise DataError(f"a reward's {name} is {brief(getattr(self, name))}; it is True or False")
+            object.__setattr__(self, name, bool(flag))
+        if not self.valid and score != 0:
+            raise DataError(f"a reward of {score!r} that is not valid; where there is none it is 0")
+        if not isinstance(self.metrics, Mapping):
+            raise DataError(f"a reward's metrics are {brief(self.metrics)}; they are numbers by name, a dict")
+        metrics = {name: _finite(value) for name, value in self.metrics.items()}
+        for name, value in metrics.items():
+            if not isinstance(name, str) or value is None:
+                raise DataError(
+                    f"a reward's metric {brief(name)} is {brief(self.metrics[name])}; a metric is a finite number "
+                    "under a name of type str"
+                )
+        if taken := RESERVED & metrics.keys():
             raise DataError(f"a reward's metrics named {', '.join(sorted(taken))}; give them other names")
+        object.__setattr__(self, "score", score)
+        object.__setattr__(self, "metrics", metrics)
 
 
 @runtime_checkable
 class Reward(Protocol):
-    """Anything with this method is a reward."""
+    """Anything with this method is a reward. It may declare its `label_kind`, see `LabelKind`."""
 
     async def score(self, sample: RewardInput) -> RewardOutput:
         """Score one response. Called concurrently for many rows, in several processes."""
@@ -97,3 +127,46 @@ def read_label(value: object) -> bool:
         f"the label is {value!r}; a label says whether the proof is correct: True or False (or 1 or 0). "
         "Correct reward_model.ground_truth in the data file."
     )
+
+
+def _read_number(value: object) -> float:
+    try:
+        number = float(str(value))  # not of the value itself: a bool is no number here
+    except ValueError:
+        number = math.nan
+    if not 0 <= number <= 1:
+        raise DataError(
+            f"the label is {brief(value)}; this reward's label is a number in [0, 1]. "
+            "Correct reward_model.ground_truth in the data file."
+        )
+    return number
+
+
+def _read_text(value: object) -> str:
+    if not isinstance(value, str | Number) or str(value).strip() in (
+        "",
+        "nan",
+    ):  # NaN is pandas' word for nothing
+        raise DataError(
+            f"the label is {brief(value)}; this reward's label is a text that is not blank. "
+            "Correct reward_model.ground_truth in the data file."
+        )
+    return str(value)
+
+
+LABELS: Mapping[LabelKind, Callable[[Any], Any]] = {
+    "verdict": read_label,
+    "number": _read_number,
+    "text": _read_text,
+    "any": lambda value: value,
+}
+"""How a label of each kind is read; each raises `DataError`."""
+
+
+def _finite(value: Any) -> float | None:
+    """The number that a Python, NumPy or torch scalar is; None if it is not one, or not finite."""
+    try:
+        number = math.nan if isinstance(value, str | bytes | bytearray) else float(value)
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # RuntimeError: a tensor of several elements
+        return None
+    return number if math.isfinite(number) else None

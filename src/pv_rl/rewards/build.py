@@ -1,23 +1,23 @@
-"""A reward from its name and the options of a config."""
+"""Reward factory: a reward from its name and the options of a config."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from pv_rl.errors import ConfigError, PvRlError
+from pv_rl.errors import ConfigError
 from pv_rl.plugins import REWARDS, broken_plugins, nearest, reward_entry, rewards
-from pv_rl.rewards.base import Reward
+from pv_rl.rewards.checked import CheckedReward, describe, naming
 
 __all__ = ["build_reward"]
 
 
-def build_reward(name: str, options: Mapping[str, Any] | None = None) -> Reward:
-    """Build the reward that ours or a plugin's entry of this name makes.
+def build_reward(name: str, options: Mapping[str, Any] | None = None) -> CheckedReward:
+    """Build the reward that ours or a plugin's entry of this name makes; what it returns is checked.
 
     Raises:
         ConfigError: nobody adds the name (the text lists what there is), or the options do not fit it.
-        PluginError: two plugins claim the name.
+        PluginError: two plugins claim the name, or what builds it fails; the text names the package.
     """
     entry = reward_entry(name)
     if entry is None:
@@ -26,13 +26,10 @@ def build_reward(name: str, options: Mapping[str, Any] | None = None) -> Reward:
         raise ConfigError(
             f"there is no reward named {name!r}; there are {listed}.{nearest(name, rewards())}{left_out}"
         )
-    try:
-        reward = entry.build(**(options or {}))
-    except PvRlError:
-        raise
-    except TypeError as error:
-        given = ", ".join(options or ())
-        raise ConfigError(f"the options of the reward {name!r} do not fit it ({given}): {error}") from error
-    if not isinstance(reward, Reward):
-        raise ConfigError(f"the reward {name!r} was built and has no method `score`: {reward!r}")
-    return reward
+    with naming(name):
+        try:
+            reward = entry.build(**(options or {}))
+        except TypeError as error:
+            given = ", ".join(map(str, options or ()))
+            raise ConfigError(f"the options of {describe(name)} do not fit it ({given}): {error}") from error
+        return CheckedReward(name, reward)

@@ -21,7 +21,7 @@ from pv_rl.judge.fluency import FluencyPrompt, parse_fluency
 from pv_rl.judge.ledger import LedgerRow
 from pv_rl.judge.service import Halt, Question, ServiceConfig
 from pv_rl.judge.shared import SharedService, prepare_service, shared_service
-from pv_rl.rewards.base import Prepared, Reward, RewardInput, RewardOutput
+from pv_rl.rewards.base import LabelKind, Prepared, Reward, RewardInput, RewardOutput, read_label
 from pv_rl.rewards.build import build_reward
 from pv_rl.rewards.degeneration import Anomaly, find_anomalies, rules_from_config
 from pv_rl.rewards.weighted import Weighted
@@ -96,6 +96,8 @@ class FluencyVeto:
 
     def __init__(self, reward: Reward, config: VetoConfig) -> None:
         self.reward = reward
+        self.label_kind: LabelKind = getattr(reward, "label_kind", "verdict")
+        self._kinds = {getattr(part, "label_kind", "verdict") for part in _parts(reward)}
         self.config = config
         self.prompt = FluencyPrompt.load(config.prompt)
         self.rules = rules_from_config(config.rules)
@@ -110,8 +112,7 @@ class FluencyVeto:
         """
         config = read_config(options, VetoConfig, "verdict_fluency")
         inner = build_reward(config.reward, config.reward_options)
-        parts = [part for _, part in inner.parts.values()] if isinstance(inner, Weighted) else [inner]
-        if any(isinstance(part, FluencyVeto) for part in parts):
+        if any(isinstance(part.reward, FluencyVeto) for part in _parts(inner)):
             raise ConfigError(
                 "verdict_fluency.reward: a veto cannot be vetoed; name the reward that is meant"
             )
@@ -209,7 +210,7 @@ class FluencyVeto:
             judge_fluent=answer.value.fluent if judged else None,
             confidence=answer.value.confidence if judged else None,
             verdict=parse_verdict(sample.response),
-            label=sample.label,
+            label=read_label(sample.label) if "verdict" in self._kinds else None,
             inner_score=inner.score if inner.valid else None,
             score=output.score,
             valid=output.valid,
@@ -237,6 +238,12 @@ class FluencyVeto:
                 halt=self.config.halt if halting else None,
             )
         return self._services[router_address]
+
+
+def _parts(reward: Any) -> list[Any]:
+    """The rewards that a weighted sum is made of, or the reward itself."""
+    of = getattr(reward, "reward", reward)
+    return [part for _, part in of.parts.values()] if isinstance(of, Weighted) else [reward]
 
 
 def _policy(config: VetoConfig, finding: Inspection) -> FailurePolicy:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextvars import ContextVar
 from functools import cache
 from typing import Any
@@ -20,8 +20,9 @@ from typing import Any
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from pv_rl.errors import VerlError
-from pv_rl.rewards.base import Reward, RewardInput
+from pv_rl.rewards.base import RewardInput
 from pv_rl.rewards.build import build_reward
+from pv_rl.rewards.checked import CheckedReward
 
 __all__ = ["DROP_GROUP", "ERROR", "VALID", "abstention_is_served", "plain", "row", "scorer"]
 
@@ -38,6 +39,9 @@ row: ContextVar[Mapping[str, Any]] = ContextVar("pv_rl_reward_row", default={}) 
 """What is known of the row being scored and verl does not hand to a reward function: `uid`, `session`, `step`."""
 
 Scorer = Callable[..., Coroutine[Any, Any, dict[str, float]]]
+
+LONGEST = 1000
+"""Characters of an error in the log."""
 
 _served = False
 
@@ -73,8 +77,6 @@ def scorer(name: str) -> Scorer:
     if reward_entry(name) is None:
         build_reward(name)  # raises, and says what there is
 
-    names: dict[str, None] = {}  # of the metrics of a row that was scored
-
     async def compute_score(
         data_source: str,
         solution_str: str,
@@ -89,7 +91,8 @@ def scorer(name: str) -> Scorer:
         try:
             sample = RewardInput(
                 response=solution_str or "",
-                label=ground_truth,  # pyright: ignore[reportArgumentType] - RewardInput reads it
+                label=ground_truth,
+                label_kind="any",  # the reward reads it
                 data_source=str(data_source),
                 extra=extra_info or {},
                 router_address=reward_router_address,
@@ -97,11 +100,15 @@ def scorer(name: str) -> Scorer:
             )
             output = await reward.score(sample)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with a row or its reward, it must not vanish
-            _say_once(name, type(error).__name__, str(error)[:500])
-            return {"score": 0.0, **dict.fromkeys(names, 0.0), VALID: 0.0, DROP_GROUP: 0.0, ERROR: 1.0}
-        names.update(dict.fromkeys(output.metrics))
+            if next(_say_once(name, type(error.__cause__ or error)), False):
+                logger.error(
+                    "the reward %s failed for a row, which abstains; said once for this kind of error: %s: %s",
+                    *(name, type(error).__name__, str(error)[:LONGEST]),
+                )
+            metrics = dict.fromkeys(reward.metric_names or (), 0.0)
+            return {"score": 0.0, **metrics, VALID: 0.0, DROP_GROUP: 0.0, ERROR: 1.0}
         return {
-            "score": float(output.score),
+            "score": output.score,
             **output.metrics,
             VALID: float(output.valid),
             DROP_GROUP: float(output.drop_group),
@@ -112,12 +119,13 @@ def scorer(name: str) -> Scorer:
 
 
 @cache
-def _say_once(name: str, error: str, text: str) -> None:
-    logger.error("the reward %s failed for a row, which abstains; said once: %s: %s", name, error, text)
+def _say_once(name: str, kind: type[BaseException]) -> Iterator[bool]:
+    """True the first time, for each reward and type of error."""
+    return iter([True])
 
 
 @cache
-def _built(name: str, options: str) -> Reward:
+def _built(name: str, options: str) -> CheckedReward:
     return build_reward(name, json.loads(options))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pv_rl.rewards.base import RewardInput, RewardOutput
+from pv_rl.rewards.base import LabelKind, RewardInput, RewardOutput
 from pv_rl.verdict import parse_verdict
 
 __all__ = ["ProofVerdict"]
@@ -10,6 +10,8 @@ __all__ = ["ProofVerdict"]
 
 class ProofVerdict:
     """1 if the final verdict equals the label, else 0; a trace without a verdict is wrong and counted."""
+
+    label_kind: LabelKind = "verdict"
 
     async def score(self, sample: RewardInput) -> RewardOutput:
         """Metrics, each 0 or 1: `acc` right, `verdict_true` accepted, `verdict_missing` no verdict at all, and

@@ -1,4 +1,4 @@
-"""Several rewards, added up by weights."""
+"""Weighted sum of rewards."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from pv_rl.errors import ConfigError
-from pv_rl.rewards.base import Prepared, Reward, RewardInput, RewardOutput
+from pv_rl.rewards.base import LabelKind, RewardInput, RewardOutput
 from pv_rl.rewards.build import build_reward
+from pv_rl.rewards.checked import CheckedReward
 
 __all__ = ["Weighted"]
 
@@ -38,14 +39,15 @@ class Weighted:
                 raise ConfigError(f"rewards.{name}: {weight!r}; a weight is a number")
         if stray := set(options) - set(rewards):
             raise ConfigError(f"options for {', '.join(sorted(stray))}, which rewards gives no weight")
-        self.parts: dict[str, tuple[float, Reward]] = {
+        self.parts: dict[str, tuple[float, CheckedReward]] = {
             name: (weight, build_reward(name, options.get(name))) for name, weight in rewards.items()
         }
+        kinds = {part.label_kind for _, part in self.parts.values()}
+        self.label_kind: LabelKind = kinds.pop() if len(kinds) == 1 else "any"  # each part reads it then
 
     def prepare(self, router_address: str | None = None) -> None:
         for _, reward in self.parts.values():
-            if isinstance(reward, Prepared):
-                reward.prepare(router_address)
+            reward.prepare(router_address)
 
     async def score(self, sample: RewardInput) -> RewardOutput:
         """Metrics: those of the parts, the first one's where two have a name in common, and `NAME_score` of each."""

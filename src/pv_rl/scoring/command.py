@@ -1,11 +1,10 @@
-"""What `pv-rl score` does."""
+"""The command `pv-rl score`."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,21 +12,24 @@ from typing import Any
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
-from rich.progress import track
-from rich.table import Table
+from rich.progress import Progress
 from yaml import YAMLError
 
-from pv_rl.errors import ConfigError, DataError
-from pv_rl.files import write_atomically
+from pv_rl.errors import ConfigError, DataError, PvRlError
 from pv_rl.judge.shared import close_local_services, local_reports
-from pv_rl.rewards.base import Prepared, Reward, RewardInput, RewardOutput
+from pv_rl.rewards.base import RewardInput, RewardOutput
 from pv_rl.rewards.build import build_reward
-from pv_rl.scoring.samples import open_source
+from pv_rl.rewards.checked import CheckedReward
+from pv_rl.scoring.samples import Source, open_source
+from pv_rl.scoring.score_file import ScoreFile, fingerprint
+from pv_rl.scoring.summary import Summary
 from pv_rl.weights.writing import check_target
 
 __all__ = ["read_options", "score_rollouts"]
 
 AT_ONCE = 256
+MANY = 20
+"""After so many rows that failed, and more than were scored, the reward is taken to be broken."""
 
 
 def score_rollouts(
@@ -44,26 +46,52 @@ def score_rollouts(
 ) -> None:
     """Score the rows and print what came of them. Arguments as in the command's help.
 
+    Rows that `out` has are not scored again. The file has what was scored when this stops, whatever stops it.
+
     Raises:
-        PvRlError: something given is not what it should be.
+        PvRlError: something given is not what it should be, or the reward failed for a row; the others are scored.
         OSError: a file cannot be read or written.
     """
-    built = build_reward(reward, read_options(options, settings))
+    plain = read_options(options, settings)
+    built = build_reward(reward, plain)
     if out is not None:
         check_target("--out", out)
-    source = open_source(rollouts, step=step, response_column=response_column, label_column=label_column)
-    samples = list(source.samples())[:limit]
-    if not samples:
+    source = open_source(
+        rollouts,
+        label_kind=built.label_kind,
+        step=step,
+        response_column=response_column,
+        label_column=label_column,
+    )
+    total = sum(1 for _ in source.samples(limit))  # every row is looked at before anything is paid for
+    if not total:
         raise DataError(f"--limit {limit} leaves no row to score")
-    if isinstance(built, Prepared):
-        built.prepare()
-    begin = time.perf_counter()
-    outputs, reports = asyncio.run(_score(built, samples))
-    seconds = time.perf_counter() - begin
+    scoring = _Scoring(built, source)
     if out is not None:
-        lines = [json.dumps(_line(s, o), ensure_ascii=False) for s, o in zip(samples, outputs, strict=True)]
-        write_atomically(out, lambda file: file.write_text("\n".join(lines) + "\n", encoding="utf-8"))
-    _print(reward, str(source.table.path), outputs, reports, seconds)
+        how = {"reward": reward, "options": plain, "response": source.response, "label": source.label}
+        scoring.file = ScoreFile(out, fingerprint(source.table.path, how), scoring.summary.add)
+    try:
+        begin = time.perf_counter()
+        reports = scoring.run(limit, total)
+        scoring.summary.print(f"{reward} on {source.table.path}", time.perf_counter() - begin, reports)
+        if scoring.file is not None:
+            scoring.file.finish()
+    except KeyboardInterrupt:
+        kept = "nothing was kept, name a file with --out"
+        if scoring.file is not None:
+            kept = f"{len(scoring.file)} of {total} rows are in {out}; the same command scores the others"
+        Console(stderr=True, soft_wrap=True).print(kept, markup=False, highlight=False)
+        raise
+    finally:
+        if scoring.file is not None:
+            scoring.file.close()
+    if scoring.failed:
+        tried = scoring.summary.rows + len(scoring.failed)
+        raise DataError(
+            f"the reward failed for {len(scoring.failed)} of {tried} rows"
+            + (f", so the other {total - tried} were not tried" if tried < total else "")
+            + f". The first: {scoring.failed[0]}"
+        )
 
 
 def read_options(file: Path | None, settings: Sequence[str]) -> dict[str, Any]:
@@ -83,27 +111,60 @@ def read_options(file: Path | None, settings: Sequence[str]) -> dict[str, Any]:
     return {str(name): value for name, value in plain.items()}
 
 
-async def _score(
-    reward: Reward, samples: Sequence[RewardInput]
-) -> tuple[list[RewardOutput], list[dict[str, float]]]:
-    places = asyncio.Semaphore(AT_ONCE)
+class _Scoring:
+    """Rows on their way through a reward, and what came of them."""
 
-    async def one(sample: RewardInput) -> RewardOutput:
-        async with places:
-            return await reward.score(sample)
+    def __init__(self, reward: CheckedReward, source: Source) -> None:
+        self.reward = reward
+        self.source = source
+        self.file: ScoreFile | None = None
+        self.summary = Summary()
+        self.failed: list[str] = []
 
-    tasks = [asyncio.ensure_future(one(sample)) for sample in samples]
-    progress = Console(stderr=True)
-    try:
-        for task in track(
-            asyncio.as_completed(tasks), "scoring", len(tasks), console=progress, transient=True
-        ):
-            await task
-        return [task.result() for task in tasks], await local_reports()
-    finally:
-        for task in tasks:
-            task.cancel()
-        await close_local_services()
+    @property
+    def broken(self) -> bool:
+        """Whether to stop, because the reward fails for most rows."""
+        return len(self.failed) >= max(MANY, self.summary.rows)
+
+    def run(self, limit: int | None, total: int) -> list[dict[str, float]]:
+        """Score the rows that the file does not have; what the judge did, see `local_reports`."""
+        self.reward.prepare()
+        with Progress(console=Console(stderr=True), transient=True) as progress:
+            task = progress.add_task("scoring", total=total)
+            rows = self.source.samples(limit)
+            return asyncio.run(self._all(rows, lambda: progress.advance(task)))
+
+    async def _all(
+        self, rows: Iterator[tuple[int, RewardInput]], advance: Callable[[], None]
+    ) -> list[dict[str, float]]:
+        workers = [asyncio.ensure_future(self._some(rows, advance)) for _ in range(AT_ONCE)]
+        try:
+            await asyncio.gather(*workers)
+            return await local_reports()
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await close_local_services()
+
+    async def _some(self, rows: Iterator[tuple[int, RewardInput]], advance: Callable[[], None]) -> None:
+        """One of several that take rows from the same iterator."""
+        for number, sample in rows:
+            if self.file is None or number not in self.file:
+                await asyncio.sleep(0)  # a reward that waits for nothing would not let Ctrl-C in
+                if self.broken:
+                    return
+                await self._one(number, sample)
+            advance()
+
+    async def _one(self, number: int, sample: RewardInput) -> None:
+        try:
+            output = await self.reward.score(sample)
+        except PvRlError as error:
+            self.failed.append(f"{self.source.where(number)}: {error}")
+            return
+        if self.file is not None:
+            self.file.append(number, _line(sample, output))
+        self.summary.add(output)
 
 
 def _line(sample: RewardInput, output: RewardOutput) -> dict[str, Any]:
@@ -114,32 +175,3 @@ def _line(sample: RewardInput, output: RewardOutput) -> dict[str, Any]:
         **asdict(output),
         "output": sample.response,
     }
-
-
-def _print(
-    reward: str,
-    source: str,
-    outputs: Sequence[RewardOutput],
-    reports: Sequence[dict[str, float]],
-    seconds: float,
-) -> None:
-    console = Console(soft_wrap=True)
-    table = Table("", "", box=None, show_header=False, title=f"{reward} on {source}", title_justify="left")
-    valid = [output for output in outputs if output.valid]
-    rows = {
-        "rows": f"{len(outputs)}",
-        "seconds": f"{seconds:.2f}",
-        "without a reward": f"{len(outputs) - len(valid)}",
-    }
-    if valid:
-        rows["mean score"] = f"{sum(output.score for output in valid) / len(valid):.4f}"
-    for name in outputs[0].metrics:
-        rows[name] = f"{sum(output.metrics[name] for output in outputs) / len(outputs):.4f}"
-    for report in reports:
-        rows |= {
-            f"judge: {name.removesuffix('/sum').removesuffix('/max')}": f"{value:.4g}"
-            for name, value in report.items()
-        }
-    for name, value in rows.items():
-        table.add_row(name, value)
-    console.print(table)

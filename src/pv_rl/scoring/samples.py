@@ -1,14 +1,15 @@
-"""From a file of rollouts to what a reward is given."""
+"""Rollout reader: from a file of rollouts to what a reward is given."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from pv_rl.errors import DataError
-from pv_rl.rewards.base import RewardInput
+from pv_rl.rewards.base import LabelKind, RewardInput
 from pv_rl.weights.columns import Kind
 from pv_rl.weights.jsonl import JsonLines
 from pv_rl.weights.parquet import Parquet
@@ -30,23 +31,30 @@ class Source:
     label: str
     others: tuple[str, ...]
     """`uid`, `step`, `data_source`: those that are there."""
+    label_kind: LabelKind
 
-    def samples(self) -> Iterator[RewardInput]:
-        """Rows in the order of the file.
+    def samples(self, limit: int | None = None) -> Iterator[tuple[int, RewardInput]]:
+        """The first `limit` rows in the order of the file, each with its number.
 
         Raises:
-            DataError: a row has no text, or a label that is none; the text says which.
+            DataError: a row has no text, or its label is not of the kind; the text says which.
         """
+        return islice(self._samples(), limit)
+
+    def where(self, number: int) -> str:
+        """What a row is called in an error."""
+        return f"{self.table.row} {number} of {self.table.path}"
+
+    def _samples(self) -> Iterator[tuple[int, RewardInput]]:
         names = [self.response, self.label, *self.others]
         for numbers, values in self.table.batches(names, {}):
             for at, number in enumerate(numbers):
-                where = f"{self.table.row} {number} of {self.table.path}"
-                yield self._sample(where, {name: values[name][at] for name in names})
+                yield number, self._sample(self.where(number), {name: values[name][at] for name in names})
 
     def _sample(self, where: str, row: Mapping[str, Any]) -> RewardInput:
         text, label = row[self.response], row[self.label]
         if isinstance(label, Mapping):  # verl's column reward_model
-            label = label.get("ground_truth")
+            label = label.get("ground_truth", label)
         if not isinstance(text, str):
             raise DataError(f"{where}: {self.response!r} is no text")
         uid = next((str(row[name]) for name in GROUPS if row.get(name) is not None), "")
@@ -54,7 +62,8 @@ class Source:
         try:
             return RewardInput(
                 response=text,
-                label=label,  # pyright: ignore[reportArgumentType] - RewardInput reads it
+                label=label,
+                label_kind=self.label_kind,
                 data_source=str(row.get("data_source") or ""),
                 uid=uid,
                 step=step if isinstance(step, int) else None,
@@ -64,7 +73,12 @@ class Source:
 
 
 def open_source(
-    path: Path, *, step: int | None, response_column: str | None = None, label_column: str | None = None
+    path: Path,
+    *,
+    label_kind: LabelKind,
+    step: int | None,
+    response_column: str | None = None,
+    label_column: str | None = None,
 ) -> Source:
     """Choose the file (see `pv_rl.weights.steps`) and its columns.
 
@@ -76,7 +90,7 @@ def open_source(
     response = _choose(file, table.kinds, "--response-column", response_column, RESPONSES, ("text", "empty"))
     label = _choose(file, table.kinds, "--label-column", label_column, LABELS, None)
     others = tuple(name for name in (*GROUPS, "step", "data_source") if name in table.kinds)
-    return Source(table, response, label, others)
+    return Source(table, response, label, others, label_kind)
 
 
 def _choose(

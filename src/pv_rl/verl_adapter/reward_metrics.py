@@ -26,19 +26,22 @@ def reward_numbers(infos: Sequence[Mapping[str, Any]], absent: Sequence[bool]) -
     Returns:
         `pv_rl/reward/score` over the rows that have a reward; `pv_rl/reward/abstained`, and each number of the extra
         info (`verdict_missing`, `vetoed`, `rule_NAME` ...), over all rows. `acc` is split by the label as well where
-        the reward gives it: `acc/label_true` over right proofs, `acc/label_false` over wrong ones.
+        the reward gives it: `acc/label_true` over right proofs, `acc/label_false` over wrong ones, without the rows
+        for which the reward failed: their label was not read.
     """
     scores = [info["score"] for info, gone in zip(infos, absent, strict=True) if not gone and "score" in info]
     numbers = {"abstained": sum(absent) / len(absent)} if absent else {}
     if scores:
         numbers["score"] = sum(scores) / len(scores)
-    for name in infos[0] if infos else ():
-        values = [value for info in infos if isinstance(value := info.get(name), int | float)]
+    for name in dict.fromkeys(name for info in infos for name in info):
+        # A row that failed before any was scored in its process does not know the names.
+        found = [info.get(name, 0.0 if info.get(ERROR) else None) for info in infos]
+        values = [value for value in found if isinstance(value, int | float)]
         if name not in ("score", VALID, DROP_GROUP) and len(values) == len(infos):
             numbers[name] = sum(values) / len(values)
     if "acc" in numbers and "label_true" in numbers:
         for name, label in (("label_true", 1.0), ("label_false", 0.0)):
-            right = [info["acc"] for info in infos if info["label_true"] == label]
+            right = [info["acc"] for info in infos if not info.get(ERROR) and info["label_true"] == label]
             if right:
                 numbers[f"acc/{name}"] = sum(right) / len(right)
     return {f"pv_rl/reward/{name.removeprefix('reward_')}": value for name, value in numbers.items()}
