@@ -299,6 +299,15 @@ def test_a_key_that_is_refused_fails_every_question_at_once_until_it_is_mended(j
     run(check())
 
 
+def test_who_waits_for_a_limit_by_the_minute_does_not_wait_for_an_endpoint_that_refuses(judge):
+    async def check():
+        client, endpoints = judge({"a": [[1, fails("quota")]]}, limits=Limits(requests_per_minute=2))
+        await asyncio.gather(*(client.ask(MESSAGES) for _ in range(5)), return_exceptions=True)
+        assert (len(endpoints.sent), now()) == (2, 1)
+
+    run(check())
+
+
 def test_a_refusal_of_one_question_alone_fails_no_other(judge):
     """A firewall answers 403 to a text that it does not like."""
 

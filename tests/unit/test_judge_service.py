@@ -109,7 +109,7 @@ def test_the_log_speaks_when_the_kind_or_status_changes_and_is_no_flood(caplog):
             log.add(JudgeFailure("the server's words", kind, status=status))
         return caplog.messages
 
-    assert lines(("server_error", 500)) == ["the judge gave no answer, server_error: the server's words"]
+    assert lines(("server_error", 500)) == ["judge failure of kind server_error: the server's words"]
     assert lines(*[("server_error", 500)] * 99) == []
     changes = lines(("server_error", 503), ("authentication", 401), ("server_error", 503))
     assert ["(99 failures since the last such line)" in line for line in changes] == [True, False, False]

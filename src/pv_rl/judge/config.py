@@ -185,7 +185,8 @@ class JudgeConfig:
     """Everything about a judge but what it is asked."""
 
     endpoints: tuple[Endpoint, ...] = Field(min_length=1)
-    """In order of preference: the next is used while those before it are down or have said when to come back."""
+    """In order of preference: the next is used while those before it are down or have said when to come back, and for
+    a question that they have failed."""
     sampling: dict[str, Any] = Field(default_factory=lambda: {"temperature": 0.0, "max_tokens": 400})
     """Sampling parameters of the request, part of the cache's key."""
     response_format: Literal["json_object", "none"] = "json_object"

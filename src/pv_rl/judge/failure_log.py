@@ -34,6 +34,6 @@ class FailureLog:
             self._unsaid += 1
             return
         more = f" ({self._unsaid} failures since the last such line)" if self._unsaid else ""
-        logger.warning("the judge gave no answer, %s%s: %s", failure.kind, more, failure)
+        logger.warning("judge failure of kind %s%s: %s", failure.kind, more, failure)
         self._lines.append(now)
         self._last, self._unsaid = this, 0
