@@ -212,6 +212,7 @@ def test_a_server_that_is_not_there_is_a_failure_to_connect():
         pass
     failure = failure_of(config(server))
     assert (failure.kind, failure.requests, failure.usage) == ("connect", 3, Usage())
+    assert "Connect call failed" in str(failure)  # what the system said
 
 
 def test_the_next_server_answers_while_the_first_is_down():

@@ -126,10 +126,10 @@ def _text_of(message: Mapping[str, Any]) -> tuple[str, Any]:
     content, refusal = message.get("content"), message.get("refusal")
     if isinstance(content, str):
         return _storable(content), refusal
-    parts = content if isinstance(content, list) else [None]
     text = ""
-    for part in parts:
-        kind = part.get("type") if isinstance(part, Mapping) else None
+    for one in content if isinstance(content, list) else [None]:
+        part: Mapping[str, Any] = one if isinstance(one, Mapping) else {}
+        kind = part.get("type")
         if kind == "text" and isinstance(part.get("text"), str):
             text += part["text"]
         elif kind == "refusal":

@@ -158,9 +158,13 @@ def _refused(status: int, headers: Mapping[str, str], raw: bytes) -> RequestFail
     return RequestFailed(kind, f"HTTP {status}: {said}", usage=Usage(), status=status, retry_after_s=wait)
 
 
-def _broken(error: Exception, sent: Usage) -> RequestFailed:
+def _broken(error: BaseException, sent: Usage) -> RequestFailed:
     """An error of the transport as one of ours."""
-    said = f"{type(error).__name__}: {error}"
+    said, root = f"{type(error).__name__}: {error}", error
+    while (deeper := root.__cause__ or root.__context__) is not None:
+        root = deeper
+    if isinstance(root, OSError) and str(root) not in said:  # `Too many open files`, `Connection refused`
+        said += f" ({root})"
     if isinstance(error, httpx.ConnectError | httpx.ProxyError | httpx.UnsupportedProtocol):
         return RequestFailed("connect", said)
     cut = str(error).startswith(
