@@ -1,11 +1,12 @@
 """How many questions a second can one core ask, by `JudgeClient` and by the `openai` and `litellm` clients?
 
-All ask the same server, which answers any request at once with the same completion, over HTTP/1.1 keep-alive, 64 at a
-time. The server has one core, the asking process another. Each side is a process of its own that imports only its
-client; the sides take turns, each round in an order of its own, so that one works while the others sleep. A ratio is of
-two sides of the same round: above 1, `JudgeClient` is the faster. `CPU` is the ratio of the CPU seconds of the asking
-process, which what else the machine does disturbs least. `JudgeClient` keeps all its guarantees: limits, breaker,
-budget, deadline, total timeout, bounded answers. The other two have few of these, and their retries are switched off.
+All ask the same server, which answers any request at once with the same completion, over HTTP/1.1, 64 at a time. The
+others keep their connections; `JudgeClient` opens one for each question. The server has one core, the asking process
+another. Each side is a process of its own that imports only its client; the sides take turns, each round in an order of
+its own, so that one works while the others sleep. A ratio is of two sides of the same round: above 1, `JudgeClient` is
+the faster. `CPU` is the ratio of the CPU seconds of the asking process, which other work on the machine disturbs least.
+`JudgeClient` keeps all its guarantees: limits, breaker, budget, deadline, total timeout, bounded answers. The other two
+have few of these, and their retries are switched off.
 
 litellm pins versions of what others need, so the clients have an environment of their own:
 

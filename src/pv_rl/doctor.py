@@ -226,6 +226,8 @@ def _worker() -> Finding:
 def _judge() -> Finding:
     import httpx
 
+    from pv_rl.judge.keys import Key, unlogged
+
     address, key = os.environ.get(JUDGE_URL), os.environ.get(JUDGE_KEY, "").strip()
     if not address:
         return Finding(state="ok", text=f"none configured ({JUDGE_URL} is not set)")
@@ -235,13 +237,15 @@ def _judge() -> Finding:
     try:
         url = httpx.URL(address.rstrip("/") + "/models")
         shown = str(url.copy_with(userinfo=b"", query=None))
-        models = _list_models(url, {"Authorization": f"Bearer {key}"} if key else {})
+        secret = Key(key)
+        with unlogged():
+            models = [secret.blot(one)[:80] for one in _list_models(url, secret.headers())[:3]]
     except httpx.HTTPStatusError as error:
         problem = f"HTTP {error.response.status_code}"
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError, RecursionError) as error:
         problem = type(error).__name__  # its text may quote what was sent, the key included
     else:
-        return Finding(state="ok", text=f"{shown} lists {', '.join(models[:3]) or 'no model'}")
+        return Finding(state="ok", text=f"{secret.blot(shown)} lists {', '.join(models) or 'no model'}")
     return Finding(
         state="wrong",
         text=f"what {JUDGE_URL} names does not answer like an OpenAI-compatible endpoint: {problem}",

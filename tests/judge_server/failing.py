@@ -7,7 +7,7 @@ from typing import Any
 
 from judge_server import replies
 from judge_server.script import Fault, Script
-from judge_server.wire import Request, reset, send, wait
+from judge_server.wire import Request, encode, reset, send, send_raw, wait
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99999\r\n\r\n"
 
@@ -44,6 +44,17 @@ async def fail(
         while True:
             writer.write(b"10000\r\n" + b" " * 0x10000 + b"\r\n")
             await writer.drain()
+    elif kind == "raw":
+        await send_raw(writer, fault.text.encode())
+    elif kind == "twice":
+        prompt = replies.prompt_of(request.body)
+        answer = encode(200, replies.completion(script, prompt, replies.verdict(script, prompt)))
+        if fault.interval_s:
+            await send_raw(writer, answer)
+            await asyncio.sleep(fault.interval_s)
+            await send_raw(writer, answer)
+        else:
+            await send_raw(writer, answer + answer)
     elif kind == "not_http":
         writer.write(b"220 mail.example.org ESMTP\r\n\r\n")
         await writer.drain()

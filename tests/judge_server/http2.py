@@ -1,4 +1,4 @@
-"""A small HTTP/2 server over TLS, which knows only `answer`, `hang`, `reset` (the stream) and `leave` (GOAWAY)."""
+"""A small HTTP/2 server over TLS, with `answer`, `twice`, `hang`, `reset` (the stream) and `leave` (GOAWAY)."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Http2Connection(asyncio.Protocol):
             self.h2.reset_stream(stream, error_code=2)
         elif choice == "leave":
             self.h2.close_connection(last_stream_id=stream - 2)
-        elif choice == "answer":
+        elif choice in ("answer", "twice"):
             script = Script()
             raw = json.dumps(completion(script, prompt, verdict(script, prompt))).encode()
             headers = [
@@ -92,6 +92,8 @@ class Http2Connection(asyncio.Protocol):
             ]
             self.h2.send_headers(stream, headers)
             self.h2.send_data(stream, raw, end_stream=True)
+            if choice == "twice":
+                self.transport.write((frames := self.h2.data_to_send()) + frames)
 
 
 async def serve_http2(

@@ -27,6 +27,8 @@ KINDS = {
     "huge": "a body of `size` bytes, 10 MB if not given",
     "endless": "a body that comes fast and never ends",
     "unauthorized": "401 that echoes the key",
+    "raw": "`text` as it stands, from the status line on",
+    "twice": "the right answer twice: in one write, or the second time after `interval_s`",
 }
 
 

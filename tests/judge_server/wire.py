@@ -43,11 +43,21 @@ async def send(
     writer: asyncio.StreamWriter, status: int, body: Any, headers: Mapping[str, str] | None = None
 ) -> None:
     """Write a whole answer; `body` is bytes, or goes as JSON."""
+    await send_raw(writer, encode(status, body, headers))
+
+
+async def send_raw(writer: asyncio.StreamWriter, raw: bytes) -> None:
+    """Write bytes as they stand."""
+    writer.write(raw)
+    await writer.drain()
+
+
+def encode(status: int, body: Any, headers: Mapping[str, str] | None = None) -> bytes:
+    """A whole answer as it goes over the wire."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     lines = [f"HTTP/1.1 {status} {REASONS.get(status, 'Status')}", "Content-Type: application/json"]
     lines += [f"Content-Length: {len(raw)}", *(f"{name}: {value}" for name, value in (headers or {}).items())]
-    writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + raw)
-    await writer.drain()
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + raw
 
 
 async def wait(reader: asyncio.StreamReader, seconds: float | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -23,6 +24,8 @@ class Judge(BaseHTTPRequestHandler):
     def do_GET(self):
         known = self.headers.get("Authorization") == f"Bearer {KEY}"
         status, body = (200, {"data": [{"id": "judge-v3"}]}) if known else (401, {"error": "who are you"})
+        if self.path == "/echo/models":
+            status, body = 200, {"data": [{"id": KEY}, {"id": KEY.replace("-", "%2D")}]}
         if self.path == "/html/models":
             status, body = 200, "a page"
         if self.path == "/slow/models":
@@ -33,7 +36,7 @@ class Judge(BaseHTTPRequestHandler):
                 self.wfile.flush()
                 time.sleep(0.3)
             return
-        if self.path not in ("/v1/models", "/html/models"):
+        if self.path not in ("/v1/models", "/html/models", "/echo/models"):
             status, body = 404, {}
         payload = json.dumps(body).encode()
         self.send_response(status)
@@ -85,6 +88,13 @@ def test_a_password_in_the_address_is_not_shown(monkeypatch, server):
     address = server.replace("//", "//user:hunter2@") + "/v1?api_key=hunter2"
     assert "hunter2" not in judge(monkeypatch, address).text
     assert "hunter2" not in judge(monkeypatch, address.replace("/v1?", "/v2?")).text
+
+
+def test_a_server_that_echoes_the_key_does_not_make_it_show(monkeypatch, server, caplog):
+    caplog.set_level(logging.DEBUG)
+    finding = judge(monkeypatch, f"{server}/echo")
+    assert finding.state == "ok"
+    assert "secret" not in finding.text + caplog.text
 
 
 def test_a_judge_that_drips_is_given_up(monkeypatch, server):

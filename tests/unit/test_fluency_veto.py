@@ -153,7 +153,10 @@ def test_every_row_is_written_down_with_what_was_decided_and_by_whom(tmp_path, m
         (4, "u", False, False)
     }
     assert [row["session"] for row in rows] == [0, 1, 2, 3]
-    assert rows[3]["failure"] == "client_error"
+    assert rows[3]["failure"] == "authentication"
+    assert "HTTP 401: Incorrect API key provided: ***" in rows[3]["failure_text"]
+    assert "environment variable PV_RL_TEST_KEY" in rows[3]["failure_text"]
+    assert rows[0]["failure_text"] is None
     assert json.loads(rows[1]["judge_text"])["fluent"] is False
     assert all(b"sk-planted" not in file.read_bytes() for file in (tmp_path / "ledger").iterdir())
 

@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from pv_rl.judge.answer import FailureKind
-from pv_rl.judge.breaker import SERVER_FAILED, CircuitBreaker
+from pv_rl.judge.breaker import REFUSED, SERVER_FAILED, CircuitBreaker
 from pv_rl.judge.config import Breaker
 
 
@@ -51,7 +51,7 @@ def test_an_answer_breaks_the_row(breaker):
     assert breaker.closed
 
 
-@pytest.mark.parametrize("kind", sorted(set(get_args(FailureKind)) - SERVER_FAILED))
+@pytest.mark.parametrize("kind", sorted(set(get_args(FailureKind)) - SERVER_FAILED - REFUSED))
 def test_a_server_that_answers_is_not_down(breaker, kind):
     fail(breaker, 10, kind)
     assert breaker.closed
@@ -60,6 +60,29 @@ def test_a_server_that_answers_is_not_down(breaker, kind):
 def test_429_is_not_a_failure_of_the_server_and_500_is():
     assert "rate_limited" not in SERVER_FAILED
     assert {"connect", "timeout", "reset", "server_error", "bad_response", "too_large"} == SERVER_FAILED
+
+
+def test_one_request_that_is_refused_opens_it_and_the_second_ends_the_waiting(breaker, clock):
+    late = breaker.enter()
+    fail(breaker, 1, "authentication")
+    assert (breaker.closed, breaker.refused, breaker.wait_s()) == (
+        False,
+        False,
+        0,
+    )  # the first probe goes at once
+    probe = breaker.enter()
+    assert breaker.enter() is None
+    probe.ended("quota")
+    assert (breaker.refused, breaker.wait_s(), breaker.opened) == (True, 5, 1)
+    clock.now += 4
+    late.ended("authentication")  # sent before it opened, and worth as much
+    assert breaker.wait_s() == 5
+    clock.now += 5
+    breaker.enter().ended("connect")  # the server is down now, and may come back
+    assert (breaker.refused, breaker.closed) == (False, False)
+    clock.now += 5
+    breaker.enter().ended(None)
+    assert breaker.closed
 
 
 def test_one_probe_goes_through_each_time(breaker, clock):

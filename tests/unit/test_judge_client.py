@@ -18,6 +18,7 @@ from judge_server.virtual_time import now, run
 from pv_rl.errors import ConfigError
 from pv_rl.judge import turns
 from pv_rl.judge.answer import JudgeFailure, Usage
+from pv_rl.judge.breaker import REFUSED
 from pv_rl.judge.budget import BudgetKeeper
 from pv_rl.judge.client import JudgeClient
 from pv_rl.judge.completion import Completion, RequestFailed
@@ -26,6 +27,8 @@ from pv_rl.judge.config import Breaker, Budget, Endpoint, Hedging, JudgeConfig, 
 MESSAGES = [{"role": "user", "content": "Is this fluent?"}]
 PAID = Usage(prompt_tokens=10, completion_tokens=2)
 OK = "ok"
+FINAL = ["refusal", "truncated", "no_text", "client_error", "context_length", "too_large", *REFUSED]
+PASSING = ["connect", "timeout", "reset", "rate_limited", "server_error", "bad_response"]
 SETTINGS = {
     "retries": Retries(attempts=4, backoff_s=1, max_backoff_s=3),
     "breaker": Breaker(failures=100),
@@ -138,9 +141,7 @@ def test_an_answer_says_what_it_took(judge):
     run(check())
 
 
-@pytest.mark.parametrize(
-    "kind", ["connect", "timeout", "reset", "rate_limited", "server_error", "bad_response"]
-)
+@pytest.mark.parametrize("kind", PASSING)
 def test_what_may_pass_is_asked_again(judge, kind):
     async def check():
         client, endpoints = judge({"a": [fails(kind), fails(kind), OK]})
@@ -151,7 +152,7 @@ def test_what_may_pass_is_asked_again(judge, kind):
     run(check())
 
 
-@pytest.mark.parametrize("kind", ["refusal", "truncated", "client_error", "too_large"])
+@pytest.mark.parametrize("kind", FINAL)
 def test_what_cannot_pass_is_final(judge, kind):
     async def check():
         client, endpoints = judge({"a": [fails(kind)]})
@@ -243,14 +244,96 @@ def test_429_and_503_slow_the_endpoint_down_and_500_does_not(judge):
     run(check())
 
 
-def test_an_endpoint_that_cannot_answer_a_question_leaves_it_to_the_next(judge):
+@pytest.mark.parametrize("kind", [*FINAL, *PASSING, "nonsense"])
+def test_a_question_that_an_endpoint_fails_goes_to_the_next_at_once(judge, kind):
+    def parse(text):
+        if text != OK:
+            raise JudgeFailure(f"{text} is no verdict", "invalid_json")
+
     async def check():
-        for kind in ("client_error", "too_large"):
-            client, endpoints = judge({"a": [fails(kind)], "b": [OK]})
-            answer = await client.ask(MESSAGES)
-            assert (answer.endpoint, answer.requests) == ("http://b", 2)
-            assert endpoints.sent == [(0, "a"), (0, "b")]  # at once
-            assert client.counters()["failovers"] == 1
+        client, endpoints = judge({"a": ["perhaps" if kind == "nonsense" else fails(kind)], "b": [OK]})
+        answer = await client.ask(MESSAGES, parse)
+        assert (answer.endpoint, answer.requests) == ("http://b", 2)
+        assert endpoints.sent == [(0, "a"), (0, "b")]
+        assert client.counters()["failovers"] == 1
+
+    run(check())
+
+
+def test_when_all_endpoints_have_failed_a_question_they_are_asked_again_after_a_wait(judge):
+    async def check():
+        plan = {"a": [fails("server_error")], "b": [fails("truncated")], "c": [fails("timeout"), [9, OK]]}
+        client, endpoints = judge(plan)
+        assert (await failure_of(client.ask(MESSAGES))).kind == "server_error"
+        assert endpoints.sent == [(0, "a"), (0, "b"), (0, "c"), (1, "a")]  # attempts are used up
+        client, endpoints = judge(plan, retries=Retries(attempts=9, backoff_s=1, max_backoff_s=3))
+        assert (await client.ask(MESSAGES)).endpoint == "http://c"
+        assert endpoints.sent == [(1, "a"), (1, "b"), (1, "c"), (2, "a"), (2, "c")]
+
+    run(check())
+
+
+def test_a_key_that_is_refused_fails_every_question_at_once_until_it_is_mended(judge):
+    async def check():
+        refused = fails("authentication", status=401)
+        client, endpoints = judge(
+            {"a": [refused, refused, [1, refused], OK]},
+            breaker=Breaker(probe_after_s=10),
+            limits=Limits(concurrency=1),
+        )
+        failures = await asyncio.gather(*(client.ask(MESSAGES) for _ in range(20)), return_exceptions=True)
+        assert [(one.kind, one.status) for one in failures] == [("authentication", 401)] * 20
+        assert [one.requests for one in failures] == [1, 1] + [0] * 18
+        assert "refuses every request: as planned" in str(failures[-1])
+        await asyncio.sleep(10)
+        first, second = await asyncio.gather(
+            client.ask(MESSAGES), client.ask(MESSAGES), return_exceptions=True
+        )
+        assert (first.requests, second.requests) == (1, 0)  # one finds out, and nobody waits for it
+        await asyncio.sleep(10)
+        assert (await client.ask(MESSAGES)).text == OK
+        assert (await client.ask(MESSAGES)).text == OK
+        assert [time for time, _ in endpoints.sent] == [0, 0, 10, 21, 21]
+        assert held(client) == [0, 0, 0]
+
+    run(check())
+
+
+def test_who_waits_for_a_limit_by_the_minute_does_not_wait_for_an_endpoint_that_refuses(judge):
+    async def check():
+        client, endpoints = judge({"a": [[1, fails("quota")]]}, limits=Limits(requests_per_minute=2))
+        await asyncio.gather(*(client.ask(MESSAGES) for _ in range(5)), return_exceptions=True)
+        assert (len(endpoints.sent), now()) == (2, 1)
+
+    run(check())
+
+
+def test_a_refusal_of_one_question_alone_fails_no_other(judge):
+    """A firewall answers 403 to a text that it does not like."""
+
+    async def check():
+        client, endpoints = judge(
+            {"a": [fails("authentication", status=403), [1, OK], OK]}, limits=Limits(concurrency=1)
+        )
+        first, *others = await asyncio.gather(
+            *(client.ask(MESSAGES) for _ in range(5)), return_exceptions=True
+        )
+        assert (first.kind, [one.text for one in others]) == ("authentication", [OK] * 4)
+        assert [time for time, _ in endpoints.sent] == [0, 0, 1, 1, 1]
+
+    run(check())
+
+
+def test_where_one_endpoint_refuses_the_key_the_other_is_waited_for(judge):
+    async def check():
+        client, _ = judge(
+            {"a": [fails("quota")], "b": [fails("connect", None), OK]},
+            breaker=Breaker(failures=1, probe_after_s=10),
+        )
+        assert [one.endpoint for one in await asyncio.gather(*(client.ask(MESSAGES) for _ in range(3)))] == [
+            "http://b"
+        ] * 3
+        assert now() == 10
 
     run(check())
 
@@ -302,7 +385,7 @@ def test_the_next_endpoint_answers_while_the_first_is_down_and_the_first_is_take
         client, endpoints = judge({"a": down, "b": [OK]}, breaker=Breaker(failures=2, probe_after_s=10))
         for _ in range(3):
             await client.ask(MESSAGES)
-        assert [name for _, name in endpoints.sent] == ["a", "a", "b", "b", "b"]
+        assert [name for _, name in endpoints.sent] == ["a", "b", "a", "b", "b"]
         await asyncio.sleep(10)
         await client.ask(MESSAGES)
         assert [name for _, name in endpoints.sent[5:]] == ["a"]
@@ -314,7 +397,7 @@ def test_the_next_endpoint_answers_while_the_first_says_to_wait(judge):
     async def check():
         client, endpoints = judge({"a": [fails("rate_limited", retry_after_s=60.0), OK], "b": [OK]})
         await asyncio.gather(client.ask(MESSAGES), client.ask(MESSAGES))
-        assert endpoints.sent == [(0, "a"), (0, "b"), (1, "b")]  # not at 60
+        assert endpoints.sent == [(0, "a"), (0, "b"), (0, "b")]  # not at 60
 
     run(check())
 
@@ -432,7 +515,7 @@ def test_both_failures_of_a_hedged_request_lead_to_a_retry(judge):
             {"a": [[6, fails("reset")], OK], "b": [[2, fails("timeout")]]}, hedging=Hedging(after_s=5)
         )
         assert (await client.ask(MESSAGES)).requests == 3
-        assert endpoints.sent == [(0, "a"), (5, "b"), (9, "a")]  # the second failure at 7, then 2 s
+        assert endpoints.sent == [(0, "a"), (5, "b"), (8, "a")]  # the second failure at 7, then 1 s
 
     run(check())
 

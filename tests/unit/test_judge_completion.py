@@ -7,6 +7,7 @@ import json
 import pytest
 
 from pv_rl.judge.answer import Usage
+from pv_rl.judge.breaker import SERVER_FAILED
 from pv_rl.judge.completion import RequestFailed, read_completion
 
 
@@ -74,11 +75,9 @@ def test_counts_that_are_none_are_estimated(usage):
         b'{"choices": {}}',
         b'{"choices": [null]}',
         b'{"choices": [{"message": null}]}',
-        body({}),
-        body({"content": None}),
-        body({"content": " \n"}),
-        body({"content": [{"type": "text", "text": "yes"}]}),
-        body({"content": {"fluent": True}}),
+        body() + body(),
+        body()[:-1] + b', "choices": []}',
+        body().replace(b'"content"', b'"content": "no", "content"'),
     ],
     ids=lambda raw: repr(raw[:40]),
 )
@@ -86,10 +85,6 @@ def test_what_is_no_completion_is_a_bad_response_and_its_prompt_is_paid(raw):
     failure = failure_of(raw)
     assert failure.kind == "bad_response"
     assert failure.usage.prompt_tokens == 7
-
-
-def test_an_error_in_the_body_of_http_200_is_repeated():
-    assert "no credit" in str(failure_of(b'{"error": {"message": "no credit"}}'))
 
 
 @pytest.mark.parametrize(
@@ -100,10 +95,72 @@ def test_an_error_in_the_body_of_http_200_is_repeated():
         (body(finish_reason="length"), "truncated"),
         (body({"content": None, "reasoning_content": "hm"}, finish_reason="length"), "truncated"),
         (body(finish_reason="insufficient_system_resource"), "server_error"),
+        (body(finish_reason="abort"), "server_error"),
     ],
 )
 def test_an_answer_that_was_not_finished_says_why(raw, kind):
     assert failure_of(raw).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ([{"type": "text", "text": "yes"}], "yes"),
+        (
+            [
+                {"type": "thinking", "thinking": "no"},
+                {"type": "text", "text": "y"},
+                {"type": "text", "text": "es"},
+            ],
+            "yes",
+        ),
+    ],
+)
+def test_text_in_parts_is_text_and_thoughts_are_not(content, text):
+    assert read_completion(body({"content": content}), 7).text == text
+
+
+THOUGHTS = {"reasoning_content": "It is fluent."}
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ({}, "no_text"),
+        ({"content": None}, "no_text"),
+        ({"content": None} | THOUGHTS, "no_text"),
+        ({"content": ""} | THOUGHTS, "no_text"),
+        ({"content": " \n", "reasoning": "It is fluent."}, "no_text"),
+        ({"content": "", "tool_calls": [{"id": "1"}]}, "no_text"),
+        ({"content": {"fluent": True}}, "no_text"),
+        ({"content": []}, "no_text"),
+        ({"content": [{"type": "thinking", "thinking": "yes"}]}, "no_text"),
+        ({"content": [{"type": "text", "text": "yes"}, {"type": "image_url"}]}, "no_text"),
+        ({"content": [{"type": "text", "text": "yes"}, {"type": "text", "text": 3}]}, "no_text"),
+        ({"content": [{"type": "refusal", "refusal": "no"}]}, "refusal"),
+        ({"content": " \n"}, "invalid_json"),
+    ],
+)
+def test_a_message_without_text_is_no_failure_of_the_server(message, kind):
+    failure = failure_of(body(message))
+    assert failure.kind == kind
+    assert kind not in SERVER_FAILED
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ({"message": "no credit", "code": 402}, "quota"),
+        ({"message": "no such key", "code": 401}, "authentication"),
+        ({"message": "overloaded", "code": 503}, "server_error"),
+        ({"message": "no credit"}, "bad_response"),
+        ("no credit", "bad_response"),
+    ],
+)
+def test_an_error_in_the_body_of_http_200_is_repeated_and_has_its_kind(error, kind):
+    failure = failure_of(json.dumps({"error": error}).encode())
+    assert failure.kind == kind
+    assert (error if isinstance(error, str) else error["message"]) in str(failure)
 
 
 @pytest.mark.parametrize("finish", ["stop", None, "eos"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import logging
 import pickle
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from judge_server import Fault, JudgeServer, Latency, Script
+from judge_server import Fault, JudgeServer, Latency, Script, replies
 
 from pv_rl.errors import ConfigError
 from pv_rl.judge.answer import JudgeFailure, Usage
@@ -22,6 +23,7 @@ from pv_rl.judge.client import JudgeClient
 from pv_rl.judge.config import Breaker, Endpoint, Hedging, JudgeConfig, Limits, Retries, Timeouts
 from pv_rl.judge.fluency import parse_fluency
 from pv_rl.judge.http import retry_after_s
+from pv_rl.judge.keys import Key
 
 KEY = "sk-planted-0123456789abcdef"
 IMPATIENT = Timeouts(first_byte_s=0.2, total_s=0.4)
@@ -116,7 +118,6 @@ def test_a_server_that_does_not_know_response_format_is_not_sent_it():
         (Fault(kind="invalid_json"), "bad_response"),
         (Fault(kind="wrong_schema"), "bad_response"),
         (Fault(kind="empty_choices"), "bad_response"),
-        (Fault(kind="no_content"), "bad_response"),
         (Fault(kind="content", text="I think it is fluent."), "invalid_json"),
         (Fault(kind="content", text='{"fluent": "yes"}'), "wrong_schema"),
     ],
@@ -141,7 +142,8 @@ def test_a_fault_that_may_pass_is_asked_again_and_one_that_stays_is_named(fault,
         (Fault(kind="refusal"), "refusal"),
         (Fault(kind="truncated"), "truncated"),
         (Fault(kind="huge"), "too_large"),
-        (Fault(kind="unauthorized"), "client_error"),
+        (Fault(kind="no_content"), "no_text"),
+        (Fault(kind="unauthorized"), "authentication"),
         (Fault(kind="status", status=404), "client_error"),
         (Fault(kind="status", status=302), "client_error"),
     ],
@@ -210,6 +212,7 @@ def test_a_server_that_is_not_there_is_a_failure_to_connect():
         pass
     failure = failure_of(config(server))
     assert (failure.kind, failure.requests, failure.usage) == ("connect", 3, Usage())
+    assert "Connect call failed" in str(failure)  # what the system said
 
 
 def test_the_next_server_answers_while_the_first_is_down():
@@ -266,11 +269,38 @@ def test_in_a_mixture_of_all_faults_every_question_is_answered_or_says_why_not(h
         assert sum(one.requests for one in results) >= len(server.chats())
 
 
-def test_connections_are_used_again():
-    with JudgeServer() as server:
-        ask(config(server, limits=Limits(concurrency=8)), *["a trace"] * 100)
-        assert server.accepted <= 8
-        assert len(server.chats()) == 100
+STRAY = json.dumps(replies.completion(Script(), "", replies.verdict(Script(), "ANOMALY")))
+CHUNKED = f"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{len(STRAY):x}\r\n{STRAY}\r\n0\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(kind="twice", interval_s=0),
+        Fault(kind="twice", interval_s=0.02),
+        Fault(kind="raw", text=CHUNKED + CHUNKED, contains="ANOMALY"),
+        Fault(kind="raw", text="HTTP/1.1 103 Early Hints\r\n\r\n" + CHUNKED + CHUNKED, contains="ANOMALY"),
+    ],
+    ids=["in one write", "late", "chunked", "after a hint"],
+)
+def test_bytes_that_nobody_asked_for_are_no_answer_to_the_next_question(fault):
+    texts = [f"trace {number} {'ANOMALY' if number % 2 else ''}" for number in range(10)]
+    with JudgeServer(Script(faults=[fault])) as server:
+        answers = ask(config(server, limits=Limits(concurrency=1)), *texts)
+        assert len(server.chats()) == 10
+    assert [answer.value.fluent for answer in answers] == [number % 2 == 0 for number in range(10)]
+
+
+def test_a_model_that_only_thinks_is_asked_once_a_row_and_is_not_down():
+    thoughts = {"role": "assistant", "content": None, "reasoning_content": "It is fluent."}
+    body = json.dumps({"choices": [{"index": 0, "message": thoughts, "finish_reason": "stop"}]})
+    fault = Fault(kind="raw", text=f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n{body}")
+    with JudgeServer(Script(faults=[fault])) as server:
+        settings = config(server, retries=PERSISTENT, limits=Limits(concurrency=4))
+        failures = ask(settings, *(f"trace {number}" for number in range(20)))
+        assert {(one.kind, one.requests) for one in failures} == {("no_text", 1)}
+        assert "reasoning_content" in str(failures[0])
+        assert len(server.chats()) == 20
 
 
 def test_the_server_never_sees_more_requests_at_a_time_than_the_limit():
@@ -299,10 +329,101 @@ def test_questions_that_are_cancelled_leave_no_connection_and_no_place():
         asyncio.run(check(server))
 
 
+def test_a_wrong_key_costs_no_row_its_deadline_and_names_the_variable(monkeypatch):
+    monkeypatch.setenv("TEST_JUDGE_KEY", KEY)
+    with JudgeServer(Script(key="another")) as server:
+        endpoint = Endpoint(url=server.url, model="judge", api_key_env="TEST_JUDGE_KEY")
+        settings = config(
+            endpoints=(endpoint,), limits=Limits(concurrency=4), breaker=Breaker(probe_after_s=60)
+        )
+        failures = ask(settings, *["a trace"] * 40)
+        assert len(server.chats()) <= 5
+    assert {(one.kind, one.status) for one in failures} == {("authentication", 401)}
+    assert all("that key is wrong" in str(one) for one in failures)
+    assert all("read from the environment variable TEST_JUDGE_KEY" in str(one) for one in failures)
+
+
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        ({"ALL_PROXY": "socks5://user:hunter2@127.0.0.1:1"}, r"ALL_PROXY.*socksio"),
+        ({"ALL_PROXY": "foo://user:hunter2@127.0.0.1:1"}, r"ALL_PROXY.*scheme"),
+        ({"http_proxy": "http://[::1"}, "http_proxy"),
+        ({"HTTP_PROXY": "http://127.0.0.1:1", "NO_PROXY": "::1/128"}, "NO_PROXY"),
+        ({"SSL_CERT_FILE": "/nowhere/cert.pem"}, "SSL_CERT_FILE"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_an_environment_that_the_transport_cannot_use_is_one_line_of_a_config_error(
+    environment, said, monkeypatch
+):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigError, match=said) as error:
+        JudgeClient(config(endpoints=(Endpoint(url="http://127.0.0.1:1", model="judge"),)))
+    assert "\n" not in str(error.value)
+    assert "hunter2" not in str(error.value)
+
+
+def test_whatever_the_transport_raises_is_a_failure_of_the_row(monkeypatch):
+    async def check() -> list:
+        client = JudgeClient(config(endpoints=(Endpoint(url="http://127.0.0.1:1", model="judge"),)))
+        monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1")  # while the run goes on
+        asked = (client.ask([{"role": "user", "content": "a trace"}]) for _ in range(2))
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    failures = asyncio.run(check())
+    assert all(isinstance(one, JudgeFailure) for one in failures)
+    assert any("ImportError: Using SOCKS proxy" in str(one) for one in failures)
+
+
+ECHO = f"HTTP/1.1 200 {KEY}\r\nX-Echo: {KEY}\r\nContent-Length: 2\r\n\r\n{{}}"
+ESCAPED = "".join(f"\\u{ord(one):04x}" if one in "-0" else one for one in KEY)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"bad key {ESCAPED}",
+        f"bad key {ESCAPED.replace(chr(92), chr(92) * 2)}",
+        f"bad key {KEY.replace('-', '%2D')}",
+        f"bad key {KEY.replace('-', '%252d')}",
+        f"bad key {KEY.replace('-', '&#45;')}",
+        f"bad key {KEY[:12]}\r\n  {KEY[12:]}",
+        f"bad key {KEY[:12]}\u200b{KEY[12:]}",
+        f"bad key {KEY[:12]}\\n{KEY[12:]}",
+        json.dumps(["bad key", KEY[:12], KEY[12:]]),
+        f"bad header {base64.b64encode(f'Bearer {KEY}'.encode()).decode()}",
+        f"bad header {KEY.encode().hex()}",
+        "bad key " + "x" * (16_384 - 8 - 12) + KEY,  # cut within the key
+        (KEY + " ") * 1000,
+    ],
+    ids=lambda text: text[:40],
+)
+def test_a_key_that_a_server_echoes_in_another_form_is_not_shown(text, monkeypatch):
+    monkeypatch.setenv("TEST_JUDGE_KEY", KEY)
+    key = Key.of(Endpoint(url="http://127.0.0.1:1", model="judge", api_key_env="TEST_JUDGE_KEY"))
+    for sent in (text, text[:16_384]):
+        shown = key.blot(sent)
+        assert "***" in shown
+        assert "planted" not in _plain(shown)
+    assert key.blot("bad key sk-plan") == "bad key sk-plan"
+
+
+def _plain(text: str) -> str:
+    """What a reader can make of it."""
+    for code in ("%252d", "%2D", "&#45;"):
+        text = text.replace(code, "-")
+    return text
+
+
 @pytest.mark.parametrize(
     "fault",
     [
+        Fault(kind="raw", text=ECHO),
+        Fault(kind="raw", text=ECHO.replace("200", "401")),
         Fault(kind="unauthorized"),
+        Fault(kind="status", status=400, text=f"bad key {ESCAPED}"),
         Fault(kind="status", status=500, text=f"bad key {KEY} in {'x' * 250} {KEY}"),
         Fault(kind="content", text=f"your key is {KEY}"),
         Fault(kind="refusal", text=f"I will not use {KEY}"),
@@ -311,7 +432,8 @@ def test_questions_that_are_cancelled_leave_no_connection_and_no_place():
     ids=lambda fault: fault.kind,
 )
 def test_the_key_is_in_no_error_answer_repr_or_log(fault, monkeypatch, caplog):
-    caplog.set_level(logging.DEBUG)
+    for name in (None, "httpx", "httpcore.http11"):  # as a user sets who looks for a fault
+        caplog.set_level(logging.DEBUG, name)
     monkeypatch.setenv("TEST_JUDGE_KEY", KEY)
     with JudgeServer(Script(faults=[fault])) as server:
         endpoint = Endpoint(url=server.url, model="judge", api_key_env="TEST_JUDGE_KEY")
@@ -322,7 +444,14 @@ def test_the_key_is_in_no_error_answer_repr_or_log(fault, monkeypatch, caplog):
     shown = [str(failure), repr(failure), failure.text, repr(pickle.dumps(failure)), caplog.text]
     shown += [repr(client), repr(route), repr(route.exchange), repr(vars(route.exchange)), repr(settings)]
     assert not [one for one in shown if "planted" in one]
-    assert "***" in str(failure) + failure.text
+    assert "***" in str(failure) + failure.text or fault.text.startswith("HTTP/1.1")
+
+
+def test_a_name_that_may_be_a_key_is_not_shown_either():
+    endpoint = Endpoint(url="http://127.0.0.1:1", model="judge", api_key_env="correcthorsebattery")
+    with pytest.raises(ConfigError, match="api_key_env") as error:
+        JudgeClient(config(endpoints=(endpoint,)))
+    assert "horse" not in str(error.value)
 
 
 @pytest.mark.parametrize("value", [None, "", "  ", "two words", "schlüssel"])

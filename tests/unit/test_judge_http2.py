@@ -36,7 +36,10 @@ def ask(folder: Path, monkeypatch: pytest.MonkeyPatch, choose, number: int) -> t
             deadline_s=30,
         )
         client = JudgeClient(config)
-        questions = [client.ask([{"role": "user", "content": f"{one} {TEXT}"}]) for one in range(number)]
+        questions = [
+            client.ask([{"role": "user", "content": f"{one} {'ANOMALY' * (one % 2)} {TEXT}"}])
+            for one in range(number)
+        ]
         answers = await asyncio.gather(*questions)
         await client.aclose()
         for _ in range(1000):
@@ -59,9 +62,9 @@ def test_requests_share_connections_and_the_key_stays_out_of_the_log(tmp_path, m
     assert "planted" not in caplog.text
 
 
-@pytest.mark.parametrize("fault", ["reset", "leave", "hang"])
+@pytest.mark.parametrize("fault", ["reset", "leave", "hang", "twice"])
 def test_what_breaks_a_stream_or_a_connection_is_asked_again(fault, tmp_path, monkeypatch):
     rng = random.Random(3)
     answers, _ = ask(tmp_path, monkeypatch, lambda prompt: rng.choice([fault] + ["answer"] * 15), 64)
-    assert len(answers) == 64
+    assert ['"fluent": true' in answer.text for answer in answers] == [one % 2 == 0 for one in range(64)]
     assert max(answer.requests for answer in answers) > 1

@@ -22,6 +22,7 @@ import pytest
 from pv_rl.errors import DataError, SetupError
 from pv_rl.judge.ledger import Ledger, LedgerRow, LedgerUnavailable, parts, read_ledger, reading
 from pv_rl.judge.ledger import writer as module
+from pv_rl.judge.ledger.schema import schema
 
 PRELUDE = """
 import sys
@@ -43,6 +44,7 @@ FULL = {
     "decision": "vetoed",
     "decided_by": "judge",
     "failure": None,
+    "failure_text": None,
     "judge_fluent": False,
     "confidence": 0.9,
     "verdict": True,
@@ -108,6 +110,7 @@ def test_a_row_needs_only_what_is_always_known(tmp_path):
         "judge_model",
         "template",
         "failure",
+        "failure_text",
         "judge_fluent",
         "confidence",
         "verdict",
@@ -177,16 +180,29 @@ def test_a_part_says_its_version(tmp_path):
     with Ledger(tmp_path) as ledger:
         ledger.append(row())
     part = next(tmp_path.glob("part-*"))
-    assert pq.read_schema(part).metadata[b"pv_rl.ledger"] == b"1"
+    assert pq.read_schema(part).metadata[b"pv_rl.ledger"] == b"2"
     table = pq.read_table(part)
-    pq.write_table(table.replace_schema_metadata({"pv_rl.ledger": "2"}), part)
+    pq.write_table(table.replace_schema_metadata({"pv_rl.ledger": "3"}), part)
     with pytest.raises(DataError, match="install the newer pv-rl"):
         read_ledger(tmp_path)
 
 
+def test_a_ledger_of_version_1_is_read_and_gets_the_new_column(tmp_path):
+    with Ledger(tmp_path) as ledger:
+        ledger.append(row())
+        ledger.append(row(failure="connect"))
+    part = next(tmp_path.glob("part-*"))
+    old = pq.read_table(part).drop_columns("failure_text")
+    pq.write_table(old.replace_schema_metadata({"pv_rl.ledger": "1"}), part)
+    found = read_ledger(tmp_path)
+    assert found.column_names == schema().names
+    assert found.column("failure_text").to_pylist() == [None, None]
+    assert found.column("failure").to_pylist() == [None, "connect"]
+
+
 def test_a_journal_of_a_newer_version_is_refused_and_left_alone(tmp_path, caplog):
     path = tmp_path / "journal-20990101T000000-0.jsonl"
-    path.write_text('{"pv_rl.ledger":2}\n{"row_id":"x"}\n')
+    path.write_text('{"pv_rl.ledger":3}\n{"row_id":"x"}\n')
     Ledger(tmp_path)
     assert "newer pv-rl" in caplog.text
     assert path.exists()

@@ -15,6 +15,7 @@ from judge_server import Fault, JudgeServer, Latency, Script
 from pv_rl.errors import ConfigError, DataError
 from pv_rl.judge.answer import Answer, JudgeFailure
 from pv_rl.judge.config import read_config
+from pv_rl.judge.failure_log import FailureLog
 from pv_rl.judge.fluency import FluencyPrompt, parse_fluency
 from pv_rl.judge.ledger import LedgerRow, read_ledger
 from pv_rl.judge.service import Halt, JudgeService, Question, ServiceConfig
@@ -96,6 +97,27 @@ def test_a_failure_is_not_remembered():
     assert isinstance(first, JudgeFailure)
     assert first.kind == "server_error"
     assert isinstance(second, Answer)
+
+
+def test_the_log_speaks_when_the_kind_or_status_changes_and_is_no_flood(caplog):
+    now = 0.0
+    log = FailureLog(clock=lambda: now)
+
+    def lines(*failures: tuple[str, int | None]) -> list[str]:
+        caplog.clear()
+        for kind, status in failures:
+            log.add(JudgeFailure("the server's words", kind, status=status))
+        return caplog.messages
+
+    assert lines(("server_error", 500)) == ["judge failure of kind server_error: the server's words"]
+    assert lines(*[("server_error", 500)] * 99) == []
+    changes = lines(("server_error", 503), ("authentication", 401), ("server_error", 503))
+    assert ["(99 failures since the last such line)" in line for line in changes] == [True, False, False]
+    assert len(lines(*[("timeout", None), ("connect", None)] * 50)) == 6  # ten in the first minute
+    now = 61
+    assert lines(("connect", None)) == []  # that is what it said last
+    now = 601
+    assert "connect (95 failures since the last such line)" in lines(("connect", None))[0]
 
 
 def test_an_asker_that_is_cancelled_takes_nothing_with_it():

@@ -22,12 +22,16 @@ FailureKind: TypeAlias = Literal[
     "reset",  # the connection broke while the answer came
     "rate_limited",  # 429
     "server_error",  # 5xx, or an answer that is not HTTP
-    "client_error",  # any other 4xx: asking again cannot help
-    "bad_response",  # HTTP 200 and no chat completion: not JSON, no choices, no text
-    "refusal",  # the model declined (`refusal`, or finish_reason content_filter)
+    "authentication",  # 401, 403: the endpoint does not accept the key
+    "quota",  # 402, or an error code that names quota or billing: the account cannot pay
+    "context_length",  # the prompt is longer than the model's context
+    "client_error",  # any other 4xx, or a redirect
+    "bad_response",  # HTTP 200 and no chat completion: not JSON, a key twice, no choices
+    "no_text",  # a chat completion with thoughts or tool calls and no text
+    "refusal",  # the model or a content filter declined
     "truncated",  # finish_reason length
     "too_large",  # more than max_answer_bytes
-    "invalid_json",  # the model's text is not the JSON that was asked for
+    "invalid_json",  # the model's text is empty, or not the JSON that was asked for
     "wrong_schema",  # it is JSON and not of the form that was asked for
     "deadline",  # deadline_s passed before a usable answer came
     "budget",  # a hard limit of the budget was reached; nothing was sent
@@ -91,14 +95,17 @@ class JudgeFailure(JudgeError):
         usd: float = 0.0,
         requests: int = 0,
         text: str = "",
+        status: int | None = None,
     ) -> None:
-        super().__init__(message, kind, usage, usd, requests, text)  # args, so that it pickles
+        super().__init__(message, kind, usage, usd, requests, text, status)  # args, so that it pickles
         self.kind: FailureKind = kind
         self.usage = usage
         self.usd = usd
         self.requests = requests
         self.text = text
         """What the model wrote, where it wrote something that cannot be used."""
+        self.status = status
+        """HTTP status of the last request that failed, where it got one."""
 
     def __str__(self) -> str:
         return str(self.args[0])

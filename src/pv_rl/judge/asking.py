@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pv_rl.judge.answer import FailureKind, JudgeFailure, Messages, Parser, Usage
 from pv_rl.judge.completion import RequestFailed
 from pv_rl.judge.turns import Route
 
-__all__ = ["AGAIN", "ELSEWHERE", "Asking"]
+__all__ = ["AGAIN", "Asking"]
 
 AGAIN: frozenset[FailureKind] = frozenset(
     {
@@ -22,9 +23,7 @@ AGAIN: frozenset[FailureKind] = frozenset(
         "wrong_schema",
     }
 )
-"""Asking again may help."""
-ELSEWHERE: frozenset[FailureKind] = frozenset({"client_error", "too_large"})
-"""Only another endpoint may help. What is in neither set is final."""
+"""The same endpoint may answer a later request. After any other failure, only another endpoint is asked."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -39,13 +38,18 @@ class Asking:
     """By the client's clock."""
     sent: int = 0
     """Requests."""
-    failures: int = 0
+    rounds: int = 0
+    """Times that every endpoint which could be asked had failed it."""
     usage: Usage = field(default_factory=Usage)
     usd: float = 0.0
     last: str = ""
     """The last failure, in words."""
     text: str = ""
     """What the model wrote then."""
+    status: int | None = None
+    """The HTTP status then."""
+    tried: set[Route] = field(default_factory=set)
+    """Endpoints that failed it in this round."""
     without: set[Route] = field(default_factory=set)
     """Endpoints that cannot answer it."""
     bodies: dict[Route, bytes] = field(default_factory=dict)
@@ -67,17 +71,21 @@ class Asking:
 
     def failed(self, route: Route, failure: RequestFailed) -> None:
         """Remember why a request gave no answer."""
-        self.failures += 1
         self.last = f"{failure.kind} at {route.endpoint.url}: {failure}"
-        self.text = failure.text
-        if failure.kind in ELSEWHERE:
+        self.text, self.status = failure.text, failure.status
+        self.tried.add(route)
+        if failure.kind not in AGAIN:
             self.without.add(route)
 
-    def is_over(self, kind: FailureKind, *, attempts: int, endpoints: int) -> bool:
-        """Whether a failure of `kind` ends it: that cannot pass, the attempts are used up, or no endpoint is left."""
-        return kind not in AGAIN | ELSEWHERE or self.sent >= attempts or len(self.without) >= endpoints
+    def begins_round(self, routes: Sequence[Route]) -> bool:
+        """Whether no other endpoint can be asked at once: then all are asked again, after a wait."""
+        if any(route.wait_s() <= 0 for route in routes if route not in self.tried | self.without):
+            return False
+        self.tried.clear()
+        self.rounds += 1
+        return True
 
     def failure(self, kind: FailureKind, why: str) -> JudgeFailure:
         """Its end without an answer."""
         last = f"; the last of {self.sent} requests failed with {self.last}" if self.last else ""
-        return JudgeFailure(why + last, kind, self.usage, self.usd, self.sent, self.text)
+        return JudgeFailure(why + last, kind, self.usage, self.usd, self.sent, self.text, self.status)

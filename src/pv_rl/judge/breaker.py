@@ -8,12 +8,14 @@ from collections.abc import Callable
 from pv_rl.judge.answer import FailureKind
 from pv_rl.judge.config import Breaker
 
-__all__ = ["SERVER_FAILED", "CircuitBreaker", "Permit"]
+__all__ = ["REFUSED", "SERVER_FAILED", "CircuitBreaker", "Permit"]
 
 SERVER_FAILED: frozenset[FailureKind] = frozenset(
     {"connect", "timeout", "reset", "server_error", "bad_response", "too_large"}
 )
-"""Kinds of failure that count. All others, 429 among them, are answers of a server that works."""
+"""Kinds of failure that count. Others but `REFUSED`, 429 among them, are answers of a server that works."""
+REFUSED: frozenset[FailureKind] = frozenset({"authentication", "quota"})
+"""Kinds that hold for every request to the endpoint: the first opens the breaker."""
 
 
 class Permit:
@@ -26,7 +28,7 @@ class Permit:
 
     def ended(self, failure: FailureKind | None) -> None:
         """The request ended: with an answer if `failure` is None."""
-        self._breaker._ended(self._era, failed=failure in SERVER_FAILED)
+        self._breaker._ended(self._era, failure)
 
     def dropped(self) -> None:
         """The request was not sent, or cancelled, which says nothing about the server: another may probe it."""
@@ -37,7 +39,8 @@ class Permit:
 class CircuitBreaker:
     """The breaker of one endpoint: closed, or open with a probe every `probe_after_s`.
 
-    A probe is not waited for: one that hangs does not keep the next from finding the server back.
+    A probe is not waited for: one that hangs does not keep the next from finding the server back. After a request that
+    was refused (`REFUSED`) the first probe goes at once: a firewall may have objected to that one text.
     """
 
     def __init__(
@@ -47,7 +50,7 @@ class CircuitBreaker:
         clock: Callable[[], float] = time.monotonic,
         changed: Callable[[], None] = lambda: None,
     ) -> None:
-        """`changed` is called when the wait has become shorter."""
+        """`changed` is called when the wait has become shorter, or useless (`refused`)."""
         self.opened = 0
         """Times that it opened."""
         self.probes = 0
@@ -56,6 +59,7 @@ class CircuitBreaker:
         self._clock = clock
         self._changed = changed
         self._failures = 0  # in a row
+        self._refusals = 0  # in a row
         self._probe_at: float | None = None  # None: closed
         self._era = 0  # goes up when it opens or closes: what was sent before says nothing any more
 
@@ -63,6 +67,11 @@ class CircuitBreaker:
     def closed(self) -> bool:
         """Whether requests go through freely."""
         return self._probe_at is None
+
+    @property
+    def refused(self) -> bool:
+        """Whether two requests in a row were refused: waiting for this endpoint is of no use."""
+        return self._refusals >= 2
 
     def wait_s(self) -> float:
         """Seconds until a request may go."""
@@ -78,10 +87,14 @@ class CircuitBreaker:
         self.probes += 1
         return Permit(self, self._era, probe=True)
 
-    def _ended(self, era: int, *, failed: bool) -> None:
+    def _ended(self, era: int, failure: FailureKind | None) -> None:
+        if failure in REFUSED:  # also of a request that was sent before it opened
+            self._refuse()
+            return
         if era != self._era:
             return
-        if not failed:
+        self._refusals = 0
+        if failure not in SERVER_FAILED:
             self._failures = 0
             if not self.closed:
                 self._probe_at = None
@@ -90,9 +103,22 @@ class CircuitBreaker:
         elif self.closed:
             self._failures += 1
             if self._failures >= self._settings.failures:
-                self._probe_at = self._clock() + self._settings.probe_after_s
-                self._era += 1
-                self.opened += 1
+                self._open(self._settings.probe_after_s)
+
+    def _refuse(self) -> None:
+        self._refusals += 1
+        if self.closed:
+            self._open(0.0)
+        elif self._refusals == 1:
+            self._probe_at = self._clock()
+        else:
+            self._probe_at = self._clock() + self._settings.probe_after_s
+        self._changed()
+
+    def _open(self, probe_after_s: float) -> None:
+        self._probe_at = self._clock() + probe_after_s
+        self._era += 1
+        self.opened += 1
 
     def _probe_again(self, era: int) -> None:
         if era == self._era:

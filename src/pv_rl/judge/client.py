@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import anyio
 
 from pv_rl.judge.answer import Answer, JudgeFailure, Messages, Parser, Usage
-from pv_rl.judge.asking import AGAIN, Asking
+from pv_rl.judge.asking import Asking
 from pv_rl.judge.budget import BudgetKeeper
 from pv_rl.judge.completion import Completion, RequestFailed
 from pv_rl.judge.config import JudgeConfig
@@ -131,7 +131,7 @@ class JudgeClient:
             await route.exchange.aclose()
 
     async def _until_answered(self, asking: Asking) -> Found:
-        retries = self.config.retries
+        retries, routes = self.config.retries, self._turns.routes
         while True:
             try:
                 turn = await self._turn(asking)
@@ -140,24 +140,28 @@ class JudgeClient:
                 return await self._hedged(asking, turn, self.config.hedging.after_s)
             except RequestFailed as failure:
                 kind = failure.kind
-            endpoints = len(self._turns.routes)
-            if asking.is_over(kind, attempts=retries.attempts, endpoints=endpoints):
+            if asking.sent >= retries.attempts or len(asking.without) == len(routes):
                 raise asking.failure(kind, "the judge gave no usable answer")
-            if kind in AGAIN:
-                most = retries.backoff_s * 2.0 ** min(asking.failures - 1, 60)
+            if asking.begins_round(routes):
+                most = retries.backoff_s * 2.0 ** min(asking.rounds - 1, 60)
                 with self._unless_stopped():
                     await asyncio.sleep(self._rng.uniform(0.0, min(most, retries.max_backoff_s)))
 
     async def _turn(self, asking: Asking, *, hedge_of: Turn | None = None) -> Turn:
-        """Wait for the next request's turn. A hedge goes behind all questions, and elsewhere if it can."""
-        routes, age = self._turns.routes, float(asking.age)
+        """Wait for the next request's turn, first at endpoints that have not failed the question in this round.
+
+        A hedge goes behind all questions, and elsewhere if it can.
+        """
+        age, passed_over = float(asking.age), set(asking.tried)
         if hedge_of is not None:
-            routes = sorted(routes, key=lambda route: route is hedge_of.route)
             age = math.inf
+            passed_over.add(hedge_of.route)
+        routes = sorted(self._turns.routes, key=lambda route: route in passed_over)
         with self._unless_stopped() as scope:
             try:
                 turn = await self._turns.next(asking.body, age=age, routes=routes, without=asking.without)
             except JudgeFailure as failure:
+                asking.status = failure.status or asking.status
                 raise asking.failure(failure.kind, str(failure)) from None
         if scope.cancelled_caught or self._stopped:
             if not scope.cancelled_caught:

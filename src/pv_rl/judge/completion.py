@@ -1,4 +1,4 @@
-"""What stands in the body of a chat completion. Everything in it is the server's, and taken for untrusted."""
+"""Reader of a chat completion's body, which is untrusted: it is read whole and unambiguous, or not at all."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from pv_rl.judge.answer import FailureKind, TokenLogprobs, Usage
+from pv_rl.judge.statuses import error_of, failure_kind
 
 __all__ = ["Completion", "RequestFailed", "estimate_tokens", "read_completion"]
 
 CHARACTERS_A_TOKEN = 4
+BROKEN_OFF = frozenset({"abort", "error", "insufficient_system_resource"})
+"""Values of finish_reason, of vLLM, OpenRouter and DeepSeek, after which the text is not whole."""
+THOUGHTS = ("reasoning_content", "reasoning", "thinking")
+"""Fields of a message, and types of its parts, that hold what a model thought."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,14 +61,15 @@ def read_completion(raw: bytes, prompt_tokens: int) -> Completion:
     """Read the body of an HTTP 200. `prompt_tokens` is our estimate, for a server that counts none.
 
     Raises:
-        RequestFailed: `bad_response`, `refusal`, `truncated`, or `server_error` where the server broke off the answer.
+        RequestFailed: `bad_response`, `refusal`, `truncated`, `no_text`, `invalid_json` where the text is empty,
+            `server_error` where the server broke off the answer, or what an error in the body says.
     """
     paid = Usage(prompt_tokens=prompt_tokens, completion_tokens=estimate_tokens(raw))
     try:
-        body = json.loads(raw)
+        body = json.loads(raw, object_pairs_hook=_unambiguous)
     except (ValueError, RecursionError) as error:
         raise RequestFailed(
-            "bad_response", f"the body is not JSON: {type(error).__name__}", usage=paid
+            "bad_response", f"the body is not JSON: {type(error).__name__}: {str(error)[:100]}", usage=paid
         ) from None
     if not isinstance(body, Mapping):
         raise RequestFailed("bad_response", "the body is JSON and no object", usage=paid)
@@ -72,23 +78,65 @@ def read_completion(raw: bytes, prompt_tokens: int) -> Completion:
     message = choice.get("message") if isinstance(choice, Mapping) else None
     if not isinstance(choice, Mapping) or not isinstance(message, Mapping):
         usage = _usage(body.get("usage"), Usage(prompt_tokens=prompt_tokens))
-        given = f"; it says {body['error']!s}" if body.get("error") else ""
-        raise RequestFailed("bad_response", f"the body has no choices[0].message{given}", usage=usage)
-    content, finish = message.get("content"), choice.get("finish_reason")
-    text = _storable(content) if isinstance(content, str) else ""
+        if body.get("error"):
+            raise _error_in(body["error"], raw, usage)
+        raise RequestFailed("bad_response", "the body has no choices[0].message", usage=usage)
+    finish, (text, refusal) = choice.get("finish_reason"), _text_of(message)
     estimate = Usage(prompt_tokens=prompt_tokens, completion_tokens=estimate_tokens(text))
     usage = _usage(body.get("usage"), estimate)
-    refusal = message.get("refusal")
     if refusal or finish == "content_filter":
         said = refusal if isinstance(refusal, str) else finish
         raise RequestFailed("refusal", f"the model declined: {said}", usage=usage, text=text)
     if finish == "length":
         raise RequestFailed("truncated", "the answer was cut at max_tokens", usage=usage, text=text)
-    if finish == "insufficient_system_resource":  # of DeepSeek: it broke off for lack of capacity
+    if finish in BROKEN_OFF:
         raise RequestFailed("server_error", f"finish_reason is {finish}", usage=usage, text=text)
     if not text.strip():
-        raise RequestFailed("bad_response", "choices[0].message.content has no text", usage=usage)
+        # A model that sampled nothing may sample something; one that only thought would only think again.
+        empty = isinstance(message.get("content"), str) and not any(
+            map(message.get, (*THOUGHTS, "tool_calls"))
+        )
+        given = ", ".join(sorted(str(name)[:40] for name in list(message)[:10] if message[name])) or "nothing"
+        said = f"choices[0].message has no text in content; it has {given}"
+        raise RequestFailed("invalid_json" if empty else "no_text", said, usage=usage)
     return Completion(text=text, usage=usage, logprobs=_logprobs(choice.get("logprobs")))
+
+
+def _unambiguous(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON. Of a name that comes twice nobody knows which value is meant."""
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise ValueError("a name comes twice in one object")
+    return fields
+
+
+def _error_in(error: Any, raw: bytes, usage: Usage) -> RequestFailed:
+    """The failure that the body of an HTTP 200 tells of."""
+    codes, message = error_of(raw)
+    status = error.get("code") if isinstance(error, Mapping) else None
+    if isinstance(status, int) and 400 <= status < 600:
+        kind = failure_kind(status, codes, message)
+        return RequestFailed(kind, f"HTTP 200 with error {status}: {message}", usage=usage, status=status)
+    said = f"the body has an error and no choices[0].message: {codes} {message}"
+    return RequestFailed("bad_response", said, usage=usage)
+
+
+def _text_of(message: Mapping[str, Any]) -> tuple[str, Any]:
+    """The text of a message and its refusal. Content in parts is text if no part is anything but text or thoughts."""
+    content, refusal = message.get("content"), message.get("refusal")
+    if isinstance(content, str):
+        return _storable(content), refusal
+    text = ""
+    for one in content if isinstance(content, list) else [None]:
+        part: Mapping[str, Any] = one if isinstance(one, Mapping) else {}
+        kind = part.get("type")
+        if kind == "text" and isinstance(part.get("text"), str):
+            text += part["text"]
+        elif kind == "refusal":
+            refusal = refusal or part.get("refusal") or kind
+        elif kind not in THOUGHTS:
+            return "", refusal
+    return _storable(text), refusal
 
 
 def _logprobs(given: Any) -> tuple[TokenLogprobs, ...]:

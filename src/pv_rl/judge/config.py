@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import is_dataclass
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from urllib.parse import urlsplit
 
 from pydantic import ConfigDict, Field, ValidationError, field_validator
 from pydantic.dataclasses import dataclass
@@ -29,7 +30,18 @@ __all__ = [
 
 FORBIDDEN = frozenset({"n", "best_of", "stream", "stream_options", "model", "messages"})
 
-STRICT = ConfigDict(extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+STRICT = ConfigDict(
+    extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False, hide_input_in_errors=True
+)
+
+KEY_LIKE = re.compile(
+    r"\b(?:sk|gsk|hf|ghp|xai|nvapi|[spr]k[-_](?:live|test))[-_](?=[\w-]{0,99}\d)[\w-]{16,}|\bAIza[\w-]{30}|\beyJ[\w-]{20}",
+    re.ASCII,
+)
+"""Keys of the common providers, and JSON web tokens."""
+RANDOM = re.compile(r"(?=[A-Z]{0,99}\d+[A-Z])[A-Z0-9]{16,}|[A-Z0-9]{33,}", re.IGNORECASE)
+"""A part of a name, between underscores, that nobody would choose: digits within it, or very long."""
+NO_KEY = "it contains what looks like a key (not shown); keys belong into the environment, see api_key_env"
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -55,13 +67,36 @@ class Endpoint:
             raise ValueError(
                 "it is a plain address: a key or password does not belong in it; use api_key_env"
             )
+        try:
+            parts = urlsplit(url)
+            named = parts.port is None or parts.port > 0
+            if url != "router" and not (named and (parts.hostname or "").encode("idna")):
+                raise ValueError("no host")
+        except ValueError:  # also a UnicodeError of idna; its text may quote anything
+            raise ValueError(
+                "it has no valid host and port: give http://HOST:PORT/v1, an IPv6 address in brackets, a port from 1 "
+                "to 65535"
+            ) from None
         return url.rstrip("/")
+
+    @field_validator("url", "model", mode="after")
+    @classmethod
+    def _is_no_key(cls, text: str) -> str:
+        if KEY_LIKE.search(text):
+            raise ValueError(NO_KEY)
+        return text
 
     @field_validator("api_key_env")
     @classmethod
     def _is_a_name(cls, name: str) -> str:
-        if not re.fullmatch(r"([A-Za-z_]\w*)?", name):
-            raise ValueError("it is the name of an environment variable, not the key itself")
+        if (
+            not re.fullmatch(r"([A-Za-z_]\w*)?", name, re.ASCII)
+            or KEY_LIKE.search(name)
+            or any(map(RANDOM.fullmatch, name.split("_")))
+        ):
+            raise ValueError(
+                "it is the name of an environment variable, such as JUDGE_API_KEY, not the key itself (not shown)"
+            )
         return name
 
     @field_validator("extra_body")
@@ -150,7 +185,8 @@ class JudgeConfig:
     """Everything about a judge but what it is asked."""
 
     endpoints: tuple[Endpoint, ...] = Field(min_length=1)
-    """In order of preference: the next is used while those before it are down or have said when to come back."""
+    """In order of preference: the next is used while those before it are down or have said when to come back, and for
+    a question that they have failed."""
     sampling: dict[str, Any] = Field(default_factory=lambda: {"temperature": 0.0, "max_tokens": 400})
     """Sampling parameters of the request, part of the cache's key."""
     response_format: Literal["json_object", "none"] = "json_object"
@@ -193,9 +229,11 @@ def _request_fields(fields: dict[str, Any]) -> dict[str, Any]:
         names = ", ".join(sorted(taken))
         raise ValueError(f"{names} cannot be set: one whole answer is asked for, of the endpoint's model")
     try:
-        json.dumps(fields, allow_nan=False)
+        text = json.dumps(fields, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"it is no JSON ({error})") from None
+    if KEY_LIKE.search(text):
+        raise ValueError(NO_KEY)
     return fields
 
 
@@ -220,7 +258,8 @@ def _explain(error: ValidationError, kind: Any, name: str) -> str:
         lines.append(f"{place}: {one['msg'].removeprefix('Value error, ')}{_given(one)}")
         path, holder = _holder(kind, one["loc"])
         allowed[".".join((name, *path))] = ", ".join(holder.__dataclass_fields__)
-    return "; ".join(lines) + "".join(f". Settings of {where}: {names}" for where, names in allowed.items())
+    said = "; ".join(lines) + "".join(f". Settings of {where}: {names}" for where, names in allowed.items())
+    return KEY_LIKE.sub("***", said)  # one that stands where the name of a setting belongs
 
 
 def _holder(kind: Any, place: tuple[int | str, ...]) -> tuple[list[str], Any]:

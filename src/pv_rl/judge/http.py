@@ -1,4 +1,4 @@
-"""One HTTP exchange with one endpoint: a request goes out, a completion comes back or the reason why not."""
+"""HTTP client of one endpoint: sends a request and returns a completion, or raises the reason why there is none."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ import anyio
 import httpx
 
 from pv_rl.errors import ConfigError
-from pv_rl.judge.answer import FailureKind, Messages, Usage
+from pv_rl.judge.answer import Messages, Usage
+from pv_rl.judge.breaker import REFUSED
 from pv_rl.judge.completion import Completion, RequestFailed, estimate_tokens, read_completion
 from pv_rl.judge.config import Endpoint, JudgeConfig
-from pv_rl.judge.keys import Key
+from pv_rl.judge.keys import Key, unlogged
 from pv_rl.judge.lanes import Lanes
+from pv_rl.judge.statuses import error_of, failure_kind
 
 __all__ = ["Exchange", "retry_after_s"]
 
@@ -39,14 +41,18 @@ class Exchange:
             raise ConfigError(
                 "the judge's url is `router`, which only a running trainer can turn into an address"
             )
-        self._key = Key(endpoint)
+        self._key = Key.of(endpoint)
         self._timeouts = times = config.timeouts
         self._max_bytes = config.max_answer_bytes
-        self._url = httpx.URL(endpoint.url + "/chat/completions")
+        try:
+            self._url = httpx.URL(endpoint.url + "/chat/completions")
+        except httpx.InvalidURL as error:
+            raise ConfigError(f"the judge's url {endpoint.url} is not a URL: {error}") from None
         self._headers = httpx.Headers(  # whose repr hides the key
             {
                 "Accept": "application/json",
                 "Accept-Encoding": "identity",  # an answer is small, and a compressed one can be a bomb
+                "Connection": "close",  # see lanes.py; HTTP/2 leaves it out
                 "Content-Type": "application/json",
                 "User-Agent": "pv-rl",
                 **self._key.headers(),
@@ -78,7 +84,8 @@ class Exchange:
                 raise _refused(status, headers, raw)
             completion = read_completion(raw, sent.prompt_tokens)
         except RequestFailed as failure:
-            failure.args = (self.tidy(str(failure)),)
+            source = f"; {self._key.source}" if failure.kind in REFUSED else ""
+            failure.args = (self.tidy(str(failure)) + source,)
             failure.text = self._key.blot(failure.text)
             raise
         return replace(completion, text=self._key.blot(completion.text))
@@ -103,18 +110,21 @@ class Exchange:
         first_byte_s = min(times.connect_s + times.first_byte_s, times.total_s)
         with anyio.CancelScope(deadline=begin + first_byte_s) as scope:
             try:
-                async with self._lanes.lane() as client:
-                    response = await client.send(request, stream=True)
-                    scope.deadline = begin + times.total_s
-                    try:
-                        return response.status_code, response.headers, await self._read(response, sent)
-                    finally:
-                        await response.aclose()
+                with unlogged():
+                    async with self._lanes.lane() as client:
+                        response = await client.send(request, stream=True)
+                        scope.deadline = begin + times.total_s
+                        try:
+                            return response.status_code, response.headers, await self._read(response, sent)
+                        finally:
+                            await response.aclose()
             except httpx.ConnectTimeout:
                 raise RequestFailed("timeout", f"no connection within {times.connect_s:g} s") from None
             except httpx.TimeoutException:
                 raise RequestFailed("timeout", f"silence for {times.first_byte_s:g} s", usage=sent) from None
-            except httpx.RequestError as error:
+            except RequestFailed:
+                raise
+            except Exception as error:  # noqa: BLE001 - also of anyio, ssl, h2, idna: the row fails, not the run
                 raise _broken(error, sent) from None
         raise RequestFailed("timeout", f"no whole answer after {clock() - begin:.1f} s", usage=sent)
 
@@ -139,23 +149,22 @@ class Exchange:
 
 def _refused(status: int, headers: Mapping[str, str], raw: bytes) -> RequestFailed:
     """An HTTP status that is no success. Servers do not bill it."""
-    kind: FailureKind = "client_error"
-    if status == 429:
-        kind = "rate_limited"
-    elif status >= 500:
-        kind = "server_error"
-    elif status == 408:
-        kind = "timeout"
-    said = raw.decode("utf-8", "replace")
+    codes, message = error_of(raw)
+    kind = failure_kind(status, codes, message)
+    said = f"{message} ({codes})" if codes else message
     if status < 400:
         said = f"redirects are not followed; this one leads to {headers.get('location', 'nowhere')}"
     wait = retry_after_s(headers.get("retry-after"), time.time())
     return RequestFailed(kind, f"HTTP {status}: {said}", usage=Usage(), status=status, retry_after_s=wait)
 
 
-def _broken(error: httpx.RequestError, sent: Usage) -> RequestFailed:
+def _broken(error: BaseException, sent: Usage) -> RequestFailed:
     """An error of the transport as one of ours."""
-    said = f"{type(error).__name__}: {error}"
+    said, root = f"{type(error).__name__}: {error}", error
+    while (deeper := root.__cause__ or root.__context__) is not None:
+        root = deeper
+    if isinstance(root, OSError) and str(root) not in said:  # `Too many open files`, `Connection refused`
+        said += f" ({root})"
     if isinstance(error, httpx.ConnectError | httpx.ProxyError | httpx.UnsupportedProtocol):
         return RequestFailed("connect", said)
     cut = str(error).startswith(

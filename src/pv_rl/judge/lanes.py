@@ -1,4 +1,8 @@
-"""The connections to one endpoint: each request has one to itself, and one that failed is not used again.
+"""Connection pool of one endpoint: each request has a connection to itself, and one that failed is not used again.
+
+A connection of HTTP/1.1 serves one request: its answers carry nothing that says which request they belong to, so that
+stray bytes would be read as the answer to the next one (`Exchange` sends `Connection: close`). Streams of HTTP/2 have
+numbers, and their connections are used again.
 
 httpcore's pool looks at all its connections for every request that begins or ends: with 64 connections in one pool a
 request takes three times the CPU. And where its HTTP/2 has several requests on one connection, one that is cancelled
@@ -7,7 +11,7 @@ while it is being sent breaks the others. So every lane is a client with a pool 
 
 from __future__ import annotations
 
-import logging
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http.cookiejar import CookieJar
@@ -16,10 +20,12 @@ from typing import Any
 import anyio
 import httpx
 
+from pv_rl.errors import ConfigError
+
 __all__ = ["Lanes"]
 
 KEEP_ALIVE_S = 4.0
-"""A connection that was idle for longer is not used again; uvicorn, which serves vLLM, closes it after 5 s."""
+"""A connection that was idle for longer is not used again."""
 
 
 class NoCookies(CookieJar):
@@ -30,14 +36,25 @@ class NoCookies(CookieJar):
 
 
 class Lanes:
-    """As many connections as there are requests at the same time."""
+    """As many connections as there are requests at the same time.
+
+    Raises:
+        ConfigError: httpx cannot use the proxies or the certificates that the environment names.
+    """
 
     def __init__(self) -> None:
-        # At DEBUG, HTTP/2's hpack writes down headers as they are encoded, the key among them.
-        logging.getLogger("hpack").setLevel(logging.INFO)
-        self._trusted = httpx.create_ssl_context()
-        self._free: list[httpx.AsyncClient] = []
         self._taken: set[httpx.AsyncClient] = set()
+        names = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+        try:
+            self._trusted = httpx.create_ssl_context()
+            names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+            self._free = [self._new()]
+        except Exception as error:  # noqa: BLE001 - from ImportError to ssl.SSLError
+            given = ", ".join(name for name in os.environ if name.upper() in names)
+            raise ConfigError(
+                f"httpx cannot use the environment variable {given} ({type(error).__name__}: {error}). Correct or "
+                "unset it; a SOCKS proxy needs `pip install httpx[socks]`"
+            ) from None
 
     @asynccontextmanager
     async def lane(self) -> AsyncIterator[httpx.AsyncClient]:

@@ -22,6 +22,7 @@ from pv_rl.judge.answer import Answer, JudgeFailure, Messages, Parser, Usage
 from pv_rl.judge.budget import BudgetKeeper
 from pv_rl.judge.client import JudgeClient
 from pv_rl.judge.config import STRICT, JudgeConfig
+from pv_rl.judge.failure_log import FailureLog
 from pv_rl.judge.ledger import Ledger, LedgerRow
 from pv_rl.judge.quarantine import Quarantine
 from pv_rl.judge.recall import Recall
@@ -91,7 +92,7 @@ class JudgeService:
         self.quarantine: Quarantine | None = None
         self._tally = Tally()
         self._asked: dict[str, asyncio.Task[Answer | JudgeFailure]] = {}
-        self._said: set[str] = set()
+        self._failure_log = FailureLog()
         self._closed = False
         self._failed: deque[bool] = deque(maxlen=config.halt.window if config.halt else 1)
 
@@ -124,11 +125,7 @@ class JudgeService:
             parse = self.quarantine.parser(key, question.parse) if self.quarantine else question.parse
             answer = await self.client.ask(question.messages, parse)
         except JudgeFailure as failure:
-            if failure.kind not in self._said:
-                self._said.add(failure.kind)
-                logger.warning(
-                    "the judge gave no answer (%s), said once of its kind: %s", failure.kind, failure
-                )
+            self._failure_log.add(failure)
             answer = failure
         else:
             await self.recall.put(question, answer)
@@ -204,4 +201,4 @@ def _free(answer: Answer | JudgeFailure) -> Answer | JudgeFailure:
     """The same for one who asked along: it was paid for once."""
     if isinstance(answer, Answer):
         return replace(answer, usage=Usage(), usd=0.0, requests=0, cached=True)
-    return JudgeFailure(str(answer), answer.kind, text=answer.text)
+    return JudgeFailure(str(answer), answer.kind, text=answer.text, status=answer.status)

@@ -11,8 +11,8 @@ from typing import Any
 import anyio
 
 from pv_rl.errors import ConfigError
-from pv_rl.judge.answer import FailureKind, Usage
-from pv_rl.judge.breaker import CircuitBreaker, Permit
+from pv_rl.judge.answer import FailureKind, JudgeFailure, Usage
+from pv_rl.judge.breaker import REFUSED, CircuitBreaker, Permit
 from pv_rl.judge.budget import BudgetKeeper, Reservation
 from pv_rl.judge.completion import RequestFailed, estimate_tokens
 from pv_rl.judge.config import Endpoint, JudgeConfig
@@ -25,7 +25,7 @@ PAUSES: frozenset[FailureKind] = frozenset({"rate_limited", "server_error"})
 """Failures whose Retry-After holds for the whole endpoint."""
 
 
-@dataclass(eq=False, frozen=True, kw_only=True)
+@dataclass(eq=False, kw_only=True)
 class Route:
     """One endpoint, with what holds for it."""
 
@@ -35,6 +35,8 @@ class Route:
     breaker: CircuitBreaker
     max_tokens: int
     """Of an answer; 0 if no setting says."""
+    refusal: RequestFailed | None = None
+    """The last failure of a kind in `REFUSED`."""
 
     def wait_s(self) -> float:
         """Seconds that the endpoint has to be left alone."""
@@ -57,7 +59,11 @@ class Turn:
         limits = self.route.limits
         if failure is not None and failure.retry_after_s and failure.kind in PAUSES:
             limits.pause(failure.retry_after_s)
+        if failure is not None and failure.kind in REFUSED:
+            self.route.refusal = failure
         self.permit.ended(failure.kind if failure else None)
+        if not self.route.breaker.closed:
+            limits.pause(0.0)  # sends those that wait for a slot to another endpoint
         if usage is None:
             self.slot.unused()
         else:
@@ -98,7 +104,7 @@ class Turns:
         """Wait for a turn at the first of `routes` that can be asked; the smallest `age` goes first.
 
         Raises:
-            JudgeFailure: of kind `budget`.
+            JudgeFailure: of kind `budget`, or of `REFUSED` where every endpoint refuses all requests.
         """
         while True:
             route = await self._first(routes, without)
@@ -132,15 +138,25 @@ class Turns:
             )
 
     async def _first(self, routes: Sequence[Route], without: Container[Route]) -> Route:
-        """The first route that is not down; waits while all are."""
+        """The first route that is not down; waits while all are.
+
+        Raises:
+            JudgeFailure: all refuse every request.
+        """
+        left = [route for route in routes if route not in without]
         while True:
             change, shortest = self._change, float("inf")
-            for route in routes:
-                if route not in without:
-                    wait = route.wait_s()
-                    if wait <= 0:
-                        return route
-                    shortest = min(shortest, wait)
+            for route in left:
+                wait = route.wait_s()
+                if wait <= 0:
+                    return route
+                shortest = min(shortest, wait)
+            refusals = [route.refusal for route in left if route.breaker.refused and route.refusal]
+            if refusals and len(refusals) == len(left):
+                said = "; ".join(
+                    f"{route.endpoint.url} refuses every request: {route.refusal}" for route in left
+                )
+                raise JudgeFailure(said, refusals[0].kind, status=refusals[0].status)
             with anyio.move_on_after(shortest):
                 await change.wait()
 

@@ -207,6 +207,7 @@ class FluencyVeto:
             decision=finding.decision,
             decided_by=finding.by,
             failure=answer.kind if isinstance(answer, JudgeFailure) else None,
+            failure_text=str(answer) if isinstance(answer, JudgeFailure) else None,
             judge_fluent=answer.value.fluent if judged else None,
             confidence=answer.value.confidence if judged else None,
             verdict=parse_verdict(sample.response),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pv_rl.errors import DataError
 from pv_rl.judge.ledger.parts import part_of, tables
-from pv_rl.judge.ledger.schema import METADATA_KEY, VERSION, need_pyarrow, schema
+from pv_rl.judge.ledger.schema import ADDED, METADATA_KEY, VERSION, need_pyarrow, schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,6 +58,8 @@ def _read_part(path: Path) -> pa.Table:
     try:
         table = pq.ParquetFile(path).read()
         version = int((table.schema.metadata or {}).get(METADATA_KEY, VERSION))
+        for name in sorted(ADDED - set(table.column_names)):
+            table = table.append_column(name, pa.nulls(len(table), columns.field(name).type))
         missing = [name for name in columns.names if name not in table.column_names]
         if version <= VERSION and not missing:
             others = [field for field in table.schema if field.name not in columns.names]

@@ -1,4 +1,4 @@
-"""One judged trace, as the ledger keeps it. There is no field for headers, keys or endpoints."""
+"""One judged trace, as the ledger keeps it. There is no field for headers or keys."""
 
 from __future__ import annotations
 
@@ -81,6 +81,8 @@ class LedgerRow:
     decided_by: DecidedBy
     failure: str | None = None
     """Kind of the failure (`pv_rl.judge.answer.FailureKind`)."""
+    failure_text: str | None = None
+    """What failed, in the server's words, without the key. New in version 2."""
     judge_fluent: bool | None = None
     """What the judge said, whatever its confidence; None where there is no usable answer."""
     confidence: float | None = None

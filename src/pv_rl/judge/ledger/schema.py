@@ -12,10 +12,12 @@ from pv_rl.judge.ledger.row import LedgerRow
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["METADATA_KEY", "VERSION", "need_pyarrow", "schema"]
+__all__ = ["ADDED", "METADATA_KEY", "VERSION", "need_pyarrow", "schema"]
 
-VERSION = 1
+VERSION = 2
 """Of the columns. A reader refuses a newer one; a new column makes a new version."""
+ADDED = frozenset({"failure_text"})
+"""Columns that files of an older version lack; they are null there."""
 METADATA_KEY = b"pv_rl.ledger"
 
 

@@ -117,7 +117,7 @@ class Asker:
                 self._watching = asyncio.ensure_future(self._watch())
             made, last = self._unanswered.last(key) if self._unanswered is not None else (0, None)
             if last is not None and (
-                last.kind == "truncated" or made >= self._client.config.retries.attempts
+                last.kind in ("truncated", "no_text") or made >= self._client.config.retries.attempts
             ):
                 raise last
             unused: list[asyncio.Future[None]] = []

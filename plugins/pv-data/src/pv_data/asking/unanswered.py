@@ -13,7 +13,7 @@ __all__ = ["ANSWERED", "DOUBT", "UNREADABLE", "Unanswered", "entry"]
 
 UNREADABLE: frozenset[FailureKind] = frozenset({"invalid_json", "wrong_schema", "bad_response"})
 """The model answered and nobody can use it: with the same seed it would answer the same again."""
-ANSWERED: frozenset[FailureKind] = frozenset({*UNREADABLE, "truncated"})
+ANSWERED: frozenset[FailureKind] = frozenset({*UNREADABLE, "truncated", "no_text"})
 """Failures that are answers, and were paid for."""
 
 
