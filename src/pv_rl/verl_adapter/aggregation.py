@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 
 import torch
@@ -29,7 +29,7 @@ class MicroBatch:
     weights: Tensor
     """(B,) weight of each token of a row, scaled to the mini-batch."""
     lengths: Tensor
-    """(B,) tokens of a row that count, by which rows that a loss has moved are recognised."""
+    """(B,) tokens of a row that count."""
     dp_size: int
     """Data-parallel ranks; FSDP averages gradients over them, so a rank's sum is multiplied by it."""
     totals: BatchStats | None = None
@@ -37,9 +37,19 @@ class MicroBatch:
     alias: str | None = None
     """A mode of verl's own that means `mode` here, because a loss names it whatever the config says."""
     uses: int = 0
-    added: Tensor | int = 0
-    """Tokens that rows had beyond their `lengths`: the loss function has put them in another order. Read once a
-    micro-batch, since a GPU is waited for."""
+    masks: list[Tensor] = field(default_factory=list)
+    """Those that losses were aggregated with, each (B, L), by which `check_order` recognises rows."""
+
+    def check_order(self) -> None:
+        """Refuse rows in another order. A loss may reject tokens of a row (bypass mode does) and cannot add any, so a
+        row with more tokens than the micro-batch has there is another row. Not seen: rows of equal lengths that swap.
+
+        Raises:
+            VerlError: a row has more.
+        """
+        for mask in self.masks:
+            if ((mask != 0).sum(dim=-1) > self.lengths.to(mask.device)).any():
+                raise self.other_rows("rows in another order")
 
     def other_rows(self, given: str) -> VerlError:
         """The error where a loss function aggregates other rows than those of the micro-batch in their order."""
@@ -125,16 +135,13 @@ def _of_micro_batch(
         )
     if loss_mat.shape[0] != len(weights):
         raise micro_batch.other_rows(f"{loss_mat.shape[0]} rows")
-    mask = loss_mask != 0
-    # A loss may reject tokens of a row (bypass mode does), and cannot add any: a row with more tokens is another row.
-    micro_batch.added = (
-        micro_batch.added + (mask.sum(dim=-1) - micro_batch.lengths.to(mask.device)).relu().sum()
-    )
+    if not any(mask is loss_mask for mask in micro_batch.masks):
+        micro_batch.masks.append(loss_mask)
     micro_batch.uses += 1
     if totals is not None and mode.name in STOCK_EQUIVALENT:
         stock = STOCK_EQUIVALENT[mode.name]  # verl's function computes it, so it is equal to the last bit
         # verl multiplies by the mask, and NaN * 0 is NaN.
-        loss_mat = torch.where(mask, loss_mat, 0.0)
+        loss_mat = torch.where(loss_mask != 0, loss_mat, 0.0)
         return original(loss_mat, loss_mask, stock, dp_size, totals.num_tokens, totals.num_responses)
     return weighted_sum(loss_mat, loss_mask, weights) * dp_size
 

@@ -75,8 +75,7 @@ def _aggregated(
         micro_batch = MicroBatch(mode, weights, lengths, data["dp_size"], totals, _alias(config))
         with in_use(micro_batch):
             value, metrics = original(config, model_output, data, dp_group)
-        if micro_batch.added > 0:
-            raise micro_batch.other_rows("rows in another order")
+        micro_batch.check_order()
         expected = terms(config, model_output)
         if micro_batch.uses < expected:
             raise VerlError(
