@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
-from types import ModuleType
 
 from pv_rl.errors import ConfigError
 from pv_rl.recipes.groups import GROUPS, options
-from pv_rl.verl_adapter.patching import replace_everywhere
 
-__all__ = ["check_groups", "patch_validate_config"]
+__all__ = ["check_groups"]
 
 
 def check_groups(config: Mapping[str, object]) -> None:
@@ -37,19 +34,3 @@ def _was_added(override: str) -> bool:
         return False
     said = HydraConfig.get().overrides.task
     return any(one.lstrip("+") == override.lstrip("+") and one.startswith("+") for one in said)
-
-
-def patch_validate_config(module: ModuleType) -> None:
-    """Wrap `validate_config` (verl/utils/config.py:119), which every trainer of verl calls first.
-
-    Symptom without it: `+recipe=dapo` without a search path trains with verl's own weighting and says nothing. Can go
-    when Hydra tells a group from a key.
-    """
-    original = module.validate_config
-
-    @functools.wraps(original)
-    def validate_config(config, *arguments, **options):
-        check_groups(config)
-        return original(config, *arguments, **options)
-
-    replace_everywhere(module, "validate_config", validate_config)
