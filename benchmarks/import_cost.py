@@ -2,8 +2,8 @@
 
     python benchmarks/import_cost.py [PROCESSES]
 
-verl loads the adapter at the end of its own import, so the cost is that of the adapter's import after it. The difference
-of two whole imports of verl, several seconds each, would be lost in their noise.
+verl loads the adapter at the end of its own import, so the cost is that of the adapter's import after it. The
+difference of two whole imports of verl, several seconds each, would be lost in their noise.
 """
 
 from __future__ import annotations
