@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pv_rl.errors import ConfigError
+from pv_rl.recipes.choices import command_line
 from pv_rl.recipes.groups import GROUPS, options
 
 __all__ = ["check_groups"]
@@ -28,9 +29,6 @@ def check_groups(config: Mapping[str, object]) -> None:
 
 def _was_added(override: str) -> bool:
     """Whether the command line says so: a config of somebody else may have such a key for its own use."""
-    from hydra.core.hydra_config import HydraConfig
-
-    if not HydraConfig.initialized():
-        return False
-    said = HydraConfig.get().overrides.task
-    return any(one.lstrip("+") == override.lstrip("+") and one.startswith("+") for one in said)
+    return any(
+        one.startswith("+") and one.lstrip("+") == override.lstrip("+") for one in command_line() or ()
+    )

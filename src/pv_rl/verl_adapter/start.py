@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import functools
+import logging
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from pv_rl.verl_adapter.patching import replace_everywhere
 
-__all__ = ["patch_validate_config"]
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+__all__ = ["check_config", "patch_validate_config"]
+
+logger = logging.getLogger("pv_rl")
 
 
 def patch_validate_config(module: ModuleType) -> None:
@@ -21,12 +28,29 @@ def patch_validate_config(module: ModuleType) -> None:
 
     @functools.wraps(original)
     def validate_config(config, *arguments, **options):
-        # `import verl` runs this module's patch in every process, and only the driver needs these.
-        from pv_rl.verl_adapter.config_groups import check_groups
-        from pv_rl.verl_adapter.sentinel import read_settings
+        from pv_rl.recipes.choices import remarks
 
-        check_groups(config)
-        read_settings(config)
+        check_config(config)
+        for remark in remarks(config):
+            logger.warning("%s", remark)
         return original(config, *arguments, **options)
 
     replace_everywhere(module, "validate_config", validate_config)
+
+
+def check_config(config: DictConfig) -> None:
+    """Check what neither verl nor Hydra knows to be wrong.
+
+    Raises:
+        ConfigError: a group that Hydra took for a key, settings that undo each other, or a sentinel that cannot be
+            made.
+        LossModeError: a recipe's values make no weighting.
+    """
+    # `import verl` imports this module in every process, and only the driver needs these.
+    from pv_rl.recipes.choices import check_choices
+    from pv_rl.verl_adapter.config_groups import check_groups
+    from pv_rl.verl_adapter.sentinel import read_settings
+
+    check_groups(config)
+    check_choices(config)
+    read_settings(config)
