@@ -197,8 +197,9 @@ def _config(arguments: Sequence[str]) -> Finding:
 
     run, overrides = split_run(arguments or [f"run={CONFIG_NAME}"])
     config = compose(run, overrides)
-    check(config, to_run=False, overrides=overrides)
-    validate(config)
+    if arguments:
+        check(config, to_run=False, overrides=overrides)
+        validate(config)
     text = f"run={run} composes with verl's ppo_trainer, {value(config, MODE)}"
     if remarked := " ".join(remarks(config)):
         return Finding(

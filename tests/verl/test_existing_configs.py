@@ -203,7 +203,7 @@ def test_a_row_of_the_page_can_be_appended_to_a_script(name, row):
     assert (judged, kwargs.veto) in ((["deepseek-chat"], "zero"), ([], "abstain"))
 
 
-@pytest.mark.parametrize("eta", [0, 0.3, 0.6, 1])
+@pytest.mark.parametrize("eta", [0, 0.3])
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_sweep_over_the_recipes_eta_trains_with_each_value_or_is_refused(name, eta):
     """The scripts of GSPO and DAPO set a loss_agg_mode, which has precedence over the group."""
@@ -266,7 +266,7 @@ def test_settings_that_agree_are_accepted(overrides):
 @pytest.mark.parametrize(
     ("overrides", "text"),
     [
-        (["+recipe=dapo"], "recipe=dapo was added to the config as a plain key"),
+        (["+recipe=dapo"], r"a plain key, .* Add hydra.searchpath=\[pkg://pv_rl.hydra_configs\]"),
         (
             [*RECIPE, f"{ACTOR}.loss_agg_mode=balanced"],
             "undoes the recipe, which asks for balanced:0.3@prompt",
@@ -281,7 +281,16 @@ def test_verls_own_command_stops_at_start(overrides, text):
         timeout=200,
     )
     assert done.returncode == 1
-    assert text in done.stderr
+    assert re.search(text, done.stderr)
+
+
+def test_an_update_of_another_size_is_a_warning_at_start(caplog):
+    from verl.utils.config import validate_config
+
+    config = composed(*SCRIPTS["grpo"], f"{ACTOR}.loss_agg_mode=dr_grpo:50")
+    validate_config(config, False, False)
+    (warning,) = [record.getMessage() for record in caplog.records if record.name == "pv_rl"]
+    assert "the mass of an update is 4.08 to 41 at responses of 204 to 2,048 tokens" in warning
 
 
 def test_a_key_of_somebody_else_that_is_named_like_a_group_is_left_alone():
