@@ -44,7 +44,7 @@ def main() -> None:
     totals = {"batch_num_tokens": int(lengths.sum()), "global_batch_size": asked.rows}
 
     def ours() -> torch.Tensor:
-        with in_use(MicroBatch(mode, weights, dp_size=1)):
+        with in_use(MicroBatch(mode, weights, lengths, dp_size=1)):
             return core_algos.agg_loss(loss, mask, mode.spec, **totals)
 
     def stock(name: str) -> Callable[[], torch.Tensor]:

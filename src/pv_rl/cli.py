@@ -259,14 +259,21 @@ def watch(
 
 
 @app.command()
-def doctor() -> None:
+def doctor(
+    run: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="run=NAME and Hydra's overrides, to check the config of that run.", show_default=False
+        ),
+    ] = None,
+) -> None:
     """Say in ten lines whether this environment will work. Exit code 1 if not."""
     from pv_rl.doctor import examine
 
     _hush()  # what matters of it is in the findings
     console = Console(soft_wrap=True)
     with console.status("looking around, up to a minute"):
-        findings = examine()
+        findings = examine(run or ())
     marks = {"ok": "[green]ok   [/]", "note": "[yellow]note [/]", "wrong": "[red]wrong[/]"}
     for name, finding in findings.items():
         remedy = f" [bold]Remedy:[/] {escape(finding.remedy)}" if finding.remedy else ""

@@ -10,7 +10,7 @@ import os
 import platform
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Literal
@@ -40,20 +40,24 @@ class Finding:
     """What to do about it, if there is something to do."""
 
 
-def examine() -> dict[str, Finding]:
-    """Run every check, by name. One that breaks down is a finding itself, and does not stop the others."""
-    checks = (
-        _python,
-        _packages,
-        _device,
-        _driver,
-        _weights,
-        _reward,
-        _config,
-        _worker,
-        _judge,
-    )
-    return {check.__name__.strip("_"): _guarded(check) for check in checks}
+def examine(run: Sequence[str] = ()) -> dict[str, Finding]:
+    """Run every check, by name. One that breaks down is a finding itself, and does not stop the others.
+
+    Args:
+        run: `run=NAME` and overrides, as for `pv-rl train`; empty: the check of the config takes the quick start's.
+    """
+    checks: dict[str, Callable[[], Finding]] = {
+        "python": _python,
+        "packages": _packages,
+        "device": _device,
+        "driver": _driver,
+        "weights": _weights,
+        "reward": _reward,
+        "config": lambda: _config(run),
+        "worker": _worker,
+        "judge": _judge,
+    }
+    return {name: _guarded(check) for name, check in checks.items()}
 
 
 def _guarded(check: Callable[[], Finding]) -> Finding:
@@ -182,17 +186,26 @@ def _reward() -> Finding:
     return Finding(state="wrong", text=text, remedy="1 is right: reinstall pv-rl")
 
 
-def _config() -> Finding:
+def _config(arguments: Sequence[str]) -> Finding:
     import verl  # noqa: F401  (its config is what ours stands on)
-    from hydra import compose, initialize_config_module
 
     from pv_rl.quickstart.settings import CONFIG_NAME
-    from pv_rl.recipes.compose import CONFIG_MODULE
+    from pv_rl.recipes import check, compose
+    from pv_rl.recipes.choices import MODE, remarks
+    from pv_rl.recipes.compose import split_run, value
+    from pv_rl.verl_adapter.validation import validate
 
-    with initialize_config_module(version_base=None, config_module=CONFIG_MODULE):
-        config = compose(CONFIG_NAME, overrides=["actor_rollout_ref.actor.loss_agg_mode=balanced:0.6"])
-    mode = config.actor_rollout_ref.actor.loss_agg_mode
-    return Finding(state="ok", text=f"runs/{CONFIG_NAME} composes with verl's ppo_trainer, {mode}")
+    run, overrides = split_run(arguments or [f"run={CONFIG_NAME}"])
+    config = compose(run, overrides)
+    if arguments:
+        check(config, to_run=False, overrides=overrides)
+        validate(config)
+    text = f"run={run} composes with verl's ppo_trainer, {value(config, MODE)}"
+    if remarked := " ".join(remarks(config)):
+        return Finding(
+            state="note", text=f"{text}; {remarked}", remedy="choose another weighting if that is not meant"
+        )
+    return Finding(state="ok", text=text)
 
 
 def _worker() -> Finding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -10,8 +11,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pv_rl.losses import diagnose, length_quartiles, resolve_mode
+from pv_rl.losses.mass import expected_remark, mass
 
 GRPO, DAPO = resolve_mode("grpo"), resolve_mode("dapo")
+
+
+def test_the_mass_of_an_update_is_reported_where_it_is_far_from_1():
+    assert mass(resolve_mode("dr_grpo:10"), [1, 2, 5], "aaa") == pytest.approx(8 / 30)
+    assert mass(resolve_mode("balanced"), [1, 2, 5, 0], "aabb") == pytest.approx(1.0)
+
+    # Two prompts of 480 tokens and 4,800: 4,800 / 15,000 is less than 1/3, 4,800 / 14,000 is not.
+    remark = expected_remark(resolve_mode("dr_grpo:15000"), 2, 4, (480, 4800), "at 480 to 4,800 tokens")
+    assert remark is not None
+    assert "the mass of an update is 0.032 to 0.32 at 480 to 4,800 tokens; it is 1 with grpo" in remark
+    for spec in ("dr_grpo:14000", "dr_grpo:160", "grpo", "dapo@batch", "balanced"):
+        assert expected_remark(resolve_mode(spec), 2, 4, (480, 4800), "") is None
+    assert expected_remark(resolve_mode("dr_grpo:159"), 2, 4, (480, 4800), "") is not None  # 480 / 159 > 3
+
+
+def test_a_mode_that_cannot_weigh_made_up_lengths_gets_no_remark():
+    """All equal: a plugin that divides by their deviation has nothing to divide by."""
+    broken = replace(GRPO, name="theirs", weighting=lambda responses, batch: responses.length / 0.0)
+    assert expected_remark(broken, 2, 4, (480,), "") is None
 
 
 def test_shares_by_length_and_sign_follow_the_mass():

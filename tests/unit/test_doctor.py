@@ -163,6 +163,26 @@ def run_doctor(**env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=300, env={**os.environ, **env})
 
 
+@pytest.mark.parametrize(
+    ("override", "state", "text"),
+    [
+        ("recipe=dapo", "ok", "run=8b composes with verl's ppo_trainer, dapo@prompt"),
+        (
+            "actor_rollout_ref.actor.loss_agg_mode=dr_grpo:480",
+            "note",
+            "the mass of an update is 3.33 to 33.3",
+        ),
+        ("actor_rollout_ref.rollout.n=1", "wrong", "Set actor_rollout_ref.rollout.n to 2 or more"),
+        ("actor_rollout_ref.model.use_remove_padding=false", "wrong", "verl refuses this config"),
+    ],
+)
+def test_the_config_of_a_run_is_checked_where_one_is_named(override, state, text):
+    pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
+    finding = doctor._guarded(lambda: doctor._config(["run=8b", "judge=rules", override]))
+    assert finding.state == state
+    assert text in finding.text
+
+
 @pytest.mark.slow
 def test_the_doctor_finds_this_environment_well():
     pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install 'pv-rl[quickstart]'")

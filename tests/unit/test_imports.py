@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import subprocess
 import sys
 
 import pytest
 
 
-def imported(statement: str) -> set[str]:
+def imported(statement: str, plugins: str = "auto") -> set[str]:
     code = f"import sys; {statement}; print(*sys.modules)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    environment = {**os.environ, "VERL_USE_EXTERNAL_PLUGINS": plugins}
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
     return set(run.stdout.split())
 
 
@@ -42,3 +47,18 @@ def test_a_module_imports_no_more_than_it_may(module, forbidden):
 
 def test_the_test_above_can_fail():
     assert "torch" in imported("import pv_rl.losses")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("verl") is None, reason="verl is not installed")
+def test_every_process_that_imports_verl_loads_no_more_of_pv_rl_than_the_hooks():
+    """What else a patch needs, it imports when verl has imported what is patched, or when it is called."""
+    added = imported("import verl", "pv_rl") - imported("import verl", "none")
+    assert {name for name in added if name.partition(".")[0] != "wrapt"} == {
+        "pv_rl",
+        "pv_rl.errors",
+        "pv_rl.verl_adapter",
+        "pv_rl.verl_adapter.contract",
+        "pv_rl.verl_adapter.install",
+        "pv_rl.verl_adapter.patching",
+        "pv_rl.verl_adapter.start",
+    }

@@ -168,6 +168,18 @@ def test_weighted_sum_of_parts_adds_up_to_the_whole():
     )
 
 
+@pytest.mark.parametrize("weights", [(1,), (2,), (4,), (3, 1), (1, 3), ()])
+def test_weighted_sum_takes_one_weight_for_each_row(weights):
+    with pytest.raises(LossModeError, match="one weight for each row"):
+        weighted_sum(torch.ones(3, 5), torch.ones(3, 5), torch.ones(weights))
+
+
+@pytest.mark.parametrize("mask", [(1, 5), (3, 1), (3,), (5,)])
+def test_weighted_sum_takes_a_mask_of_the_shape_of_the_losses(mask):
+    with pytest.raises(LossModeError, match=r"loss_mask \(.*shapes \(B, L\), \(B, L\) and \(B,\)"):
+        weighted_sum(torch.ones(3, 5), torch.ones(mask), torch.ones(3))
+
+
 def test_weighted_sum_ignores_what_is_masked_even_nan_and_works_in_float32():
     loss = torch.tensor([[1.0, float("nan")], [2.0, 4.0]], dtype=torch.bfloat16, requires_grad=True)
     total = weighted_sum(loss, torch.tensor([[1, 0], [1, 1]]), torch.tensor([0.5, 0.25], dtype=torch.float64))

@@ -47,6 +47,21 @@ def test_the_papers_run_is_found_to_run():
     assert {one.severity for one in made.findings} == {"note"}
 
 
+@pytest.mark.parametrize(
+    ("spec", "text"), [("dr_grpo:16000", "is 0.0486 at responses of 778"), ("dr_grpo:77.8@batch", "is 10 at")]
+)
+def test_an_update_of_another_size_is_a_warning(spec, text):
+    assert (
+        "Losses and gradients are scaled by it"
+        in only({f"{ACTOR}.loss_agg_mode": spec}, "warning", text).text
+    )
+
+
+@pytest.mark.parametrize("spec", ["balanced", "dapo@batch", "dr_grpo:1000", "token-sum"])
+def test_an_update_of_the_usual_size_is_no_finding(spec):
+    assert not found({f"{ACTOR}.loss_agg_mode": spec}, "warning")
+
+
 def test_a_row_that_fits_in_no_micro_batch_cannot_be_trained():
     changes = {f"{ACTOR}.ppo_max_token_len_per_gpu": 12_000}  # x 2 = 24,000 of 24,192
     finding = only(changes, "does not run", "cannot be trained")

@@ -38,9 +38,11 @@ FAKE = """
 import json, os, sys, time
 from pathlib import Path
 import hydra
+from pv_rl.recipes.choices import check_choices
 
 @hydra.main(version_base=None)
 def main(config):
+    check_choices(config)  # as verl does, with the adapter
     metrics = Path(os.environ["VERL_FILE_LOGGER_PATH"])
     checkpoints = Path(config.trainer.default_local_dir)
     checkpoints.mkdir(parents=True, exist_ok=True)
@@ -88,6 +90,8 @@ LAB = (
     "trainer.total_training_steps=3",
 )
 
+MODE = "actor_rollout_ref.actor.loss_agg_mode"
+
 
 def steps(path: Path) -> list[int]:
     return [json.loads(line)["step"] for line in path.read_text().splitlines()]
@@ -108,7 +112,9 @@ def test_a_sweep_goes_on_when_a_run_of_it_fails_and_the_exit_code_says_so(tmp_pa
 
 
 def test_the_first_ctrl_c_asks_for_a_checkpoint_and_resume_goes_on_from_it(tmp_path):
-    process = pv_rl_train(tmp_path, *LAB, "trainer.total_training_steps=1000", "hydra.run.dir=r")
+    process = pv_rl_train(
+        tmp_path, *LAB, f"{MODE}=dapo", "trainer.total_training_steps=1000", "hydra.run.dir=r"
+    )
     assert process.stdout is not None
     for line in process.stdout:
         if "step 3 of" in line:
@@ -154,11 +160,18 @@ def test_a_second_ctrl_c_ends_a_run_at_once(tmp_path):
     assert read_record(tmp_path / "r").state == "stopped"
 
 
-def test_a_config_that_cannot_be_run_starts_nothing(tmp_path):
-    process = pv_rl_train(tmp_path, "run=8b", "judge=rules", "hydra.run.dir=r")
+@pytest.mark.parametrize(
+    ("overrides", "says"),
+    [
+        ([], "data_dir is missing"),
+        (["recipe.eta=0.3", f"{MODE}=balanced"], "undoes the recipe, which asks for balanced:0.3@prompt"),
+    ],
+)
+def test_a_config_that_cannot_be_run_starts_nothing(tmp_path, overrides, says):
+    process = pv_rl_train(tmp_path, "run=8b", "judge=rules", "hydra.run.dir=r", *overrides)
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert "data_dir is missing" in said
+    assert says in said
     assert not (tmp_path / "r/verl.log").exists()
 
 
@@ -227,9 +240,11 @@ def test_a_run_whose_preparation_fails_is_written_down(tmp_path):
 
 
 def test_data_that_is_not_there_is_said_before_verl_starts(tmp_path):
-    process = pv_rl_train(tmp_path, "run=8b", "judge=rules", "data_dir=nowhere", "hydra.run.dir=r")
+    arguments = ("run=8b", "judge=rules", "data_dir=nowhere", "hydra.run.dir=r", f"{MODE}=dr_grpo:480")
+    process = pv_rl_train(tmp_path, *arguments)
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 1
+    assert "the mass of an update is 3.33 to 33.3" in said
     assert "data.train_files: there is no file nowhere/train.parquet" in said
     assert not (tmp_path / "r/verl.log").exists()
 

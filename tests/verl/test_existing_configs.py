@@ -1,12 +1,15 @@
-"""Four of verl's own scripts with pv-rl's three overrides: each composes, and verl accepts what comes out.
+"""Four of verl's own scripts with the commands of docs/existing_config.md: each composes, and verl accepts it.
 
-The settings are those of the scripts, without paths and names; docs/existing_config.md says where they are from.
+The settings are those of the scripts, without paths and names; the page says where they are from.
 """
 
 from __future__ import annotations
 
+import re
+import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -14,18 +17,24 @@ pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[ve
 
 from hydra import compose, initialize_config_module
 
+from pv_rl.errors import ConfigError
 from pv_rl.losses import resolve_mode
+from pv_rl.recipes.choices import check_choices
 from pv_rl.rewards.build import build_reward
 from pv_rl.rewards.named import plain
 from pv_rl.verl_adapter.config_groups import check_groups
 from pv_rl.verl_adapter.validation import validate
 
 ACTOR, ROLLOUT, REF = "actor_rollout_ref.actor", "actor_rollout_ref.rollout", "actor_rollout_ref.ref"
-OURS = (
-    f"{ACTOR}.loss_agg_mode=balanced",
-    "hydra.searchpath=[pkg://pv_rl.hydra_configs]",
-    "reward=verdict_fluency",
-)
+PAGE = (Path(__file__).parents[2] / "docs" / "existing_config.md").read_text()
+BLOCKS = [  # of the page, those that are overrides to append
+    shlex.split(block.replace("\\\n", " "))
+    for block in re.findall(r"(?:^ {4}.*\n)+", PAGE, re.MULTILINE)
+    if not block.lstrip().startswith("bash ")
+]
+OURS, RECIPE, RECIPE_LAST = BLOCKS
+ROWS = [shlex.split(row) for row in re.findall(r"^\| `([^`]*=[^`]*)` \| [^|]*\|$", PAGE, re.MULTILINE)]
+SCORE = "algorithm.filter_groups.metric=score"
 COMMON = (
     "algorithm.adv_estimator=grpo",
     "algorithm.use_kl_in_reward=False",
@@ -147,12 +156,35 @@ def composed(*overrides: str):
         return compose("ppo_trainer", overrides=list(overrides))
 
 
+def accepted(*overrides: str):
+    config = composed(*overrides)
+    check_choices(config, overrides)
+    check_groups(config)
+    validate(config)
+    return config
+
+
+def script(name: str) -> tuple[str, ...]:
+    """The page says what has to be changed in one of them."""
+    return (*SCRIPTS[name], *([SCORE] if name == "dapo" else []))
+
+
+def test_the_page_has_the_commands_that_are_tried_here():
+    assert [override.partition("=")[0] for override in OURS] == [
+        f"{ACTOR}.loss_agg_mode",
+        "hydra.searchpath",
+        "reward",
+    ]
+    assert [row[0].partition("=")[0] for row in ROWS] == [
+        "+judge",
+        "reward.custom_reward_function.reward_kwargs.veto",
+    ]
+
+
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_script_of_verl_composes_with_our_three_overrides_and_changes_nothing_else(name):
-    config, before = composed(*SCRIPTS[name], *OURS), composed(*SCRIPTS[name])
+    config, before = accepted(*script(name), *OURS), composed(*script(name))
 
-    validate(config)
-    check_groups(config)
     assert resolve_mode(config.actor_rollout_ref.actor.loss_agg_mode).name == "balanced"
     function = config.reward.custom_reward_function
     assert (function.path, function.name) == ("pkg://pv_rl.rewards.named", "verdict_fluency")
@@ -163,24 +195,102 @@ def test_a_script_of_verl_composes_with_our_three_overrides_and_changes_nothing_
     assert config == before
 
 
-def test_groups_for_weighting_and_judge_can_be_appended_to_a_script():
-    config = composed(*SCRIPTS["grpo"], *OURS[1:], "+recipe=balanced", "recipe.eta=0.3", "+judge=deepseek")
-    validate(config)
-    assert config.actor_rollout_ref.actor.loss_agg_mode == "balanced:0.3@prompt"
-    judge = config.reward.custom_reward_function.reward_kwargs.judge
-    assert [one.model for one in judge.endpoints] == ["deepseek-chat"]
+@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0].partition("=")[0])
+def test_a_row_of_the_page_can_be_appended_to_a_script(name, row):
+    kwargs = accepted(*script(name), *OURS, *row).reward.custom_reward_function.reward_kwargs
+    judged = [one.model for one in kwargs.judge.endpoints] if "judge" in kwargs else []
+    assert (judged, kwargs.veto) in ((["deepseek-chat"], "zero"), ([], "abstain"))
 
 
-def test_a_group_without_the_search_path_is_refused_and_not_added_as_a_word():
+@pytest.mark.parametrize("eta", [0, 0.3])
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_sweep_over_the_recipes_eta_trains_with_each_value_or_is_refused(name, eta):
+    """The scripts of GSPO and DAPO set a loss_agg_mode, which has precedence over the group."""
+    sweep = [f"recipe.eta={eta}" if one.startswith("recipe.eta") else one for one in RECIPE]
+    if name in ("gspo", "dapo"):
+        with pytest.raises(ConfigError, match=f"undoes the recipe, which asks for balanced:{eta}@prompt"):
+            accepted(*script(name), *sweep)
+        sweep = [f"recipe.eta={eta}" if one.startswith("recipe.eta") else one for one in RECIPE_LAST]
+    config = accepted(*script(name), *sweep)
+    assert dict(resolve_mode(config.actor_rollout_ref.actor.loss_agg_mode).parameters) == {"eta": eta}
+
+
+@pytest.mark.parametrize(
+    ("overrides", "text"),
+    [
+        (["+recipe=balanced", "recipe.eta=0.3", f"{ACTOR}.loss_agg_mode=balanced"], "undoes the recipe"),
+        (["+recipe=balanced", f"{ACTOR}.loss_agg_mode=balanced:0.6@batch"], "undoes the recipe"),
+        (["+recipe=balanced", "recipe.scope=batch", f"{ACTOR}.loss_agg_mode=balanced"], "undoes the recipe"),
+        (["+recipe=grpo", f"{ACTOR}.loss_agg_mode=seq-mean-token-mean"], "asks for grpo@prompt"),
+        (["+recipe=dapo", "+recipe.eta=0.3"], "recipe.eta=0.3 has no effect: dapo has no eta"),
+        ([f"{ROLLOUT}.n=1", *OURS], r"n=1 leaves .*balanced:0.6@prompt without effect.*balanced:0.6@batch"),
+        ([f"{ROLLOUT}.n=1", "+recipe=dapo"], r"or .*=dapo@batch"),
+        ([f"{ROLLOUT}.n=1", f"{ACTOR}.loss_agg_mode=vl_norm:0.5:99"], "without effect"),
+        ([f"{ROLLOUT}.n=1", "critic.loss_agg_mode=dapo"], "n=1 leaves critic.loss_agg_mode=dapo@prompt"),
+        (["algorithm.filter_groups.enable=True", "algorithm.filter_groups.metric=acc", *OURS], SCORE),
+        (
+            [
+                *("algorithm.filter_groups.enable=True", "algorithm.filter_groups.metric=acc", *OURS[1:]),
+                "reward.custom_reward_function.name=weighted",
+                "+reward.custom_reward_function.reward_kwargs.rewards={verdict_fluency: 1.0}",
+            ],
+            SCORE,
+        ),
+    ],
+)
+def test_a_setting_that_undoes_another_is_refused(overrides, text):
+    with pytest.raises(ConfigError, match=text):
+        accepted(*SCRIPTS["grpo"], "hydra.searchpath=[pkg://pv_rl.hydra_configs]", *overrides)
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["+recipe=balanced", f"{ACTOR}.loss_agg_mode=balanced"],  # the recipe's own values
+        [f"{ROLLOUT}.n=1", f"{ACTOR}.loss_agg_mode=grpo"],
+        [f"{ROLLOUT}.n=1", f"{ACTOR}.loss_agg_mode=balanced:1"],
+        [f"{ROLLOUT}.n=1", f"{ACTOR}.loss_agg_mode=balanced@batch"],
+        [f"{ROLLOUT}.n=1", f"{ACTOR}.loss_agg_mode=dr_grpo:99"],
+        [f"{ROLLOUT}.n=1"],
+        ["algorithm.filter_groups.enable=True", "algorithm.filter_groups.metric=acc", "reward=verdict"],
+        ["algorithm.filter_groups.enable=True", "algorithm.filter_groups.metric=acc"],
+        ["algorithm.filter_groups.metric=acc", "reward=verdict_fluency"],
+    ],
+    ids=" ".join,
+)
+def test_settings_that_agree_are_accepted(overrides):
+    accepted(*SCRIPTS["grpo"], "hydra.searchpath=[pkg://pv_rl.hydra_configs]", *overrides)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "text"),
+    [
+        (["+recipe=dapo"], r"a plain key, .* Add hydra.searchpath=\[pkg://pv_rl.hydra_configs\]"),
+        (
+            [*RECIPE, f"{ACTOR}.loss_agg_mode=balanced"],
+            "undoes the recipe, which asks for balanced:0.3@prompt",
+        ),
+    ],
+)
+def test_verls_own_command_stops_at_start(overrides, text):
     done = subprocess.run(
-        [sys.executable, "-m", "verl.trainer.main_ppo", "+recipe=dapo"],
+        [sys.executable, "-m", "verl.trainer.main_ppo", *overrides],
         capture_output=True,
         text=True,
         timeout=200,
     )
     assert done.returncode == 1
-    assert "recipe=dapo was added to the config as a plain key" in done.stderr
-    assert "hydra.searchpath=[pkg://pv_rl.hydra_configs]" in done.stderr
+    assert re.search(text, done.stderr)
+
+
+def test_an_update_of_another_size_is_a_warning_at_start(caplog):
+    from verl.utils.config import validate_config
+
+    config = composed(*SCRIPTS["grpo"], f"{ACTOR}.loss_agg_mode=dr_grpo:50")
+    validate_config(config, False, False)
+    (warning,) = [record.getMessage() for record in caplog.records if record.name == "pv_rl"]
+    assert "the mass of an update is 4.08 to 41 at responses of 204 to 2,048 tokens" in warning
 
 
 def test_a_key_of_somebody_else_that_is_named_like_a_group_is_left_alone():

@@ -164,6 +164,72 @@ def test_a_loss_that_nobody_weighted_stops_the_run():
         core_algos.agg_loss(loss.detach(), torch.ones(2, 3), "balanced", global_batch_size=2)
 
 
+def test_a_loss_of_scope_batch_without_the_totals_of_its_mini_batch_stops_the_run():
+    """Normalised by itself, a micro-batch of one row would weigh as much as one of eight."""
+    loss, mask = torch.ones(2, 3, requires_grad=True), torch.ones(2, 3)
+    for totals in ({}, {"batch_num_tokens": 12}, {"global_batch_size": 4}):
+        with pytest.raises(VerlError, match=r"without batch_num_tokens and global_batch_size.*Pass both"):
+            core_algos.agg_loss(loss, mask, "dapo@batch", **totals)
+    assert core_algos.agg_loss(loss.detach(), mask, "dapo@batch").item() == 1.0  # a metric
+    totals = {"batch_num_tokens": 12, "global_batch_size": 4}
+    assert core_algos.agg_loss(loss, mask, "dapo@batch", **totals).item() == pytest.approx(6 / 12)
+
+
+@pytest.mark.parametrize("spec", ["grpo@batch", "dapo@batch", "grpo", "balanced@batch"])
+def test_nan_outside_the_mask_is_outside_the_loss(monkeypatch, spec):
+    """verl pads log-probs with 0; a loss of somebody's own may divide by them there."""
+
+    def theirs(old_log_prob, log_prob, advantages, response_mask, loss_agg_mode, config, **_):
+        loss_mat = (-advantages * log_prob).masked_fill(response_mask == 0, float("nan"))
+        return core_algos.agg_loss(loss_mat, response_mask, loss_agg_mode, **config.global_batch_info), {}
+
+    def plain(old_log_prob, log_prob, advantages, response_mask, loss_agg_mode, config, **_):
+        loss_mat = -advantages * log_prob
+        return core_algos.agg_loss(loss_mat, response_mask, loss_agg_mode, **config.global_batch_info), {}
+
+    monkeypatch.setitem(core_algos.POLICY_LOSS_REGISTRY, "theirs", theirs)
+    monkeypatch.setitem(core_algos.POLICY_LOSS_REGISTRY, "plain", plain)
+    loss, gradients, _ = update(spec, "theirs")
+    expected_loss, expected, _ = update(spec, "plain")
+    assert loss == expected_loss
+    assert all(map(torch.equal, gradients, expected))
+
+
+MOVED = {
+    "dropped": [0, 1, 2, 3, 4, 5, 6],
+    "added": [0, 1, 2, 3, 4, 5, 6, 7, 7],
+    "reversed": [7, 6, 5, 4, 3, 2, 1, 0],
+    "two swapped": [0, 1, 2, 3, 4, 5, 7, 6],
+    "one twice in the place of another": [0, 1, 2, 3, 3, 5, 6, 7],
+}
+
+
+@pytest.mark.parametrize("spec", ["balanced", "balanced@batch", "grpo@batch"])
+@pytest.mark.parametrize("rows", MOVED.values(), ids=MOVED)
+def test_a_loss_that_aggregates_other_rows_stops_the_run(monkeypatch, rows, spec):
+    def theirs(old_log_prob, log_prob, advantages, response_mask, loss_agg_mode, config, **_):
+        loss_mat = (-advantages * log_prob)[rows]
+        return core_algos.agg_loss(
+            loss_mat, response_mask[rows], loss_agg_mode, **config.global_batch_info
+        ), {}
+
+    monkeypatch.setitem(core_algos.POLICY_LOSS_REGISTRY, "theirs", theirs)
+    with pytest.raises(VerlError, match=r"in the place of the 8 rows.*Let it keep every row in its place"):
+        update(spec, "theirs")
+
+
+def test_a_loss_may_reject_tokens_and_rows(monkeypatch):
+    def theirs(old_log_prob, log_prob, advantages, response_mask, loss_agg_mode, config, **_):
+        kept = response_mask.clone()
+        kept[0], kept[1, 2:] = False, False
+        return core_algos.agg_loss(-log_prob, kept, loss_agg_mode, **config.global_batch_info), {}
+
+    monkeypatch.setitem(core_algos.POLICY_LOSS_REGISTRY, "theirs", theirs)
+    _, gradients, _ = update("balanced", "theirs", use_kl_loss=False)
+    assert not gradients[0].any()
+    assert (gradients[1] != 0).tolist() == [True] * 2 + [False] * 5
+
+
 def test_the_drivers_entropy_metric_takes_the_batch_as_one_group():
     entropy, mask = torch.tensor([[1.0, 9.0], [2.0, 4.0]]), torch.tensor([[1, 0], [1, 1]])
     assert core_algos.agg_loss(entropy, mask, "dapo").item() == pytest.approx(7 / 3)
@@ -248,10 +314,38 @@ def test_verls_other_checks_of_the_actor_config_still_run():
         actor_config("balanced", ppo_micro_batch_size_per_gpu=None)
 
 
-def test_the_critic_config_refuses_an_eta_that_cannot_be_read_at_start():
+CRITIC = {"strategy": "fsdp2", "rollout_n": 2, "ppo_micro_batch_size_per_gpu": 1}
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ("balanced:2", "has the eta"),
+        ("balancd", r"critic.loss_agg_mode: .*Did you mean balanced\?.*verl's own modes may be used too"),
+        ("token_mean", "verl's own modes may be used too"),
+        (["balanced"], "is not a string"),
+    ],
+)
+def test_the_critic_config_refuses_at_start_what_nobody_knows(spec, text):
     from verl.workers.config import CriticConfig
 
-    settings = {"strategy": "fsdp2", "rollout_n": 2, "ppo_micro_batch_size_per_gpu": 1}
-    assert CriticConfig(loss_agg_mode="balanced:0.4", **settings).loss_agg_mode == "balanced:0.4"
-    with pytest.raises(LossModeError, match="has the eta"):
-        CriticConfig(loss_agg_mode="balanced:2", **settings)
+    with pytest.raises(LossModeError, match=text):
+        CriticConfig(loss_agg_mode=spec, **CRITIC)
+
+
+def test_the_critic_config_takes_what_agg_loss_takes(monkeypatch):
+    from verl.workers.config import CriticConfig
+
+    for spec in ("balanced:0.4", "dapo@batch", *VERL_MODES):
+        assert CriticConfig(loss_agg_mode=spec, **CRITIC).loss_agg_mode == spec
+    # Another package may have taught verl a mode.
+    monkeypatch.setattr(core_algos, "agg_loss", lambda *_, **__: torch.zeros(()))
+    assert CriticConfig(loss_agg_mode="theirs", **CRITIC).loss_agg_mode == "theirs"
+
+
+def test_a_scale_factor_that_a_mode_does_not_read_is_refused():
+    with pytest.raises(
+        VerlError, match=r"actor.loss_scale_factor=100 has no effect with .*balanced:0.6@prompt"
+    ):
+        actor_config("balanced", loss_scale_factor=100)
+    actor_config("seq-mean-token-sum-norm", loss_scale_factor=100)

@@ -23,6 +23,8 @@ CLUSTERS = {
     "small": ("gpu1", "node8"),
     "lab": ("cpu", "gpu1"),
 }
+MODE = "actor_rollout_ref.actor.loss_agg_mode"
+KWARGS = "reward.custom_reward_function.reward_kwargs"
 MODES = ("sync", "colocate_async", "separate_async")
 SENSIBLE = [
     (run, cluster, mode)
@@ -57,11 +59,12 @@ def test_every_run_is_tried():
 @pytest.mark.parametrize(("run", "cluster", "mode"), SENSIBLE)
 def test_a_run_composes_with_each_recipe_and_verl_accepts_it(run, cluster, mode):
     for recipe in options("recipe"):
-        config = compose(
-            run,
-            ["data_dir=DIR", f"cluster={cluster}", f"recipe={recipe}", f"trainer_mode={mode}", "judge=rules"],
-        )
-        check(config)
+        overrides = [
+            *("data_dir=DIR", "judge=rules"),
+            *(f"cluster={cluster}", f"recipe={recipe}", f"trainer_mode={mode}"),
+        ]
+        config = compose(run, overrides)
+        check(config, overrides=overrides)
         validate(config)
         assert resolve_mode(config.actor_rollout_ref.actor.loss_agg_mode).name == recipe
         gpus = config.trainer.nnodes * config.trainer.n_gpus_per_node
@@ -162,12 +165,27 @@ def test_a_sweep_over_options_and_hydras_own_options_pass():
         (["recipe.eta=1.5"], LossModeError, "eta"),
         (["judge=openai_compatible"], ConfigError, "PV_RL_JUDGE_URL"),
         (["trainer.nnodes=0"], ConfigError, "trainer.nnodes is 0"),
+        (["recipe.eta=0.3", f"{MODE}=balanced"], ConfigError, "undoes the recipe.* asks for balanced:0.3"),
+        (["recipe=balanced", f"{MODE}=dapo"], ConfigError, "undoes the recipe"),
+        (["recipe=dapo", f"{MODE}=token-mean"], ConfigError, "undoes the recipe.* asks for dapo@prompt"),
+        (["actor_rollout_ref.rollout.n=1"], ConfigError, "rollout.n=1 leaves .* without effect"),
+        (["reward=verdict", f"+{KWARGS}.veto=abstain"], ConfigError, "options of the reward 'verdict'"),
+        (
+            ["++algorithm.filter_groups={enable: true, metric: acc}"],
+            ConfigError,
+            "filter_groups.metric=score",
+        ),
     ],
 )
 def test_what_cannot_be_run_is_said_before_anything_starts(overrides, error, says, monkeypatch):
     monkeypatch.delenv("PV_RL_JUDGE_URL", raising=False)
     with pytest.raises(error, match=says):
-        check(compose("8b", ["data_dir=DIR", *overrides]))
+        check(compose("8b", ["data_dir=DIR", *overrides]), overrides=overrides)
+
+
+def test_a_mode_in_the_place_of_a_runs_default_recipe_is_a_choice():
+    overrides = ["data_dir=DIR", "judge=rules", f"{MODE}=dapo"]
+    check(compose("8b", overrides), overrides=overrides)
 
 
 def test_a_validation_leaves_the_environment_as_it_was(monkeypatch):

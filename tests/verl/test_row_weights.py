@@ -9,8 +9,9 @@ import pytest
 import torch
 from omegaconf import OmegaConf
 
-from pv_rl.losses import response_weights
+from pv_rl.losses import resolve_mode, response_weights
 from pv_rl.verl_adapter.row_weights import patch_legacy_trainer, patch_v1_trainer, prompt_modes
+from pv_rl.verl_adapter.step_metrics import step_metrics
 
 tensordict = pytest.importorskip("tensordict", reason="verl is not installed: pip install 'pv-rl[verl]'")
 
@@ -176,3 +177,12 @@ def test_actor_and_critic_may_name_different_modes():
     assert specs == {"balanced:0.6@prompt", "grpo@prompt"}
     assert prompt_modes(config("token-mean", "my-own-mode")) == set()
     assert prompt_modes(OmegaConf.create({"actor_rollout_ref": {"actor": {}}})) == set()
+
+
+def test_the_first_step_whose_mass_is_far_from_1_is_a_warning_once(caplog):
+    """12 of 3 x 100 tokens; a step in which no row counts has no mass, and is none."""
+    mode = resolve_mode("dr_grpo:100")
+    for lengths in ([0, 0, 0], [100, 100, 100], [2, 3, 7], [2, 3, 7]):
+        step_metrics(mode, lengths, "aaa", [1.0, 0.0, 1.0], [])
+    (warning,) = [record.getMessage() for record in caplog.records]
+    assert "loss_agg_mode=dr_grpo:100@prompt: the mass of an update is 0.04 in this step" in warning

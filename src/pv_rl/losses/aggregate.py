@@ -55,7 +55,15 @@ def weighted_sum(loss_mat: Tensor, loss_mask: Tensor, weights: Tensor) -> Tensor
 
     Returns:
         Scalar, float32 at least.
+
+    Raises:
+        LossModeError: the shapes differ from these; broadcasting would give another row's weight to a row.
     """
+    if loss_mat.dim() != 2 or loss_mask.shape != loss_mat.shape or weights.shape != loss_mat.shape[:1]:
+        raise LossModeError(
+            f"weighted_sum got loss_mat {tuple(loss_mat.shape)}, loss_mask {tuple(loss_mask.shape)} and weights "
+            f"{tuple(weights.shape)}. It takes the shapes (B, L), (B, L) and (B,): one weight for each row."
+        )
     dtype = torch.promote_types(loss_mat.dtype, torch.float32)
     mask = loss_mask if loss_mask.dtype == torch.bool else loss_mask != 0
     # One masked copy of loss_mat and nothing else of its size, forward or backward.

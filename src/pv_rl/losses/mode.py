@@ -14,9 +14,18 @@ from torch import Tensor
 from pv_rl.errors import LossModeError
 from pv_rl.hookspecs import LossModeEntry, Parameter
 from pv_rl.losses.stats import BatchStats, ResponseStats
-from pv_rl.plugins import LOSS_MODES, broken_plugins, loss_mode_entry, loss_modes, nearest, owner_of, refused
+from pv_rl.plugins import (
+    LOSS_MODES,
+    VERL_MODES,
+    broken_plugins,
+    loss_mode_entry,
+    loss_modes,
+    nearest,
+    owner_of,
+    refused,
+)
 
-__all__ = ["LossMode", "Scope", "Weighting", "resolve_mode"]
+__all__ = ["LossMode", "Scope", "Weighting", "find_mode", "resolve_mode"]
 
 Weighting = Callable[..., Tensor]
 """`weighting(responses, batch, **parameters) -> (B,)`, for rows of length > 0. See `pv_rl.losses.balanced`."""
@@ -122,6 +131,21 @@ def resolve_mode(spec: str) -> LossMode:
     if not isinstance(spec, str):  # a config may hold anything, also what cannot be hashed
         raise LossModeError(f"loss_agg_mode {spec!r} is not a string. {_allowed()}")
     return _resolve(spec)
+
+
+def find_mode(loss_agg_mode: object) -> LossMode | None:
+    """The mode that a config names, or None if the name is not one of ours: then it is verl's to take or refuse.
+
+    verl's own names are asked first, so that a stock run never loads a plugin.
+
+    Raises:
+        LossModeError: the name is ours and the rest of the spec cannot be read.
+        PluginError: two plugins claim the name.
+    """
+    if not isinstance(loss_agg_mode, str) or loss_agg_mode in VERL_MODES:
+        return None
+    name = re.split("[:@]", loss_agg_mode, maxsplit=1)[0]
+    return resolve_mode(loss_agg_mode) if loss_mode_entry(name) is not None else None
 
 
 @lru_cache(maxsize=256)

@@ -14,7 +14,7 @@ from pv_rl.plan.layout import Layout, cluster_findings, division_findings, layou
 from pv_rl.plan.memory import Memory, memory_of
 from pv_rl.plan.memory_findings import memory_findings
 from pv_rl.plan.remedy import Remedy, find_remedy
-from pv_rl.plan.run_findings import run_findings
+from pv_rl.plan.run_findings import run_findings, weighting_findings
 from pv_rl.plan.settings import Settings
 from pv_rl.plan.setup import Setup, read_setup
 from pv_rl.plan.step_time import StepTime, step_time
@@ -49,7 +49,7 @@ class Plan:
 
 
 def make_plan(config: DictConfig) -> Plan:
-    """Estimate a run. Nothing is started, and neither torch nor verl is imported.
+    """Estimate a run. Nothing is started, and verl is not imported (torch is, for a `loss_agg_mode` of ours).
 
     Args:
         config: verl's composed config with the nodes `cluster` and `plan`. Keys that the plan does not read may be
@@ -68,6 +68,7 @@ def make_plan(config: DictConfig) -> Plan:
         *division_findings(setup),
         *cluster_findings(setup),
         *run_findings(setup),
+        *weighting_findings(setup, settings.value("actor_rollout_ref.actor.loss_agg_mode", None)),
         *memory_findings(setup, memory, remedy),
         *(judge_findings(judge, cost) if judge is not None and cost is not None else ()),
     )

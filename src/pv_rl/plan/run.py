@@ -35,7 +35,7 @@ def plan_run(arguments: Sequence[str], *, json_file: str | None) -> bool:
             "a plan is about GPUs, and cluster=cpu has none: name the cluster that is to be paid for"
         )
     config = compose(run, overrides)
-    check(config, to_run=False)
+    check(config, to_run=False, overrides=overrides)
     validate(config)
     plan = make_plan(config)
     show(plan, json_file=json_file)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pv_rl.plan.finding import Finding
 from pv_rl.plan.setup import Setup
 
-__all__ = ["run_findings"]
+__all__ = ["run_findings", "weighting_findings"]
 
 ACTOR = "actor_rollout_ref.actor"
 ROLLOUT = "actor_rollout_ref.rollout"
@@ -16,6 +16,25 @@ ROLLOUT = "actor_rollout_ref.rollout"
 def run_findings(setup: Setup) -> tuple[Finding, ...]:
     """All of them, in the order of a step."""
     return (*_batch(setup), *_rows(setup), *_memory_settings(setup), *_left_out(setup))
+
+
+def weighting_findings(setup: Setup, loss_agg_mode: object) -> Iterator[Finding]:
+    """How large an update is, where its mass is far from 1. A mode of verl's own divides in its own way.
+
+    Raises:
+        LossModeError: the mode cannot be read.
+    """
+    from pv_rl.losses.mass import expected_remark
+    from pv_rl.losses.mode import find_mode
+
+    mode, batch = find_mode(loss_agg_mode), setup.batch
+    if mode is None:
+        return
+    tokens = round(setup.assumed.response_tokens)
+    where = f"at responses of {tokens:,} tokens (plan.response_tokens)"
+    remark = expected_remark(mode, batch.prompts, batch.n, (tokens,), where)
+    if remark is not None:
+        yield Finding(severity="warning", text=remark)
 
 
 def _batch(setup: Setup) -> Iterator[Finding]:

@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from pv_rl.errors import ConfigError
+from pv_rl.plugins import VERL_MODES
+from pv_rl.recipes.choices import MODE, NAMED, check_choices
+from pv_rl.recipes.compose import value
 from pv_rl.rewards.named import plain
 
 __all__ = ["check", "check_data"]
 
-NAMED = "pkg://pv_rl.rewards.named"
 
-
-def check(config: DictConfig, *, to_run: bool = True) -> None:
+def check(config: DictConfig, *, to_run: bool = True, overrides: Sequence[str] | None = None) -> None:
     """Check GPUs, weighting, and what only a run needs: data, model and reward, with its environment.
 
+    Args:
+        config: composed.
+        to_run: whether it is to be started here.
+        overrides: Hydra's, with which it was composed; None: those of the command line, where Hydra runs.
+
     Raises:
-        ConfigError: `separate_async` on GPUs that cannot be divided, a value that is missing, or a reward whose
-            options do not fit it.
+        ConfigError: `separate_async` on GPUs that cannot be divided, a setting that undoes another, a value that is
+            missing, or a reward whose options do not fit it.
         LossModeError: a weighting that nobody knows.
     """
     _check_gpus(config)
-    _check_weighting(value(config, "actor_rollout_ref.actor.loss_agg_mode"))
+    mode = value(config, MODE)
+    if mode not in VERL_MODES:
+        from pv_rl.losses import resolve_mode
+
+        resolve_mode(str(mode))
+    check_choices(config, overrides)
     if not to_run:
         return
     for key in ("data_dir", "model_path"):
@@ -50,18 +62,6 @@ def check_data(config: DictConfig, cwd: Path) -> None:
                 raise ConfigError(f"{key}: there is no file {name}; data_dir=... names the folder")
 
 
-def value(config: DictConfig, key: str) -> object:
-    """One value, its interpolations resolved; None where there is none.
-
-    Raises:
-        ConfigError: it needs a variable or a key that is not there.
-    """
-    try:
-        return OmegaConf.select(config, key, throw_on_missing=True)
-    except OmegaConfBaseException as error:
-        raise ConfigError(f"{key} cannot be read: {str(error).splitlines()[0]}") from error
-
-
 def _check_gpus(config: DictConfig) -> None:
     mode = value(config, "trainer.v1.trainer_mode")
     cluster = config.get("cluster")
@@ -76,15 +76,6 @@ def _check_gpus(config: DictConfig) -> None:
         count = value(config, key)
         if not isinstance(count, int) or count < 1:
             raise ConfigError(f"{key} is {count!r}; it has to be 1 or more")
-
-
-def _check_weighting(mode: object) -> None:
-    from pv_rl.plugins import VERL_MODES
-
-    if mode not in VERL_MODES:
-        from pv_rl.losses import resolve_mode
-
-        resolve_mode(str(mode))
 
 
 def _check_reward(config: DictConfig) -> None:

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from pv_rl.recipes import check
 from pv_rl.recipes.checks import check_data
+from pv_rl.recipes.choices import remarks
 from pv_rl.train.attempt import attempt
 from pv_rl.train.progress import say
 from pv_rl.train.record import Record, check_unused, next_record, write_record
@@ -54,6 +55,8 @@ def start(folder: Path, config: DictConfig, record: Record, console: Console) ->
     OmegaConf.set_struct(config, False)
     config.run_dir = str(folder)
     check(config)
+    for remark in remarks(config):
+        say(console, remark)
     if config.launch.prepare is not None:
         instantiate(config.launch.prepare)
     check_data(config, Path(record.cwd))

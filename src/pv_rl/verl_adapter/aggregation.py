@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 
 import torch
@@ -28,6 +28,8 @@ class MicroBatch:
     mode: LossMode
     weights: Tensor
     """(B,) weight of each token of a row, scaled to the mini-batch."""
+    lengths: Tensor
+    """(B,) tokens of a row that count."""
     dp_size: int
     """Data-parallel ranks; FSDP averages gradients over them, so a rank's sum is multiplied by it."""
     totals: BatchStats | None = None
@@ -35,6 +37,27 @@ class MicroBatch:
     alias: str | None = None
     """A mode of verl's own that means `mode` here, because a loss names it whatever the config says."""
     uses: int = 0
+    masks: list[Tensor] = field(default_factory=list)
+    """Those that losses were aggregated with, each (B, L), by which `check_order` recognises rows."""
+
+    def check_order(self) -> None:
+        """Refuse rows in another order. A loss may reject tokens of a row (bypass mode does) and cannot add any, so a
+        row with more tokens than the micro-batch has there is another row. Not seen: rows of equal lengths that swap.
+
+        Raises:
+            VerlError: a row has more.
+        """
+        for mask in self.masks:
+            if ((mask != 0).sum(dim=-1) > self.lengths.to(mask.device)).any():
+                raise self.other_rows("rows in another order")
+
+    def other_rows(self, given: str) -> VerlError:
+        """The error where a loss function aggregates other rows than those of the micro-batch in their order."""
+        return VerlError(
+            f"loss_agg_mode={self.mode.spec}: the loss function hands {given} to agg_loss in the place of the "
+            f"{len(self.weights)} rows of the micro-batch, so that weights would go to other rows. Let it keep every "
+            "row in its place, and set the mask of a row that it leaves out to 0."
+        )
 
 
 _current: ContextVar[MicroBatch | None] = ContextVar("pv_rl_micro_batch", default=None)
@@ -86,6 +109,12 @@ def patch_agg_loss(module: ModuleType) -> None:
                 )
             # Only a number for the log, in the driver and with no totals: the groups are not known there.
             mode = replace(mode, scope="batch")
+        elif loss_mat.requires_grad and (batch_num_tokens is None or global_batch_size is None):
+            raise VerlError(
+                f"loss_agg_mode={loss_agg_mode}: a loss is being aggregated without batch_num_tokens and "
+                "global_batch_size, so each micro-batch would be normalised by itself. Pass both to agg_loss, the "
+                "totals of the mini-batch over all ranks, or use one of verl's own modes."
+            )
         return _by_verls_totals(loss_mat, loss_mask, mode, *totals)
 
     replace_everywhere(module, "agg_loss", agg_loss)
@@ -99,15 +128,20 @@ def _of_micro_batch(
     micro_batch: MicroBatch,
 ) -> Tensor:
     weights, totals, dp_size = micro_batch.weights, micro_batch.totals, micro_batch.dp_size
-    if mode != micro_batch.mode or loss_mat.shape[0] != weights.shape[0]:
+    if mode != micro_batch.mode:
         raise VerlError(
-            f"loss_agg_mode={mode.spec}: {loss_mat.shape[0]} rows are being aggregated where the weights of "
-            f"{weights.shape[0]} rows of {micro_batch.mode.spec} are at hand. This path of verl is not one that "
-            "pv-rl serves: please report it."
+            f"loss_agg_mode={mode.spec}: the weights at hand are those of {micro_batch.mode.spec}. pv-rl does not "
+            "serve this path of verl: please report it."
         )
+    if loss_mat.shape[0] != len(weights):
+        raise micro_batch.other_rows(f"{loss_mat.shape[0]} rows")
+    if not any(mask is loss_mask for mask in micro_batch.masks):
+        micro_batch.masks.append(loss_mask)
     micro_batch.uses += 1
     if totals is not None and mode.name in STOCK_EQUIVALENT:
         stock = STOCK_EQUIVALENT[mode.name]  # verl's function computes it, so it is equal to the last bit
+        # verl multiplies by the mask, and NaN * 0 is NaN.
+        loss_mat = torch.where(loss_mask != 0, loss_mat, 0.0)
         return original(loss_mat, loss_mask, stock, dp_size, totals.num_tokens, totals.num_responses)
     return weighted_sum(loss_mat, loss_mask, weights) * dp_size
 

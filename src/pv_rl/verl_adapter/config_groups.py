@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
-from types import ModuleType
 
 from pv_rl.errors import ConfigError
+from pv_rl.recipes.choices import command_line
 from pv_rl.recipes.groups import GROUPS, options
-from pv_rl.verl_adapter.patching import replace_everywhere
 
-__all__ = ["check_groups", "patch_validate_config"]
+__all__ = ["check_groups"]
 
 
 def check_groups(config: Mapping[str, object]) -> None:
@@ -31,25 +29,6 @@ def check_groups(config: Mapping[str, object]) -> None:
 
 def _was_added(override: str) -> bool:
     """Whether the command line says so: a config of somebody else may have such a key for its own use."""
-    from hydra.core.hydra_config import HydraConfig
-
-    if not HydraConfig.initialized():
-        return False
-    said = HydraConfig.get().overrides.task
-    return any(one.lstrip("+") == override.lstrip("+") and one.startswith("+") for one in said)
-
-
-def patch_validate_config(module: ModuleType) -> None:
-    """Wrap `validate_config` (verl/utils/config.py:119), which every trainer of verl calls first.
-
-    Symptom without it: `+recipe=dapo` without a search path trains with verl's own weighting and says nothing. Can go
-    when Hydra tells a group from a key.
-    """
-    original = module.validate_config
-
-    @functools.wraps(original)
-    def validate_config(config, *arguments, **options):
-        check_groups(config)
-        return original(config, *arguments, **options)
-
-    replace_everywhere(module, "validate_config", validate_config)
+    return any(
+        one.startswith("+") and one.lstrip("+") == override.lstrip("+") for one in command_line() or ()
+    )

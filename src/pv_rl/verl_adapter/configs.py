@@ -7,6 +7,7 @@ from types import ModuleType
 
 from pv_rl.errors import LossModeError, VerlError
 from pv_rl.losses import resolve_mode
+from pv_rl.plugins import VERL_MODES
 from pv_rl.verl_adapter import contract
 from pv_rl.verl_adapter.modes import OWN_WAY, find_mode
 
@@ -37,6 +38,11 @@ def patch_actor_config(module: ModuleType) -> None:
                     f"{ours} verl's own modes may be used too; verl says: {error}."
                 ) from error
         contract.require(mode)
+        if self.loss_scale_factor is not None:
+            raise VerlError(
+                f"actor.loss_scale_factor={self.loss_scale_factor} has no effect with loss_agg_mode={mode.spec}: verl "
+                "reads it for seq-mean-token-sum-norm alone. Remove it; dr_grpo:MAX_LENGTH takes such a number"
+            )
         loss_mode = self.policy_loss.get("loss_mode")
         if loss_mode in OWN_WAY:
             raise VerlError(
@@ -56,14 +62,35 @@ def patch_actor_config(module: ModuleType) -> None:
 def patch_critic_config(module: ModuleType) -> None:
     """Wrap `CriticConfig.__post_init__` (verl/workers/config/critic.py), which does not look at the mode.
 
-    Symptom without it: a critic's eta that cannot be read stops the run after the first rollouts, not at start.
+    Symptom without it: a critic's mode that nobody knows stops the run after the first rollouts, not at start.
     """
     original = module.CriticConfig.__post_init__
 
     @functools.wraps(original)
     def __post_init__(self) -> None:
         original(self)
-        if mode := find_mode(self.loss_agg_mode):
+        spec = self.loss_agg_mode
+        if mode := find_mode(spec):
             contract.require(mode)
+        elif str(spec) not in VERL_MODES and not _is_aggregated(spec):
+            try:
+                resolve_mode(spec)
+            except LossModeError as error:
+                raise LossModeError(
+                    f"critic.loss_agg_mode: {error} verl's own modes may be used too."
+                ) from error
 
     module.CriticConfig.__post_init__ = __post_init__
+
+
+def _is_aggregated(spec: str) -> bool:
+    """Whether verl's `agg_loss`, which another package may have patched too, takes a mode that is not ours."""
+    import torch
+    from verl.trainer.ppo.core_algos import agg_loss
+
+    one = torch.ones(1, 1)
+    try:
+        agg_loss(one, one, spec, batch_num_tokens=1, global_batch_size=1)
+    except ValueError:
+        return False
+    return True

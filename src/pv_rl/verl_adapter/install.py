@@ -44,9 +44,7 @@ def _patches() -> dict[str, Callable[[ModuleType], None]]:
         return patch
 
     return {
-        "verl.utils.config": lazily(
-            ("config_groups", "patch_validate_config"), ("sentinel", "patch_validate_config")
-        ),
+        "verl.utils.config": lazily(("start", "patch_validate_config")),
         "verl.utils.tracking": lazily(("sentinel", "patch_tracking")),
         "verl.trainer.ppo.core_algos": lazily(("aggregation", "patch_agg_loss")),
         "verl.workers.utils.losses": lazily(("loss_functions", "patch_loss_functions")),

@@ -71,8 +71,11 @@ def _aggregated(
             return original(config, model_output, data, dp_group)
         weights = _fetch(data, mode)
         totals = batch_totals(data) if mode.scope == "batch" else None
-        with in_use(MicroBatch(mode, weights, data["dp_size"], totals, _alias(config))) as micro_batch:
+        lengths = torch.stack([mask.sum() for mask in data["response_mask"].unbind()]).to(weights.device)
+        micro_batch = MicroBatch(mode, weights, lengths, data["dp_size"], totals, _alias(config))
+        with in_use(micro_batch):
             value, metrics = original(config, model_output, data, dp_group)
+        micro_batch.check_order()
         expected = terms(config, model_output)
         if micro_batch.uses < expected:
             raise VerlError(
@@ -80,7 +83,7 @@ def _aggregated(
                 "were aggregated by it. This policy loss aggregates in a way of its own, so that loss_agg_mode has no "
                 "effect on it; use another actor.policy_loss.loss_mode, for example gspo or vanilla."
             )
-        return value, metrics | _metrics(module, data, micro_batch)
+        return value, metrics | _metrics(module, micro_batch)
 
     return loss
 
@@ -104,11 +107,10 @@ def _fetch(data: Any, mode: LossMode) -> Tensor:
     return field.reshape(-1) / mini_batch_rows(data, mode)
 
 
-def _metrics(module: Any, data: Any, micro_batch: MicroBatch) -> dict[str, Any]:
+def _metrics(module: Any, micro_batch: MicroBatch) -> dict[str, Any]:
     """The weights at hand, in verl's metric stream: the mass of a mini-batch is 1 on average over a step."""
     weights = micro_batch.weights
-    lengths = torch.stack([mask.sum() for mask in data["response_mask"].unbind()]).to(weights.device)
-    mass = (weights * lengths).sum() * micro_batch.dp_size
+    mass = (weights * micro_batch.lengths).sum() * micro_batch.dp_size
     counted = weights[weights > 0]
     kinds = module.AggregationType
     return {

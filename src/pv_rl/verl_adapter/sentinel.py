@@ -15,14 +15,13 @@ from pv_rl.errors import DataError
 from pv_rl.files import write_atomically
 from pv_rl.sentinel.guard import Due, Guard, GuardConfig
 from pv_rl.sentinel.watcher import Watcher
-from pv_rl.verl_adapter.patching import replace_everywhere
 
 __all__ = [
     "patch_legacy_trainer",
     "patch_tracking",
     "patch_v1_trainer",
-    "patch_validate_config",
     "patch_workers",
+    "read_settings",
 ]
 
 logger = logging.getLogger("pv_rl")
@@ -35,22 +34,6 @@ KEPT = ("max_actor_ckpt_to_keep", "max_critic_ckpt_to_keep")
 _guard: Guard | None = None
 _restored: Mapping[str, Any] | None = None
 """State of the checkpoint that this process went on from, until the guard is made."""
-
-
-def patch_validate_config(module: ModuleType) -> None:
-    """Wrap `validate_config` (verl/utils/config.py:119), which every PPO trainer of verl calls first.
-
-    Symptom without it: a sentinel that cannot be made ends the run after minutes of starting. Can go when verl lets a
-    plugin look at the config.
-    """
-    original = module.validate_config
-
-    @functools.wraps(original)
-    def validate_config(config, *arguments, **options):
-        _settings(config)
-        return original(config, *arguments, **options)
-
-    replace_everywhere(module, "validate_config", validate_config)
 
 
 def patch_tracking(module: ModuleType) -> None:
@@ -135,7 +118,7 @@ def patch_workers(module: ModuleType) -> None:
     module.ActorRolloutRefWorker.pv_rl_scale_learning_rate = pv_rl_scale_learning_rate
 
 
-def _settings(config: Mapping[str, Any]) -> tuple[GuardConfig, Watcher] | None:
+def read_settings(config: Mapping[str, Any]) -> tuple[GuardConfig, Watcher] | None:
     given = config.get("sentinel")
     if given is None:
         return None
@@ -150,7 +133,7 @@ def _settings(config: Mapping[str, Any]) -> tuple[GuardConfig, Watcher] | None:
 
 def _make_guard(config: Mapping[str, Any] | None) -> Guard | None:
     global _restored
-    made = _settings(config) if config else None
+    made = read_settings(config) if config else None
     if made is None or config is None:
         return None
     settings, watcher = made

@@ -8,6 +8,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from pv_rl.losses import LossMode, diagnose
+from pv_rl.losses.mass import mass, mass_remark
 
 __all__ = ["VERDICT_KEYS", "gives_verdicts", "reward_info", "step_metrics"]
 
@@ -16,6 +17,9 @@ logger = logging.getLogger("pv_rl")
 PREFIX = "pv_rl/"
 VERDICT_KEYS = ("verdict_true", "verdict_missing")
 """The keys of a reward's extra info that say its verdict, each 0 or 1, see `pv_rl.rewards.ProofVerdict`."""
+
+_remarked: set[str] = set()
+"""Modes of which the log has said that their mass is far from 1."""
 
 
 def step_metrics(
@@ -41,6 +45,11 @@ def step_metrics(
     verdicts = [_verdict(info) for info in infos] if any(map(gives_verdicts, infos)) else None
     try:
         numbers = diagnose(mode, lengths, groups, advantages, verdicts)
+        if numbers and mode.spec not in _remarked:
+            remark = mass_remark(mode, [mass(mode, lengths, groups)], "in this step")
+            if remark:
+                _remarked.add(mode.spec)
+                logger.warning("%s actor/pv_rl/update_mass shows it for each update.", remark)
     except Exception:  # noqa: BLE001 - for the log alone; weights are checked where they are made
         _say_once()
         numbers = {"metrics_failed": 1.0}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import os
 from collections.abc import Iterator, Mapping
@@ -10,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from omegaconf import DictConfig, OmegaConf
 
 from pv_rl.errors import ConfigError, PvRlError
+from pv_rl.verl_adapter.start import check_config
 
 __all__ = ["validate"]
 
@@ -24,7 +26,7 @@ and `ref`, of which a worker first renames some keys (verl/workers/engine_worker
 
 
 def validate(config: DictConfig) -> None:
-    """Build verl's config objects and run `validate_config` (verl/utils/config.py) for the config's number of GPUs.
+    """Build verl's config objects, then run `check_config` and verl's own `validate_config` (verl/utils/config.py).
 
     verl is imported for the platform that `launch.env` names, if no process has imported it before.
 
@@ -56,7 +58,8 @@ def _validate(config: DictConfig) -> None:
         for part in BUILT:
             omega_conf_to_dataclass(OmegaConf.select(config, part))
         with contextlib.redirect_stdout(io.StringIO()):
-            validate_config(config, need_reference_policy(config), need_critic(config))
+            check_config(config)
+            inspect.unwrap(validate_config)(config, need_reference_policy(config), need_critic(config))
         if config.trainer.use_v1:
             get_trainer_cls(config.trainer.v1.trainer_mode)
             _check_mode(config)

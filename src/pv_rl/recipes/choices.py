@@ -1,0 +1,145 @@
+"""Checks of a composed config for settings that undo another one, or change an update's size, without an error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from omegaconf import DictConfig
+
+from pv_rl.errors import ConfigError
+from pv_rl.recipes.compose import value
+
+__all__ = ["MODE", "NAMED", "check_choices", "command_line", "remarks"]
+
+MODE = "actor_rollout_ref.actor.loss_agg_mode"
+N = "actor_rollout_ref.rollout.n"
+NAMED = "pkg://pv_rl.rewards.named"
+VETO = "verdict_fluency"
+
+
+def check_choices(config: DictConfig, overrides: Sequence[str] | None = None) -> None:
+    """Refuse a config in which one setting undoes another.
+
+    Args:
+        config: verl's composed config, of a run of ours or not.
+        overrides: Hydra's, with which it was composed; None: those of the command line, where Hydra runs.
+
+    Raises:
+        ConfigError: a `loss_agg_mode` in the place of the recipe's, a mode of scope `prompt` with one response a
+            prompt, or group filtering by a metric that does not have the veto in it.
+        LossModeError: the recipe's values make no weighting.
+    """
+    _check_recipe(config, overrides)
+    _check_groups_of_one(config)
+    _check_group_filter(config)
+
+
+def remarks(config: DictConfig) -> list[str]:
+    """What the user should know before the run starts, though nothing is wrong: an update of another size.
+
+    Raises:
+        LossModeError: the mode cannot be read.
+    """
+    from pv_rl.losses.mass import expected_remark
+    from pv_rl.losses.mode import find_mode
+
+    mode, longest = find_mode(value(config, MODE)), value(config, "data.max_response_length")
+    prompts, n = value(config, "data.train_batch_size"), value(config, N)
+    if mode is None or not (isinstance(prompts, int) and isinstance(n, int) and isinstance(longest, int)):
+        return []
+    short = max(1, longest // 10)  # how long responses are is known when there are some
+    where = f"at responses of {short:,} to {longest:,} tokens"
+    remark = expected_remark(mode, prompts, n, (short, longest), where)
+    return [remark] if remark else []
+
+
+def command_line() -> Sequence[str] | None:
+    """The overrides that the user gave to Hydra, or None where Hydra does not run."""
+    from hydra.core.hydra_config import HydraConfig
+
+    return HydraConfig.get().overrides.task if HydraConfig.initialized() else None
+
+
+def _check_recipe(config: DictConfig, overrides: Sequence[str] | None) -> None:
+    """A recipe sets `loss_agg_mode` from its own keys, unless somebody else sets it after that.
+
+    A `loss_agg_mode` on the command line alone is no contradiction: it takes the place of the recipe that a run has by
+    default. A config without the group (one that Hydra saved) was checked when it was composed.
+    """
+    from hydra.core.hydra_config import HydraConfig
+
+    from pv_rl.losses.mode import find_mode, resolve_mode
+
+    recipe, composed = config.get("recipe"), overrides is not None
+    if overrides is None:
+        overrides = command_line()
+        composed = overrides is not None and "recipe" in HydraConfig.get().runtime.choices
+    if overrides is None or not isinstance(recipe, Mapping):
+        return
+    keys = {override.lstrip("+").partition("=")[0] for override in overrides}
+    chosen = any(key.split(".")[0] == "recipe" for key in keys)
+    asked = _asked(recipe)
+    if asked is None or not (chosen or (composed and MODE not in keys)):
+        return
+    wanted, given = resolve_mode(asked.format(**recipe)), value(config, MODE)
+    if find_mode(given) != wanted:
+        raise ConfigError(
+            f"{MODE}={given} undoes the recipe, which asks for {wanted.spec}: every run of a sweep over the recipe "
+            f"would train with {given}. Remove {MODE}, or the recipe. Where a script sets {MODE}, append "
+            f"'{MODE}={asked.replace('{', '${recipe.')}'"
+        )
+
+
+def _asked(recipe: Mapping[str, object]) -> str | None:
+    """The `loss_agg_mode` of one of our recipes, in which its own keys are to be put; None for a stranger's."""
+    name = str(recipe.get("name"))
+    if name in ("dapo", "grpo"):
+        if "eta" in recipe:
+            raise ConfigError(
+                f"recipe.eta={recipe['eta']} has no effect: {name} has no eta. Take recipe=balanced"
+            )
+        return f"{name}@{{scope}}"
+    return "balanced:{eta}@{scope}" if name.startswith("balanced-") else None
+
+
+def _check_groups_of_one(config: DictConfig) -> None:
+    """With one response a prompt its group says nothing, so a mode that looks at groups is another one than it says."""
+    if value(config, N) != 1:
+        return
+    import torch
+
+    from pv_rl.losses.mode import find_mode
+    from pv_rl.losses.stats import step_stats
+
+    for key in (MODE, "critic.loss_agg_mode"):
+        mode = find_mode(value(config, key))
+        if mode is None or mode.scope == "batch":
+            continue
+        alone = step_stats(torch.tensor([1, 2, 5]), "abc")
+        if not torch.allclose(mode.weights(*alone), replace(mode, scope="batch").weights(*alone)):
+            raise ConfigError(
+                f"{N}=1 leaves {key}={mode.spec} without effect: it compares the responses of a prompt, and there is "
+                f"one (dapo and balanced then weigh as grpo, whatever eta is). Set {N} to 2 or more, or "
+                f"{key}={replace(mode, scope='batch').spec}"
+            )
+
+
+def _check_group_filter(config: DictConfig) -> None:
+    """verl drops a group whose metric is the same in all its responses (trainer/ppo/v1/replay_buffer.py:261)."""
+    filtering = "algorithm.filter_groups"
+    if not value(config, f"{filtering}.enable") or value(config, f"{filtering}.metric") != "acc":
+        return
+    if VETO in _rewards(config):
+        raise ConfigError(
+            f"{filtering}.metric=acc drops a prompt whose verdicts are all right although some responses were vetoed, "
+            f"so the veto has no effect there: acc is that of the verdict. Set {filtering}.metric=score"
+        )
+
+
+def _rewards(config: DictConfig) -> Iterator[str]:
+    """Names of our rewards that the config takes, those inside `weighted` too."""
+    function = value(config, "reward.custom_reward_function")
+    if isinstance(function, Mapping) and function.get("path") == NAMED:
+        yield str(function.get("name"))
+        yield from (function.get("reward_kwargs") or {}).get("rewards") or ()
