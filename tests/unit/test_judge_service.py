@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -218,6 +219,24 @@ def test_a_disk_that_fails_does_not_end_the_run(tmp_path, monkeypatch):
         answer, report = run(settings, use)
     assert answer.value.fluent
     assert report["disk_errors/sum"] == 2
+
+
+@pytest.mark.parametrize("text", [b"\xff\xff", b'{"fluent": fals'])
+def test_a_damaged_answer_is_asked_for_again_and_kept(tmp_path, text):
+    async def ask_both(service):
+        answers = [await service.ask(question(trace)) for trace in ("one", "two")]
+        return [answer.cached for answer in answers], await service.report(1)
+
+    with JudgeServer() as server:
+        settings = config(server, cache=str(tmp_path / "cache.sqlite"))
+        assert run(settings, ask_both)[0] == [False, False]
+        with sqlite3.connect(tmp_path / "cache.sqlite") as db:
+            db.execute("UPDATE answers SET text = ? WHERE rowid = 1", (text,))
+        cached, report = run(settings, ask_both)
+        assert cached == [False, True]
+        assert report["disk_errors/sum"] == (text == b"\xff\xff")
+        assert run(settings, ask_both)[0] == [True, True]
+        assert len(server.chats()) == 3
 
 
 def test_outside_ray_a_process_has_one_service_for_the_same_settings():

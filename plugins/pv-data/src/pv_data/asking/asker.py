@@ -109,9 +109,11 @@ class Asker:
         async with self._alone(key), self._room:
             known = self._cache.get(key)
             if known is not None:
-                with contextlib.suppress(JudgeFailure):  # another version of the parser took it
+                try:
                     value = parse(known.text) if parse else known.text
                     return Replied(value=value, text=known.text, origin=self._origin(question, sample, known))
+                except JudgeFailure:  # damaged, or read by another parser: the next answer takes its place
+                    self._cache.drop(key)
             self._go_on()
             if self._watching is None:
                 self._watching = asyncio.ensure_future(self._watch())
