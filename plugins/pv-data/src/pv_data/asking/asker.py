@@ -231,7 +231,8 @@ class Asker:
         if failure.kind == "budget":
             self.stop(
                 "the money is used up: what is left would not pay for an answer of sampling.max_tokens. With more "
-                "budget_usd it goes on; of several processes another may have some left, which is divided anew then"
+                "budget_usd it goes on; of several processes another may have some left, which is divided anew then. "
+                f"The request that was refused: {failure}"
             )
             raise Stopped(self._why or "") from failure
         self._in_vain += 1
