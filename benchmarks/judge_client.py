@@ -5,8 +5,9 @@ others keep their connections; `JudgeClient` opens one for each question. The se
 another. Each side is a process of its own that imports only its client; the sides take turns, each round in an order of
 its own, so that one works while the others sleep. A ratio is of two sides of the same round: above 1, `JudgeClient` is
 the faster. `CPU` is the ratio of the CPU seconds of the asking process, which other work on the machine disturbs least.
-`JudgeClient` keeps all its guarantees: limits, breaker, budget, deadline, total timeout, bounded answers. The other two
-have few of these, and their retries are switched off.
+`JudgeClient` keeps all its guarantees: limits, breaker, budget in a spend file, deadline, total timeout, bounded
+answers. The other two have few of these, and their retries are switched off. The side `unbooked` is `JudgeClient`
+without the spend file; `--sides pv-rl unbooked` runs without the other clients.
 
 litellm pins versions of what others need, so the clients have an environment of their own:
 
@@ -26,11 +27,12 @@ import random
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-SIDES = ("pv-rl", "openai", "litellm")
+SIDES = ("pv-rl", "unbooked", "openai", "litellm")
 CONCURRENCY = 64
 CONTENT = json.dumps({"fluent": True, "anomalies": [], "confidence": 1.0})
 ANSWER = {
@@ -57,6 +59,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=1.0, help="about how long a side asks in a round")
     parser.add_argument("--characters", type=int, nargs="+", default=[8_000, 60_000], help="of a prompt")
+    parser.add_argument("--sides", nargs="+", choices=SIDES, default=SIDES)
     parser.add_argument("--part", help=argparse.SUPPRESS)  # which part a child process plays
     parser.add_argument("--url", help=argparse.SUPPRESS)
     asked = parser.parse_args()
@@ -65,20 +68,20 @@ def main() -> None:
     elif asked.part:
         asyncio.run(work(asked.part, asked.url))
     else:
-        compare(asked.rounds, asked.seconds, asked.characters)
+        compare(asked.sides, asked.rounds, asked.seconds, asked.characters)
 
 
-def compare(rounds: int, seconds: float, sizes: list[int]) -> None:
+def compare(names: list[str], rounds: int, seconds: float, sizes: list[int]) -> None:
     print(machine())
     server = child("server")
     url = server.stdout.readline().strip()
-    sides = {side: child(side, url) for side in SIDES}
+    sides = {side: child(side, url) for side in names}
     try:
         for size in sizes:
-            numbers = {side: round(seconds * ask(sides[side], size, 256)["rate"]) for side in SIDES}
-            results = {side: [] for side in SIDES}
+            numbers = {side: round(seconds * ask(sides[side], size, 256)["rate"]) for side in names}
+            results = {side: [] for side in names}
             for _ in range(rounds):
-                for side in random.sample(SIDES, len(SIDES)):
+                for side in random.sample(names, len(names)):
                     results[side].append(ask(sides[side], size, numbers[side]))
             report(size, results)
     finally:
@@ -127,7 +130,7 @@ def pin(core: int) -> None:
 async def work(side: str, url: str) -> None:
     """Read how much to ask, ask it, write how long it took."""
     pin(0)
-    client = {"pv-rl": ours, "openai": openai, "litellm": litellm}[side](url)
+    client = {"pv-rl": ours, "unbooked": unbooked, "openai": openai, "litellm": litellm}[side](url)
     loop = asyncio.get_running_loop()
     while line := await loop.run_in_executor(None, sys.stdin.readline):
         size, number = json.loads(line)
@@ -151,9 +154,10 @@ async def drive(client, prompts: list[str]) -> None:
     await asyncio.gather(*(lane() for _ in range(CONCURRENCY)))
 
 
-def ours(url: str):
+def ours(url: str, booked: bool = True):
     from pv_rl.judge.client import JudgeClient
     from pv_rl.judge.config import Budget, Endpoint, JudgeConfig, Limits, Price
+    from pv_rl.judge.spending import Spending
 
     config = JudgeConfig(
         endpoints=(Endpoint(url=url, model="judge"),),
@@ -162,11 +166,17 @@ def ours(url: str):
         prices={"judge": Price(input=0.28, output=0.42)},
     )
     client = JudgeClient(config)
+    if booked:
+        Spending(tempfile.mkdtemp(prefix="judge_client_"), client.budget)
 
     async def ask(messages):
         return (await client.ask(messages)).text
 
     return ask
+
+
+def unbooked(url: str):
+    return ours(url, booked=False)
 
 
 def openai(url: str):

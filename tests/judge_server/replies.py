@@ -44,7 +44,7 @@ def completion(script: Script, prompt: str, content: str | None, **message: Any)
         }
         if script.cached_tokens is not None:
             usage["prompt_tokens_details"] = {"cached_tokens": script.cached_tokens}
-        answer["usage"] = usage
+        answer["usage"] = usage | script.usage if isinstance(script.usage, Mapping) else usage
     return answer
 
 

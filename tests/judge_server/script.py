@@ -87,8 +87,8 @@ class Script:
     model: str = "judge"
     cached_tokens: int | None = None
     """If given, reported as `prompt_tokens_details.cached_tokens`."""
-    usage: bool = True
-    """Whether answers say how many tokens they took: a quarter of the characters."""
+    usage: bool | Mapping[str, Any] = True
+    """Whether answers say how many tokens they took: a quarter of the characters, or what the mapping gives."""
     reply: Callable[[str, str], str] | None = None
     """From the text of the messages and the model's name to what it writes; for another judge than that of fluency."""
     logprobs: Callable[[str], list[dict[str, Any]]] | None = None

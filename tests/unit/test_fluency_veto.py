@@ -104,6 +104,17 @@ def test_a_judge_that_fails_is_no_verdict_on_the_trace(policy, right, wrong):
     assert all(o.metrics["judge_failed"] == 1.0 and o.metrics["vetoed"] == 0.0 for o in outputs)
 
 
+@pytest.mark.parametrize("prices", [{}, {"m": {"input": 1e6, "output": 0}}])
+def test_the_ledger_has_no_dollars_where_a_model_without_a_price_was_asked(tmp_path, prices):
+    with JudgeServer() as server:
+        judge = {"prices": prices}
+        _, reports = score([GOOD, LOOP, GOOD], server=server, judge=judge, ledger=str(tmp_path / "ledger"))
+    asked, by_rules, known = read_ledger(tmp_path / "ledger").column("usd").to_pylist()
+    assert (by_rules, known) == (0.0, 0.0)
+    assert asked == (reports[0]["usd/sum"] if prices else None)
+    assert ("usd/sum" in reports[0]) is bool(prices)
+
+
 def test_an_empty_budget_is_a_policy_of_its_own():
     with JudgeServer() as server:
         budget = {"budget": {"calls_per_step": 1}}

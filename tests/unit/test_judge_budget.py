@@ -50,6 +50,68 @@ def test_what_is_in_flight_counts_at_its_worst(limit):
     assert failure.value.kind == "budget"
 
 
+def test_a_prompt_whose_cached_tokens_cost_more_is_set_aside_at_their_price():
+    prices = {"judge": Price(input=1.0, cached_input=3.0, output=0.0)}
+    assert BudgetKeeper(Budget(usd_per_run=1), prices).reserve("judge", 1000, 0).usd == pytest.approx(0.003)
+
+
+@pytest.mark.parametrize(
+    ("said", "believed", "capped"),
+    [
+        (Usage(prompt_tokens=1000, completion_tokens=300), (1000, 300, 0), 0),
+        (Usage(prompt_tokens=1001, completion_tokens=20, cached_tokens=1001), (1000, 20, 1000), 1),
+        (Usage(prompt_tokens=5, completion_tokens=10**12), (5, 300, 0), 1),
+    ],
+)
+def test_a_server_is_believed_no_more_tokens_than_its_request_can_take(said, believed, capped):
+    budget = keeper(usd_per_run=0.005)
+    usage = budget.bounded(budget.reserve("judge", 1000, 300), said)
+    assert (usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens) == believed
+    assert budget.capped == capped
+
+
+def test_without_max_tokens_an_answer_is_believed_a_million_tokens():
+    budget = keeper(calls_per_run=5)
+    usage = budget.bounded(budget.reserve("judge", 1000, 0), Usage(completion_tokens=10**9))
+    assert usage.completion_tokens == 1_000_000
+
+
+@pytest.mark.parametrize("limit", ["usd_per_run", "usd_per_step", "calls_per_run", "calls_per_step"])
+def test_a_request_is_booked_at_its_worst_before_it_is_let_through(limit):
+    budget = keeper(**{limit: 2})
+    booked: list[Spent] = []
+    budget.book = lambda: booked.append(budget.at_most)
+    budget.begin_step(3)
+    first = budget.reserve("judge", 1000, 300)  # 0.005
+    assert booked[-1].in_run == booked[-1].in_step == Totals(usd=0.005, calls=1, tokens=1300)
+    budget.begin_step(4)
+    budget.settle(first, Usage(prompt_tokens=500))  # 0.001
+    budget.reserve("judge", 1000, 300)
+    assert booked[-1].in_run == Totals(usd=pytest.approx(0.006), calls=2, tokens=1800)
+    assert booked[-1].in_step == Totals(usd=0.005, calls=1, tokens=1300)
+
+
+def test_a_request_that_cannot_be_booked_is_not_let_through():
+    budget = keeper(calls_per_run=1)
+
+    def full():
+        raise OSError(28, "No space left on device")
+
+    budget.book = full
+    with pytest.raises(JudgeFailure, match=r"No space left.*Make room") as failure:
+        budget.reserve("judge", 10, 10)
+    assert failure.value.kind == "budget"
+    assert (budget.at_most, budget._open) == (Spent(), set())
+    budget.book = lambda: None
+    assert budget.reserve("judge", 10, 10) is not None
+
+
+def test_a_run_without_limits_books_nothing():
+    budget = keeper()
+    budget.book = lambda: pytest.fail("nothing hangs on it")
+    assert budget.reserve("judge", 10, 10) is not None
+
+
 def test_what_a_request_did_not_take_is_free_again():
     budget = keeper(usd_per_run=0.006)
     first = budget.reserve("judge", 1000, 300)  # 0.005 set aside

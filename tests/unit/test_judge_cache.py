@@ -223,6 +223,124 @@ def test_a_cache_of_a_newer_version_is_refused(path):
         AnswerCache(path)
 
 
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("text", b"\xff\xfe\xfa"),
+        ("model", b"\xff"),
+        ("model", "CAST(x'ff' AS TEXT)"),
+        ("created", 1e300),
+        ("created", -1e20),
+        ("created", 9e999),
+        ("created", "yesterday"),
+        ("prompt_tokens", "many"),
+        ("completion_tokens", -4),
+        ("cached_tokens", 0.5),
+    ],
+)
+def test_a_damaged_row_is_missing_and_counted_and_the_next_answer_takes_its_place(
+    path, column, value, caplog
+):
+    cache = AnswerCache(path)
+    for key in ("before", "k", "k after"):
+        cache.put(key, answer(key))
+    raw = isinstance(value, str) and value.startswith("CAST")
+    with sqlite3.connect(path) as db:
+        db.execute(
+            f"UPDATE answers SET {column} = {value if raw else '?'} WHERE key = 'k'", () if raw else (value,)
+        )
+    assert (cache.get("k"), cache.damaged) == (None, 1)
+    assert "has a damaged answer" in caplog.text
+    AnswerCache(path).put("k", answer("paid for again"))  # by another process
+    assert [cache.get(key).text for key in ("before", "k", "k after")] == [
+        "before",
+        "paid for again",
+        "k after",
+    ]
+    assert cache.damaged == 1
+
+
+def pages_of(path) -> list[bytes]:
+    raw = path.read_bytes()
+    return [raw[begin : begin + 4096] for begin in range(0, len(raw), 4096)]
+
+
+def filled(path, number=300) -> None:
+    cache = AnswerCache(path)
+    cache.put_all({f"{i:03}": answer(f"text {i} " * 40) for i in range(number)})
+    cache._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    cache.close()
+
+
+def test_damaged_pages_cost_their_own_rows_and_no_others(path):
+    filled(path)
+    pages = pages_of(path)
+    bad = next(number for number, page in enumerate(pages) if b"text 150 " in page)
+    pages[bad] = b"\xa5" * 4096
+    path.write_bytes(b"".join(pages))
+    cache = AnswerCache(path)
+    found = [cache.get(f"{i:03}") for i in range(300)]
+    there = {i for i, one in enumerate(found) if one is not None}
+    assert all(found[i].text == f"text {i} " * 40 for i in there)
+    assert 150 not in there
+    assert len(there) > 250
+    assert cache.damaged == 300 - len(there)
+    cache.put("new", answer("new"))
+    assert cache.get("new").text == "new"
+
+
+def test_a_damaged_write_ahead_log_costs_what_was_in_it(path):
+    filled(path)
+    keeper = AnswerCache(path)
+    keeper.put("late", answer("late"))
+    log = path.with_name(path.name + "-wal")
+    copy = path.with_name("copy.sqlite")
+    copy.write_bytes(path.read_bytes())
+    raw = bytearray(log.read_bytes())
+    raw[100:200] = b"\xa5" * 100
+    copy.with_name("copy.sqlite-wal").write_bytes(raw)
+    cache = AnswerCache(copy)
+    assert (cache.get("late"), cache.get("007").text) == (None, "text 7 " * 40)
+    cache.put("late", answer("again"))
+    assert cache.get("late").text == "again"
+
+
+@pytest.mark.parametrize("begin", [0, 16, 100, "truncated"])
+def test_a_file_that_is_damaged_as_a_whole_is_refused_with_what_to_do(path, begin):
+    filled(path)
+    raw = bytearray(path.read_bytes())
+    if begin == "truncated":
+        del raw[len(raw) // 2 :]
+    else:
+        raw[begin : begin + 64] = b"\xa5" * 64
+    path.write_bytes(raw)
+    with pytest.raises(DataError, match=r"not a cache.*\.recover.*another file"):
+        AnswerCache(path)
+    assert path.read_bytes() == raw
+
+
+@pytest.mark.parametrize("replace", ["file", "nothing", "folder"])
+def test_what_is_paid_for_does_not_go_into_a_file_that_was_replaced(path, replace):
+    cache = AnswerCache(path)
+    cache.put("first", answer())
+    path.rename(path.with_name("moved"))
+    if replace == "file":
+        AnswerCache(path.with_name("new"))
+        path.with_name("new").rename(path)
+    elif replace == "folder":
+        path.mkdir()
+    with pytest.raises(CacheUnavailable, match=r"judge\.cache"):
+        cache.put("second", answer())
+
+
+def test_an_answer_that_nobody_can_use_makes_room(path):
+    cache = AnswerCache(path)
+    cache.put("k", answer("{"))
+    cache.drop("k")
+    cache.put("k", answer("{}"))
+    assert cache.get("k").text == "{}"
+
+
 def test_the_file_holds_no_trace(path):
     cache = AnswerCache(path)
     cache.put(cache_key(**{**PARTS, "text": "a trace that is planted"}), answer())

@@ -668,14 +668,17 @@ def test_no_mixture_of_faults_passes_the_budget_or_the_limits_or_leaves_anything
         run(check(seed))
 
 
-def test_a_budget_in_dollars_needs_to_know_how_long_an_answer_may_be():
+@pytest.mark.parametrize(
+    "most", [{}, {"max_tokens": -1}, {"max_tokens": 0}, {"max_tokens": True}, {"max_tokens": 1.5}]
+)
+def test_a_budget_in_dollars_needs_to_know_how_long_an_answer_may_be(most):
     config = {
         "endpoints": [Endpoint(url="http://a", model="judge")],
         "prices": {"judge": Price(input=1, output=1)},
     }
     with pytest.raises(ConfigError, match="max_tokens"):
-        JudgeClient(JudgeConfig(**config, sampling={}, budget=Budget(usd_per_run=1)))
-    JudgeClient(JudgeConfig(**config, sampling={}))
+        JudgeClient(JudgeConfig(**config, sampling=most, budget=Budget(usd_per_run=1)))
+    JudgeClient(JudgeConfig(**config, sampling=most))
 
 
 def test_one_budget_can_serve_several_clients(judge):

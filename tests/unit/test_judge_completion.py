@@ -8,7 +8,7 @@ import pytest
 
 from pv_rl.judge.answer import Usage
 from pv_rl.judge.breaker import SERVER_FAILED
-from pv_rl.judge.completion import RequestFailed, read_completion
+from pv_rl.judge.completion import ABSURD, RequestFailed, read_completion
 
 
 def body(message: object = None, usage: object = None, **choice: object) -> bytes:
@@ -42,22 +42,16 @@ def test_cached_tokens_are_found_where_servers_put_them(usage, cached):
     assert read_completion(body(usage=usage), 7).usage.cached_tokens == cached
 
 
-@pytest.mark.parametrize(
-    "usage",
-    [
-        None,
-        [],
-        "many",
-        {},
-        {"prompt_tokens": -1},
-        {"prompt_tokens": True},
-        {"prompt_tokens": "5"},
-        {"prompt_tokens": 1e9},
-        {"prompt_tokens": 10**30},
-    ],
-)
-def test_counts_that_are_none_are_estimated(usage):
+@pytest.mark.parametrize("usage", [None, [], "many", {}, {"prompt_tokens": None}])
+def test_counts_that_are_missing_are_estimated(usage):
     assert read_completion(body(usage=usage), 7).usage == Usage(prompt_tokens=7, completion_tokens=1)
+
+
+@pytest.mark.parametrize("count", [-1, True, "5", 1.5, 1e400, 10**30, [5]])
+def test_counts_that_are_none_are_as_large_as_the_budget_believes(count):
+    """They get no discount for cached tokens either."""
+    usage = {"prompt_tokens": count, "completion_tokens": 1, "prompt_cache_hit_tokens": count}
+    assert read_completion(body(usage=usage), 7).usage == Usage(prompt_tokens=ABSURD, completion_tokens=1)
 
 
 @pytest.mark.parametrize(

@@ -104,3 +104,15 @@ def test_a_key_in_the_config_is_refused_and_not_shown(settings):
 )
 def test_names_that_people_give_are_no_keys(name):
     assert read_config({"endpoints": [ENDPOINT | {"api_key_env": name}]}).endpoints[0].api_key_env == name
+
+
+@pytest.mark.parametrize("limit", ["usd_per_step", "usd_per_run"])
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8001/v1", "router"])
+def test_a_budget_in_dollars_needs_the_price_of_every_endpoints_model(limit, url):
+    endpoints = [ENDPOINT, {"url": url, "model": "spare"}]
+    settings = {"endpoints": endpoints, "budget": {limit: 1}}
+    price = {"input": 0, "output": 0}
+    with pytest.raises(ConfigError, match="prices has none for spare"):
+        read_config({**settings, "prices": {"m": price}})
+    assert read_config({**settings, "prices": {"m": price, "spare": price}}).unpriced == []
+    assert read_config({"endpoints": endpoints, "budget": {"calls_per_run": 1}}).unpriced == ["m", "spare"]

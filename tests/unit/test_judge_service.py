@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from judge_server import Fault, JudgeServer, Latency, Script
 
-from pv_rl.errors import ConfigError, DataError
+from pv_rl.errors import ConfigError
 from pv_rl.judge.answer import Answer, JudgeFailure
 from pv_rl.judge.config import read_config
 from pv_rl.judge.failure_log import FailureLog
@@ -40,9 +41,9 @@ def config(
     return ServiceConfig(judge=read_config({**settings, **judge}), ledger=ledger, halt=halt)
 
 
-def run(settings: ServiceConfig, use):
+def run(settings: ServiceConfig, use, spent: Path | None = None):
     async def main():
-        service = JudgeService(settings)
+        service = JudgeService(settings, spent)
         try:
             return await use(service)
         finally:
@@ -158,18 +159,52 @@ def test_a_run_that_goes_on_has_spent_what_it_had_spent_before(tmp_path):
     async def use(service):
         return await service.ask(question()), await service.ask(question("another"))
 
-    folder = tmp_path / "ledger"
+    spent = tmp_path / "judge" / "spent.json"
     with JudgeServer() as server:
-        budget = {"calls_per_run": 1}
-        first, refused = run(config(server, ledger=str(folder), budget=budget), use)
+        settings = config(server, budget={"calls_per_run": 1})
+        first, refused = run(settings, use, spent)
         assert isinstance(first, Answer)
         assert isinstance(refused, JudgeFailure)
-        again = run(config(server, ledger=str(folder), budget=budget), use)
+        again = run(settings, use, spent)
         assert [answer.kind for answer in again] == ["budget", "budget"]
         assert len(server.chats()) == 1
-        (folder / "spent.json").write_text("{")
-        with pytest.raises(DataError, match=r"spent\.json does not say"):
-            JudgeService(config(server, ledger=str(folder), budget=budget))
+
+
+@pytest.mark.parametrize("count", [10**8, -3, True, 7.5, "many"])
+def test_an_absurd_usage_is_booked_at_what_the_request_can_take_and_counted(count):
+    async def use(service):
+        answers = [await service.ask(question(trace)) for trace in ("one", "two")]
+        return answers, await service.report(1)
+
+    settings = {
+        "prices": {"m": {"input": 0, "output": 1e6}},
+        "budget": {"usd_per_run": 1000},
+        "limits": {"tokens_per_minute": 10_000},  # which an absurd count would use up for a minute
+        "deadline_s": 5,
+    }
+    with JudgeServer(Script(usage={"prompt_tokens": 5, "completion_tokens": count})) as server:
+        answers, report = run(config(server, **settings), use)
+    for answer in answers:
+        assert (answer.usage.prompt_tokens, answer.usage.completion_tokens) == (5, 400)  # sampling.max_tokens
+        assert answer.usd == 400.0
+    assert report["usd_run/max"] == 800.0
+    assert report["usage_capped/sum"] == 2
+
+
+@pytest.mark.parametrize("priced", [True, False])
+def test_a_model_without_a_price_is_warned_of_and_no_dollars_are_reported(priced, caplog):
+    async def use(service):
+        await service.ask(question())
+        return await service.report(1)
+
+    endpoints = [{"url": "http://127.0.0.1:9/v1", "model": model} for model in ("m", "free")]
+    prices = {model: {"input": 1, "output": 1} for model in (("m", "free") if priced else ("m",))}
+    with JudgeServer() as server:
+        endpoints[0]["url"] = server.url
+        report = run(config(server, endpoints=endpoints, prices=prices), use)
+    dollars = {"usd/sum", "usd_run/max"}
+    assert dollars & report.keys() == (dollars if priced else set())
+    assert ("judge.prices has no price for free, so no dollars" in caplog.text) is not priced
 
 
 def test_it_says_halt_when_too_many_of_a_whole_window_failed():
@@ -206,6 +241,24 @@ def test_a_disk_that_fails_does_not_end_the_run(tmp_path, monkeypatch):
         answer, report = run(settings, use)
     assert answer.value.fluent
     assert report["disk_errors/sum"] == 2
+
+
+@pytest.mark.parametrize("text", [b"\xff\xff", b'{"fluent": fals'])
+def test_a_damaged_answer_is_asked_for_again_and_kept(tmp_path, text):
+    async def ask_both(service):
+        answers = [await service.ask(question(trace)) for trace in ("one", "two")]
+        return [answer.cached for answer in answers], await service.report(1)
+
+    with JudgeServer() as server:
+        settings = config(server, cache=str(tmp_path / "cache.sqlite"))
+        assert run(settings, ask_both)[0] == [False, False]
+        with sqlite3.connect(tmp_path / "cache.sqlite") as db:
+            db.execute("UPDATE answers SET text = ? WHERE rowid = 1", (text,))
+        cached, report = run(settings, ask_both)
+        assert cached == [False, True]
+        assert report["disk_errors/sum"] == (text == b"\xff\xff")
+        assert run(settings, ask_both)[0] == [True, True]
+        assert len(server.chats()) == 3
 
 
 def test_outside_ray_a_process_has_one_service_for_the_same_settings():

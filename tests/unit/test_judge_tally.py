@@ -29,6 +29,7 @@ def test_the_clients_counters_are_told_as_what_is_new():
         "hedges/sum": 0,
         "failovers/sum": 0,
         "breaker_openings/sum": 0,
+        "usage_capped/sum": 0,
         "failures/reset/sum": 1,
     }
     second = tally.since_last({"retries": 5, "failures/reset": 1, "failures/timeout": 4})

@@ -265,6 +265,17 @@ def test_another_judge_is_asked_about_what_the_rules_left(ledger, server, tmp_pa
     assert report["old_usd"] == pytest.approx(0.006)
 
 
+def test_dollars_that_nobody_knows_are_not_said_to_be_none(tmp_path, server, capsys):
+    with Ledger(tmp_path / "ledger") as writer:
+        writer.append(row("a", "one"))
+        writer.append(row("b", "two", usd=None))  # of a judge without a price
+    config = judge_file(tmp_path, server.url)
+    rejudge(ledger=tmp_path / "ledger", config=config, yes=True, out=tmp_path / "report.json")
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert (report["usd"], report["old_usd"]) == (None, None)
+    assert capsys.readouterr().out.count("dollars unknown (a model has no price)") == 2
+
+
 def test_what_the_cache_knows_is_not_sent_again(ledger, server, tmp_path, capsys):
     config = judge_file(tmp_path, server.url, cache=str(tmp_path / "answers.sqlite"))
     rejudge(ledger=ledger, config=config, yes=True)

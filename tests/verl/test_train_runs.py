@@ -76,15 +76,17 @@ def test_a_run_that_is_stopped_goes_on_with_its_data_budget_cache_and_ledger(tmp
         assert first == list(range(1, first[-1] + 1))
         assert first[-1] < STEPS
         assert not stop.exists()
-        spent = json.loads((run / "checkpoints/judge/ledger/spent.json").read_text())["in_run"]
+        kept = run / "checkpoints/judge/spent.json"
+        spent = json.loads(kept.read_text())["in_run"]
         asked = len(server.chats())
         assert spent["calls"] == asked
+        kept.rename(run / "checkpoints/judge/ledger/spent.json")  # where earlier versions kept it
 
         assert ended(start(tmp_path, "--resume", "run"), tmp_path) == 0
         second = [line["step"] for line in lines(run / "metrics-2.jsonl")]
         assert second == list(range(first[-1] + 1, STEPS + 1))
 
-        after = json.loads((run / "checkpoints/judge/ledger/spent.json").read_text())["in_run"]
+        after = json.loads(kept.read_text())["in_run"]
         assert after["calls"] == len(server.chats()) > asked
         assert after["usd"] > spent["usd"]
         questions = [json.dumps(chat["body"]["messages"]) for chat in server.chats()]

@@ -48,6 +48,13 @@ TWO = {"a": model(), "b": model(revision="2")}
             },
             "budget_usd needs models.a.sampling.max_tokens",
         ),
+        (
+            {
+                "models": {name: model(sampling={"max_tokens": -1}, revision=name) for name in ("a", "b")},
+                "budget_usd": 1,
+            },
+            "budget_usd needs models.a.sampling.max_tokens",
+        ),
         ({"models": {"a": model(budget={"calls_per_run": 1}), "b": model()}}, "give the run budget_usd"),
         ({"models": {"a": model(response_format="json"), "b": model()}}, "response_format"),
         (

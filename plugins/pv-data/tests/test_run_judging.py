@@ -17,14 +17,17 @@ sys.path.insert(0, str(Path(__file__).parent))
 from panel import JudgeServer, Script, answer, by_mark, make_tables, settings
 
 from pv_data.asking.asker import Stopped
+from pv_data.asking.unanswered import Unanswered
 from pv_data.records import Aside, Judgment, Label, Proof
 from pv_data.run.chunk import Done, moneys, owners, write
 from pv_data.run.config import RunConfig
 from pv_data.run.judging import Judging
 from pv_data.run.local import run_local
+from pv_data.run.places import answers
 from pv_data.run.portions import portions
 from pv_data.run.spent import budget_of, fold, spent
 from pv_data.table import read_rows
+from pv_rl.judge.answer import JudgeFailure
 from pv_rl.judge.config import Limits
 
 
@@ -59,6 +62,34 @@ def test_an_answer_that_contradicts_itself_accepts_nothing(tmp_path):
     with JudgeServer(Script(reply=lambda *_: odd)) as server:
         run_local(Judging(run=tmp_path, config=settings(tmp_path, server.url)), 1)
     assert [one.value for one in labels(tmp_path).values()] == [False, False]
+
+
+def test_damaged_answers_are_asked_for_again_once(tmp_path):
+    make_tables(tmp_path, 4)
+    with JudgeServer(Script(reply=by_mark)) as server:
+        job = Judging(run=tmp_path, config=settings(tmp_path, server.url))
+        run_local(job, 1)
+        first, asked = labels(tmp_path), len(server.chats())
+        with sqlite3.connect(answers(tmp_path)) as cache:
+            cache.execute("UPDATE answers SET text = x'ff' WHERE rowid = 2")
+            cache.execute("UPDATE answers SET text = '{' WHERE rowid = 3")
+        for _ in range(2):
+            for part in (tmp_path / "labels").iterdir():
+                part.unlink()
+            run_local(job, 1)
+            assert labels(tmp_path) == first
+            assert len(server.chats()) == asked + 2
+
+
+def test_a_damaged_record_of_a_failure_counts_as_none(tmp_path):
+    failures = Unanswered(tmp_path / "unanswered.sqlite")
+    failures.put("k", 0, JudgeFailure("cut", "truncated"), "m")
+    assert failures.last("k")[0] == 1
+    for text in (b"[1", b"[1, 2]", b'["no kind", "", ""]', b"\xff"):
+        failures.put("k", 0, JudgeFailure("cut", "truncated"), "m")
+        with sqlite3.connect(tmp_path / "unanswered.sqlite") as file:
+            file.execute("UPDATE answers SET text = ?", (text,))
+        assert failures.last("k") == (0, None)
 
 
 def test_a_second_run_asks_nothing(tmp_path):

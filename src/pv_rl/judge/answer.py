@@ -73,7 +73,7 @@ class Answer:
     usage: Usage = field(default_factory=Usage)
     """Over all requests of the question, those that failed included."""
     usd: float = 0.0
-    """Likewise; 0 for a model without a price."""
+    """Likewise; 0 for a model without a price, and no report shows it then."""
     requests: int = 1
     """Requests that were sent for it."""
     latency_s: float = 0.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -12,6 +14,10 @@ __all__ = ["BudgetKeeper", "Reservation", "Spent", "Totals"]
 
 ROUNDING = 1e-9
 """USD that sums of floats may be off by."""
+UNIT = 1e-12
+"""USD."""
+LONGEST = 1_000_000
+"""Tokens that an answer is believed to have at most where the request sets no `max_tokens`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +50,12 @@ class Reservation:
     """The worst that one request can cost, set aside. Give it back by `settle`, once."""
 
     model: str
+    most: Usage
+    """The largest counts that a server can bill. No completion tokens: the request sets no `max_tokens`."""
     usd: float
+    """The price of `most`."""
+    tokens: int
+    """The sum of `most`."""
     step: int
 
 
@@ -57,7 +68,25 @@ class BudgetKeeper:
         self.spent = Spent()
         self.waiting: list[Callable[[], None]] = []
         """Called when there may be room for a request that was not let through."""
+        self.book: Callable[[], object] = lambda: None
+        """Called before a request of a limited budget is let through: writes `at_most` to disk, or raises OSError."""
+        self.capped = 0
+        """Requests whose server counted more tokens than they could take."""
         self._open: set[Reservation] = set()
+        self._held_usd: Counter[int] = Counter()
+        """Of the open requests, by step, in whole `UNIT`s: a sum of floats would drift."""
+        self._held_tokens: Counter[int] = Counter()
+
+    @property
+    def at_most(self) -> Spent:
+        """What is spent if each request in flight costs the most it can."""
+        of_step, of_run = self._in_flight()
+        spent = self.spent
+        return Spent(
+            step=spent.step,
+            in_step=spent.in_step.plus(of_step.usd, 0, of_step.tokens),
+            in_run=spent.in_run.plus(of_run.usd, 0, of_run.tokens),
+        )
 
     def begin_step(self, step: int) -> None:
         """Limits of a step count from here. What is in flight goes on counting for the step that asked."""
@@ -87,21 +116,19 @@ class BudgetKeeper:
             None where only the worst of what is in flight stands in the way: try again when told (`waiting`).
 
         Raises:
-            JudgeFailure: of kind `budget`: a limit could be passed even if what is in flight cost nothing.
+            JudgeFailure: of kind `budget`: a limit could be passed even if what is in flight cost nothing, or `book`
+                failed.
         """
-        worst = self.usd(model, Usage(prompt_tokens=prompt_tokens, completion_tokens=max_tokens))
+        most = Usage(prompt_tokens=prompt_tokens, completion_tokens=max_tokens)
+        worst = max(self.usd(model, most), self.usd(model, replace(most, cached_tokens=prompt_tokens)))
         budget, step, run = self.budget, self.spent.in_step, self.spent.in_run
-        of_step = of_run = 0.0  # many may be in flight: added up only for a limit
-        if budget.usd_per_step is not None:
-            of_step = sum(one.usd for one in self._open if one.step == self.spent.step)
-        if budget.usd_per_run is not None:
-            of_run = sum(one.usd for one in self._open)
+        of_step, of_run = self._in_flight() if budget.in_dollars else (Totals(), Totals())
         wait = False
         for name, limit, now, in_flight, more in (
             ("calls_per_step", budget.calls_per_step, step.calls, 0, 1),
             ("calls_per_run", budget.calls_per_run, run.calls, 0, 1),
-            ("usd_per_step", budget.usd_per_step, step.usd, of_step, worst),
-            ("usd_per_run", budget.usd_per_run, run.usd, of_run, worst),
+            ("usd_per_step", budget.usd_per_step, step.usd, of_step.usd, worst),
+            ("usd_per_run", budget.usd_per_run, run.usd, of_run.usd, worst),
         ):
             if limit is not None and now + more > limit + ROUNDING:
                 raise JudgeFailure(
@@ -112,17 +139,41 @@ class BudgetKeeper:
             wait = wait or (limit is not None and now + in_flight + more > limit + ROUNDING)
         if wait:
             return None
-        reservation = Reservation(model=model, usd=worst, step=self.spent.step)
-        self._open.add(reservation)
+        tokens = prompt_tokens + max_tokens
+        reservation = Reservation(model=model, most=most, usd=worst, tokens=tokens, step=self.spent.step)
+        self._hold(reservation, 1)
         self._add(reservation, calls=1)
+        if budget.limited:
+            try:
+                self.book()
+            except OSError as error:
+                self._hold(reservation, -1)
+                self._add(reservation, calls=-1)
+                raise JudgeFailure(
+                    f"the request was not sent, because its cost could not be written down ({error}): after a restart "
+                    "the run would pass its budget. Make room on the disk, or make the file writable",
+                    "budget",
+                ) from error
         return reservation
+
+    def bounded(self, reservation: Reservation, usage: Usage) -> Usage:
+        """A server's counts, but no more than its request can have taken; `capped` counts those that were larger."""
+        prompt, answer = reservation.most.prompt_tokens, reservation.most.completion_tokens or LONGEST
+        if usage.prompt_tokens <= prompt and usage.completion_tokens <= answer:
+            return usage
+        self.capped += 1
+        return Usage(
+            prompt_tokens=min(prompt, usage.prompt_tokens),
+            completion_tokens=min(answer, usage.completion_tokens),
+            cached_tokens=min(prompt, usage.cached_tokens),
+        )
 
     def settle(self, reservation: Reservation, usage: Usage | None) -> float:
         """Book what a request took, and return its price in USD. None: it was never sent.
 
         Where nobody knows whether the server bills it, as after a timeout, give the estimated tokens of the prompt.
         """
-        self._open.remove(reservation)
+        self._hold(reservation, -1)
         usd = 0.0 if usage is None else self.usd(reservation.model, usage)
         if usage is None:
             self._add(reservation, calls=-1)
@@ -130,6 +181,20 @@ class BudgetKeeper:
             self._add(reservation, usd=usd, tokens=usage.prompt_tokens + usage.completion_tokens)
         self._tell()
         return usd
+
+    def _in_flight(self) -> tuple[Totals, Totals]:
+        """The worst of the open requests: of those of the step, and of all."""
+        usd, tokens, step = self._held_usd, self._held_tokens, self.spent.step
+        of_step = Totals(usd=usd[step] * UNIT, tokens=tokens[step])
+        return of_step, Totals(usd=sum(usd.values()) * UNIT, tokens=sum(tokens.values()))
+
+    def _hold(self, reservation: Reservation, sign: int) -> None:
+        (self._open.add if sign > 0 else self._open.remove)(reservation)
+        step = reservation.step
+        self._held_usd[step] += sign * math.ceil(reservation.usd / UNIT)
+        self._held_tokens[step] += sign * reservation.tokens
+        if not self._held_tokens[step]:
+            del self._held_tokens[step], self._held_usd[step]
 
     def _tell(self) -> None:
         for wake in self.waiting:

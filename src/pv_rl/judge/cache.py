@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
+import os
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -25,6 +27,8 @@ from pv_rl.errors import ConfigError, DataError, PvRlError
 from pv_rl.judge.answer import Usage
 
 __all__ = ["AnswerCache", "CacheUnavailable", "CachedAnswer", "cache_key"]
+
+logger = logging.getLogger("pv_rl")
 
 APPLICATION_ID = 0x70765F6A
 """`pv_j`: marks the file as ours, also for the command `file`."""
@@ -96,6 +100,8 @@ class AnswerCache:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path).expanduser()
+        self.damaged = 0
+        """Answers that `get` found damaged."""
         self._lock = threading.Lock()
         deadline = time.monotonic() + BUSY_S
         with self._available():
@@ -103,8 +109,13 @@ class AnswerCache:
             while True:  # SQLite does not itself wait for the lock that the switch to a write-ahead log takes
                 try:
                     self._db = self._open()
+                    self._opened = os.stat(self.path)
                     return
-                except sqlite3.OperationalError as error:
+                except sqlite3.DatabaseError as error:
+                    if _is_damage(error):
+                        raise DataError(
+                            f"the judge's cache {self.path} is not a cache: {error}. {RECOVER}"
+                        ) from error
                     if "locked" not in str(error) or time.monotonic() > deadline:
                         raise
                     time.sleep(0.02)
@@ -112,24 +123,40 @@ class AnswerCache:
     def get(self, key: str) -> CachedAnswer | None:
         """The answer that was put first under `key`, if any.
 
+        A damaged one counts as missing and in `damaged`. It makes room for the next answer under its key, unless its
+        page cannot be read at all.
+
         Raises:
             CacheUnavailable: the file cannot be read.
         """
         with self._available(), self._lock:
-            row = self._db.execute(
-                "SELECT text, model, prompt_tokens, completion_tokens, cached_tokens, created FROM answers"
-                " WHERE key = ?",
-                (key,),
-            ).fetchone()
-        if row is None:
-            return None
-        text, model, prompt, completion, cached, created = row
-        return CachedAnswer(
-            text=text.decode("utf-8", "surrogatepass"),
-            usage=Usage(prompt_tokens=prompt, completion_tokens=completion, cached_tokens=cached),
-            model=model,
-            created=datetime.fromtimestamp(created, timezone.utc),
-        )
+            try:
+                row = self._db.execute(
+                    "SELECT text, model, prompt_tokens, completion_tokens, cached_tokens, created FROM answers"
+                    " WHERE key = ?",
+                    (key,),
+                ).fetchone()
+            except sqlite3.DatabaseError as error:
+                if not _is_damage(error):
+                    raise
+                return self._is_damaged(error)
+            if row is None:
+                return None
+            try:
+                return _answer(*row)
+            except (ValueError, TypeError, OverflowError, OSError) as error:
+                with suppress(sqlite3.Error):
+                    self._db.execute("DELETE FROM answers WHERE key = ?", (key,))
+                return self._is_damaged(error)
+
+    def drop(self, key: str) -> None:
+        """Forget an answer that nobody can use, to make room for the next one under its key.
+
+        Raises:
+            CacheUnavailable: the file cannot be written.
+        """
+        with self._available(), self._lock:
+            self._db.execute("DELETE FROM answers WHERE key = ?", (key,))
 
     def count(self) -> int:
         """How many answers there are, without looking at them all.
@@ -137,7 +164,7 @@ class AnswerCache:
         Raises:
             CacheUnavailable: the file cannot be read.
         """
-        # none is ever taken out, so that the last row has the number of all
+        # next to none is ever taken out, so that the last row has the number of all
         with self._available(), self._lock:
             return self._db.execute("SELECT coalesce(max(rowid), 0) FROM answers").fetchone()[0]
 
@@ -160,6 +187,8 @@ class AnswerCache:
         # gets it back late where another one is busy, and the file is held for all processes meanwhile.
         statements = [rows[first : first + ROWS] for first in range(0, len(rows), ROWS)]
         with self._available(), self._lock, self._db:
+            if not os.path.samestat(self._opened, os.stat(self.path)):
+                raise OSError("another file has been put in its place since it was opened")
             if len(statements) > 1:
                 self._db.execute("BEGIN IMMEDIATE")
             for some in statements:
@@ -177,6 +206,7 @@ class AnswerCache:
     def _open(self) -> sqlite3.Connection:
         db = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
         try:
+            db.text_factory = bytes  # or SQLite decodes, and refuses what it cannot
             self._check(db)
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")
@@ -193,15 +223,10 @@ class AnswerCache:
 
     def _check(self, db: sqlite3.Connection) -> bool:
         """Whether it is ours already; False for a file with nothing in it."""
-        try:
-            application, version, tables = db.execute(
-                "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)"
-                " FROM pragma_application_id, pragma_user_version"
-            ).fetchone()
-        except sqlite3.OperationalError:
-            raise
-        except sqlite3.DatabaseError as error:
-            raise DataError(f"the judge's cache {self.path} is not a cache: {error}. {REMEDY}") from error
+        application, version, tables = db.execute(
+            "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)"
+            " FROM pragma_application_id, pragma_user_version"
+        ).fetchone()
         if application == 0 and tables == 0:
             return False
         if application != APPLICATION_ID:
@@ -213,6 +238,14 @@ class AnswerCache:
             )
         return True
 
+    def _is_damaged(self, error: Exception) -> None:
+        self.damaged += 1
+        if self.damaged == 1:
+            logger.warning(
+                "the judge's cache %s has a damaged answer (%s). The judge is asked again; this warning comes once. %s",
+                *(self.path, error, RECOVER),
+            )
+
     @contextmanager
     def _available(self) -> Iterator[None]:
         try:
@@ -223,9 +256,29 @@ class AnswerCache:
             )
             if "locked" in str(error):
                 remedy = "Another process has held it for long: a backup, or a shell of sqlite3? Let it end"
+            elif _is_damage(error):
+                remedy = f"The file is damaged. {RECOVER}"
             raise CacheUnavailable(
                 f"the judge's cache {self.path} cannot be used now ({error}). {remedy}"
             ) from error
+
+
+def _is_damage(error: Exception) -> bool:
+    """Whether the file is at fault, and not the disk or another process."""
+    return type(error) is sqlite3.DatabaseError
+
+
+def _answer(text: Any, model: Any, prompt: Any, completion: Any, cached: Any, created: Any) -> CachedAnswer:
+    """From a row, of which nothing is believed."""
+    for count in (prompt, completion, cached):
+        if not isinstance(count, int) or count < 0:
+            raise ValueError(f"{count!r} is no count of tokens")
+    return CachedAnswer(
+        text=str(text, "utf-8", "surrogatepass"),
+        usage=Usage(prompt_tokens=prompt, completion_tokens=completion, cached_tokens=cached),
+        model=str(model, "utf-8"),
+        created=datetime.fromtimestamp(created, timezone.utc),
+    )
 
 
 def _row(key: str, answer: CachedAnswer) -> tuple[Any, ...]:
@@ -235,3 +288,4 @@ def _row(key: str, answer: CachedAnswer) -> tuple[Any, ...]:
 
 
 REMEDY = "Name another file in judge.cache; a new one is made"
+RECOVER = "`sqlite3 FILE .recover | sqlite3 NEW` saves what can be read; or name another file in judge.cache"

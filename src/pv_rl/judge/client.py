@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 import anyio
 
-from pv_rl.judge.answer import Answer, JudgeFailure, Messages, Parser, Usage
+from pv_rl.judge.answer import Answer, JudgeFailure, Messages, Parser
 from pv_rl.judge.asking import Asking
 from pv_rl.judge.budget import BudgetKeeper
 from pv_rl.judge.completion import Completion, RequestFailed
@@ -117,12 +117,13 @@ class JudgeClient:
 
         `questions`, `answers`, and `failed/KIND` for those without one. `requests` that were sent, `failures/KIND` for
         those that failed, `retries` of them after a failure, `hedges` and `hedges_won`, `failovers` to another endpoint
-        than the first. `breaker_openings` and `breaker_probes`.
+        than the first. `breaker_openings` and `breaker_probes`. `usage_capped`, see `BudgetKeeper.capped`.
         """
         breakers = [route.breaker for route in self._turns.routes]
         return dict(self._counts) | {
             "breaker_openings": sum(one.opened for one in breakers),
             "breaker_probes": sum(one.probes for one in breakers),
+            "usage_capped": self.budget.capped,
         }
 
     async def aclose(self) -> None:
@@ -186,13 +187,13 @@ class JudgeClient:
         try:
             completion = await route.exchange.send(turn.body)
         except RequestFailed as failure:
-            asking.paid(failure.usage or Usage(), turn.close(failure.usage, failure))
+            asking.paid(*turn.close(failure.usage, failure))
             self._failed(asking, route, failure)
             raise
         except BaseException:  # cancelled, or a bug: nothing may stay held
             asking.paid(*turn.abandon())
             raise
-        asking.paid(completion.usage, turn.close(completion.usage))
+        asking.paid(*turn.close(completion.usage))
         try:
             value = asking.parse(completion.text) if asking.parse else completion.text
         except JudgeFailure as unread:

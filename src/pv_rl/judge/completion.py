@@ -17,6 +17,8 @@ BROKEN_OFF = frozenset({"abort", "error", "insufficient_system_resource"})
 """Values of finish_reason, of vLLM, OpenRouter and DeepSeek, after which the text is not whole."""
 THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 """Fields of a message, and types of its parts, that hold what a model thought."""
+ABSURD = 10**12
+"""Stands for a count that is no count: the budget books the most that the request can have taken."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,24 +163,26 @@ def _token(given: Any) -> TokenLogprobs | None:
 
 
 def _usage(given: Any, estimate: Usage) -> Usage:
-    """The server's counts where they are counts, else the estimate."""
+    """The server's counts, `ABSURD` where they are none, and the estimate where there are none."""
     if not isinstance(given, Mapping):
         return estimate
     details = given.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
     if cached is None:
         cached = given.get("prompt_cache_hit_tokens")  # of DeepSeek
-    prompt = _count(given.get("prompt_tokens"), estimate.prompt_tokens)
+    prompt, cached = _count(given.get("prompt_tokens"), estimate.prompt_tokens), _count(cached, 0)
     return Usage(
         prompt_tokens=prompt,
         completion_tokens=_count(given.get("completion_tokens"), estimate.completion_tokens),
-        cached_tokens=min(_count(cached, 0), prompt),
+        cached_tokens=0 if cached == ABSURD else min(cached, prompt),  # fewer cost more
     )
 
 
 def _count(given: Any, otherwise: int) -> int:
-    is_count = isinstance(given, int) and not isinstance(given, bool) and 0 <= given < 10**9
-    return given if is_count else otherwise
+    if given is None:
+        return otherwise
+    is_count = isinstance(given, int) and not isinstance(given, bool) and 0 <= given < ABSURD
+    return given if is_count else ABSURD
 
 
 def _storable(text: str) -> str:

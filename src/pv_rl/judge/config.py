@@ -169,6 +169,16 @@ class Budget:
     calls_per_step: int | None = Field(default=None, ge=0)
     calls_per_run: int | None = Field(default=None, ge=0)
 
+    @property
+    def in_dollars(self) -> bool:
+        """Whether there is a limit in dollars."""
+        return self.usd_per_step is not None or self.usd_per_run is not None
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit at all."""
+        return self.in_dollars or self.calls_per_step is not None or self.calls_per_run is not None
+
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Price:
@@ -214,13 +224,15 @@ class JudgeConfig:
     def __post_init__(self) -> None:
         if len({(endpoint.url, endpoint.model) for endpoint in self.endpoints}) < len(self.endpoints):
             raise ValueError("two endpoints have the same url and model")
-        budget = self.budget
-        if budget.usd_per_step is not None or budget.usd_per_run is not None:
-            unpriced = sorted({e.model for e in self.endpoints} - set(self.prices))
-            if unpriced:
-                raise ValueError(
-                    f"a budget in dollars needs a price for every model: prices has none for {', '.join(unpriced)}"
-                )
+        if self.budget.in_dollars and self.unpriced:
+            raise ValueError(
+                f"a budget in dollars needs a price for every model: prices has none for {', '.join(self.unpriced)}"
+            )
+
+    @property
+    def unpriced(self) -> list[str]:
+        """The endpoints' models without a price. Where there is one, nobody knows what the judge costs."""
+        return sorted({endpoint.model for endpoint in self.endpoints} - set(self.prices))
 
 
 def _request_fields(fields: dict[str, Any]) -> dict[str, Any]:

@@ -32,7 +32,7 @@ class Recall:
         self._config = config
         self._memory: OrderedDict[str, CachedAnswer] = OrderedDict()
         self._disk = AnswerCache(config.cache) if config.cache else None
-        self._errors = 0
+        self._errors = self._told = 0
 
     def key(self, question: Question) -> str:
         """What the preferred endpoint's answer is kept under."""
@@ -62,7 +62,9 @@ class Recall:
                 continue
             try:
                 value = question.parse(known.text)
-            except JudgeFailure:  # it was read by another parser
+            except JudgeFailure:  # damaged, or read by another parser: the next answer takes its place
+                if self._disk is not None:
+                    await self._try(self._disk.drop, key)
                 continue
             return Answer(
                 text=known.text,
@@ -89,8 +91,9 @@ class Recall:
             await self._try(self._disk.put, key, known)
 
     def take_errors(self) -> int:
-        """Reads and writes of the disk that failed since this was last asked."""
-        errors, self._errors = self._errors, 0
+        """Reads and writes of the disk that failed since this was last asked, and answers that were damaged."""
+        errors = self._errors + (self._disk.damaged if self._disk is not None else 0)
+        self._told, errors = errors, errors - self._told
         return errors
 
     async def _try(self, function: Callable[..., Any], *arguments: Any) -> Any:

@@ -75,21 +75,34 @@ class Question:
 class JudgeService:
     """See the module. All its methods run in one event loop.
 
+    Args:
+        config: what it is made of.
+        spent: the file that its spending is kept in; none: in memory.
+        start: names the start of the run, see `Spending`.
+
     Raises:
         ConfigError: a key that is not in the environment.
-        DataError: a cache or a ledger that is not one.
+        DataError: a cache, a ledger or a spend file that is not one.
+        SetupError: another process uses the spend file.
     """
 
-    def __init__(self, config: ServiceConfig) -> None:
+    def __init__(self, config: ServiceConfig, spent: Path | None = None, start: str = "") -> None:
         self.config = config
         judge = config.judge
         self.ledger = Ledger(config.ledger) if config.ledger else None
-        beside = config.ledger or (Path(judge.cache).parent if judge and judge.cache else None)
         self.budget = BudgetKeeper(judge.budget, judge.prices) if judge else None
         self.client = JudgeClient(judge, self.budget) if judge else None
         self.recall = Recall(judge) if judge else None
-        self.spending = Spending(beside, self.budget) if beside and self.budget else None
         self.quarantine: Quarantine | None = None
+        self.spending = None
+        if spent is not None and self.budget is not None:
+            self.spending = Spending(spent.parent, self.budget, name=spent.name, start=start)
+        if judge is not None and judge.unpriced:
+            logger.warning(
+                "judge.prices has no price for %s, so no dollars are reported. Add prices in USD per million tokens; "
+                "for a server that costs nothing: {input: 0, output: 0}",
+                ", ".join(judge.unpriced),
+            )
         self._tally = Tally()
         self._asked: dict[str, asyncio.Task[Answer | JudgeFailure]] = {}
         self._failure_log = FailureLog()
@@ -167,7 +180,10 @@ class JudgeService:
             numbers["disk_errors/sum"] += self.recall.take_errors()
         if self.budget is not None and self.client is not None:
             numbers |= self._tally.since_last(self.client.counters())
-            numbers["usd_run/max"] = self.budget.spent.in_run.usd
+            if self.client.config.unpriced:
+                del numbers["usd/sum"]
+            else:
+                numbers["usd_run/max"] = self.budget.spent.in_run.usd
             self.budget.begin_step(step)
         if self.spending is not None:
             self.spending.save(at_once=True)
@@ -192,7 +208,7 @@ class JudgeService:
         if self.client is not None:
             await self.client.aclose()
         if self.spending is not None:
-            self.spending.save(at_once=True)
+            self.spending.close()
         if self.ledger is not None:
             await asyncio.to_thread(self.ledger.close)
 

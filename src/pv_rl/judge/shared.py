@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import os
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Protocol
+from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 from pv_rl.errors import SetupError
@@ -18,6 +21,7 @@ from pv_rl.judge.client import JudgeClient
 from pv_rl.judge.ledger import LedgerRow
 from pv_rl.judge.quarantine import Quarantine
 from pv_rl.judge.service import JudgeService, Question, ServiceConfig
+from pv_rl.judge.spending import FILE, spend_file
 from pv_rl.judge.tally import RowId, Span
 from pv_rl.judge.watchdog import Watchdog
 
@@ -28,6 +32,7 @@ __all__ = [
     "driver_services",
     "local_reports",
     "prepare_service",
+    "run_folder",
     "shared_service",
 ]
 
@@ -37,6 +42,11 @@ REPORT_TIMEOUT_S = 30.0
 CLOSE_TIMEOUT_S = 120.0
 RESTART_S = 60.0
 """How much longer than a question's deadline an actor may need that has died and is started again."""
+
+run_folder: ContextVar[Path | None] = ContextVar("pv_rl_run_folder", default=None)
+"""The run's own folder, the same one when it is resumed: spending is kept in it. Set it around `prepare_service`, and
+outside Ray around `shared_service`. None: a run that is resumed begins its budget anew, and outside Ray the spending is
+in memory alone."""
 
 
 class SharedService(Protocol):
@@ -82,6 +92,7 @@ def prepare_service(config: ServiceConfig) -> None:
     if config.judge is not None:
         JudgeClient(config.judge)  # reads the keys
         keys = {e.api_key_env: os.environ[e.api_key_env] for e in config.judge.endpoints if e.api_key_env}
+    spent = _spend_file(config)
     ray = _ray()
     name = _name(config)
     if ray is None or name in _of_driver:
@@ -99,9 +110,8 @@ def prepare_service(config: ServiceConfig) -> None:
             ray.get_runtime_context().get_node_id(), soft=False
         ),
     )
-    handle, quarantine = tempfile.mkstemp(prefix="pv_rl_judge_")
-    os.close(handle)
-    service = DriverService(actor.remote(config, keys, os.getcwd(), quarantine), quarantine)
+    spent = spent or Path(_of_no_run().name) / f"{name}-{FILE}"
+    service = DriverService(actor.remote(config, keys, os.getcwd(), spent, uuid4().hex))
     try:
         service.halt_reason()
     except ray.exceptions.RayError as error:
@@ -118,10 +128,8 @@ def driver_services() -> list[DriverService]:
 class DriverService:
     """An actor's service, for the trainer: blocking calls with a timeout, and a watchdog that restarts the actor."""
 
-    def __init__(self, actor: Any, quarantine: str) -> None:
-        """`quarantine` is the actor's file, see `pv_rl.judge.quarantine`; `close` removes it."""
+    def __init__(self, actor: Any) -> None:
         self._actor = actor
-        self._quarantine = quarantine
         self.watchdog: Watchdog | None = None
 
     def report(self, step: int, rows: Iterable[RowId], window: Span | None) -> dict[str, float]:
@@ -144,7 +152,6 @@ class DriverService:
         """See `JudgeService.close`."""
         if self.watchdog is not None:
             self.watchdog.stop()
-        Path(self._quarantine).unlink(missing_ok=True)
         self._get(self._actor.close.remote(), CLOSE_TIMEOUT_S)
 
     @staticmethod
@@ -185,11 +192,13 @@ class _RayService:
 class _Actor(JudgeService):
     """The service in its Ray actor, with the keys of the driver's environment, where the driver's paths start."""
 
-    def __init__(self, config: ServiceConfig, keys: Mapping[str, str], folder: str, quarantine: str) -> None:
+    def __init__(
+        self, config: ServiceConfig, keys: Mapping[str, str], folder: str, spent: Path, start: str
+    ) -> None:
         os.environ.update(keys)
         os.chdir(folder)
-        super().__init__(config)
-        self.quarantine = Quarantine(quarantine)
+        super().__init__(config, spent, start)
+        self.quarantine = Quarantine(spent.with_name(f"{spent.name}.parsing"))
 
     async def ping(self) -> None:
         """For the watchdog: answered as long as the event loop runs."""
@@ -205,18 +214,41 @@ async def close_local_services() -> None:
     """Close the services of this event loop."""
     for service in _local.pop(asyncio.get_running_loop(), {}).values():
         await service.close()
+    _spend_files.clear()  # the next services of this process are those of a run that goes on
 
 
 _local: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, JudgeService]] = WeakKeyDictionary()
 _remote: dict[str, _RayService] = {}
 _of_driver: dict[str, DriverService] = {}
+_spend_files: dict[tuple[Path, str], Path] = {}
+"""By run folder and digest, in the order in which services were prepared: that of the config."""
 
 
 def _local_service(config: ServiceConfig) -> JudgeService:
     services = _local.setdefault(asyncio.get_running_loop(), {})
     if config.digest not in services:
-        services[config.digest] = JudgeService(config)
+        services[config.digest] = JudgeService(config, _spend_file(config))
     return services[config.digest]
+
+
+def _spend_file(config: ServiceConfig) -> Path | None:
+    """Of a service in the run's folder; None where there is no folder, or no judge."""
+    folder, judge = run_folder.get(), config.judge
+    if folder is None or judge is None:
+        return None
+    run = folder.expanduser().absolute()
+    if (run, config.digest) not in _spend_files:
+        number = 1 + sum(run == other for other, _ in _spend_files)
+        beside = config.ledger or (Path(judge.cache).parent if judge.cache else None)
+        earlier = Path(beside).expanduser() / FILE if beside else None
+        _spend_files[run, config.digest] = spend_file(run, number, earlier)
+    return _spend_files[run, config.digest]
+
+
+@functools.cache
+def _of_no_run() -> tempfile.TemporaryDirectory[str]:
+    """For Ray runs without a folder of their own: spending outlives the actor, and goes with the driver."""
+    return tempfile.TemporaryDirectory(prefix="pv_rl_judge_")
 
 
 def _name(config: ServiceConfig) -> str:

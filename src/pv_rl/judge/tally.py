@@ -17,7 +17,7 @@ Span = tuple[float, float]
 """When something began and ended, in seconds since the epoch."""
 
 SPANS_KEPT = 100_000
-CLIENT = ("retries", "hedges", "failovers", "breaker_openings")
+CLIENT = ("retries", "hedges", "failovers", "breaker_openings", "usage_capped")
 """What the client counts and a report says, beside the requests that failed, `failures/KIND`."""
 
 

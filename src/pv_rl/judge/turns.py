@@ -54,8 +54,9 @@ class Turn:
     reservation: Reservation
     budget: BudgetKeeper
 
-    def close(self, usage: Usage | None, failure: RequestFailed | None = None) -> float:
-        """The request ended and took `usage` (None: it was not sent). Returns its price in USD."""
+    def close(self, usage: Usage | None, failure: RequestFailed | None = None) -> tuple[Usage, float]:
+        """The request ended and took `usage`, as the server says (None: it was not sent). Returns what is believed of
+        it, see `BudgetKeeper.bounded`, and the price in USD."""
         limits = self.route.limits
         if failure is not None and failure.retry_after_s and failure.kind in PAUSES:
             limits.pause(failure.retry_after_s)
@@ -67,10 +68,11 @@ class Turn:
         if usage is None:
             self.slot.unused()
         else:
+            usage = self.budget.bounded(self.reservation, usage)
             overload = failure is not None and (failure.kind == "rate_limited" or failure.status == 503)
             tokens = usage.prompt_tokens + usage.completion_tokens
             self.slot.done(tokens, answered=failure is None, overload=overload)
-        return self.budget.settle(self.reservation, usage)
+        return usage or Usage(), self.budget.settle(self.reservation, usage)
 
     def abandon(self) -> tuple[Usage, float]:
         """The request was cancelled: the server may have begun, so its prompt is taken for paid. Usage and USD."""
@@ -168,15 +170,19 @@ class Turns:
         config = self._config
         fields: dict[str, Any] = {**config.sampling, **endpoint.extra_body}
         most = fields.get("max_completion_tokens", fields.get("max_tokens"))
-        in_dollars = config.budget.usd_per_step is not None or config.budget.usd_per_run is not None
-        if in_dollars and not isinstance(most, int):
+        if (
+            isinstance(most, bool) or not isinstance(most, int) or most < 1
+        ):  # some servers take -1 for no limit
+            most = 0
+        if config.budget.in_dollars and not most:
             raise ConfigError(
-                "a budget in dollars needs sampling.max_tokens: without it nobody knows what an answer may cost"
+                "a budget in dollars needs sampling.max_tokens, at least 1: without it nobody knows what an answer may "
+                "cost"
             )
         return Route(
             endpoint=endpoint,
             exchange=Exchange(endpoint, config),
             limits=EndpointLimits(config.limits, config.retries, clock=self._clock),
             breaker=CircuitBreaker(config.breaker, clock=self._clock, changed=self._wake),
-            max_tokens=most if isinstance(most, int) else 0,
+            max_tokens=most,
         )

@@ -90,7 +90,7 @@ async def ask(
 
     async def work() -> None:
         for row_id, trace in waiting:
-            judgments[row_id] = _judgment(await service.ask(_question(prompt, trace)))
+            judgments[row_id] = _judgment(await service.ask(_question(prompt, trace)), not config.unpriced)
             done()
 
     workers = [asyncio.ensure_future(work()) for _ in range(min(config.limits.concurrency, len(traces)))]
@@ -107,7 +107,7 @@ def _question(prompt: FluencyPrompt, trace: str) -> Question:
     return Question(template=prompt.template, messages=prompt.messages(trace), parse=parse_fluency)
 
 
-def _judgment(answer: Answer | JudgeFailure) -> Judgment:
+def _judgment(answer: Answer | JudgeFailure, priced: bool) -> Judgment:
     failed = isinstance(answer, JudgeFailure)
     said: Fluency | None = None if failed else answer.value
     return Judgment(
@@ -118,6 +118,6 @@ def _judgment(answer: Answer | JudgeFailure) -> Judgment:
         requests=answer.requests,
         prompt_tokens=answer.usage.prompt_tokens,
         completion_tokens=answer.usage.completion_tokens,
-        usd=answer.usd,
+        usd=answer.usd if priced or not answer.requests else None,
         cached=not failed and answer.cached,
     )

@@ -38,9 +38,9 @@ def print_report(report: Report, console: Console) -> None:
         print_marks({"old": report.old_marks, "new": report.new_marks}, console)
     _print_rewards(report, console)
     console.print(
-        f"\nCost: ${report.usd:.4f} for {report.requests} requests, {report.prompt_tokens} prompt and "
+        f"\nCost: {_dollars(report.usd)} for {report.requests} requests, {report.prompt_tokens} prompt and "
         f"{report.completion_tokens} answer tokens; {report.cached} answers were known. "
-        f"The old judge took ${report.old_usd:.4f}."
+        f"The old judge took {_dollars(report.old_usd)}."
     )
     console.print(
         "Intervals are of 95%: of rates by Wilson's score, of the others by a bootstrap over prompts."
@@ -172,6 +172,10 @@ def _table(*heads: str) -> Table:
     for number, head in enumerate(heads):
         table.add_column(head, justify="right" if number else "left", no_wrap=True)
     return table
+
+
+def _dollars(usd: float | None) -> str:
+    return "dollars unknown (a model has no price)" if usd is None else f"${usd:.4f}"
 
 
 def _rows(number: int) -> str:

@@ -6,7 +6,7 @@ What the rules vetoed stays vetoed, since they come first. All other rows are de
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pv_rl.judge.agreement import Agreement, Estimate, agreement, wilson
@@ -68,11 +68,12 @@ class Report:
     what it earns without a veto."""
     rewards: Mapping[str, RewardLine]
     """Of the rows in `new_rewards`: `all`, and by verdict: `verdict True`, `verdict False`, `no verdict`."""
-    old_usd: float
+    old_usd: float | None
+    """None where not all of it is known, likewise `usd`."""
     requests: int
     prompt_tokens: int
     completion_tokens: int
-    usd: float
+    usd: float | None
     cached: int
     """Answers that cost nothing, because they were known."""
 
@@ -111,13 +112,18 @@ def compare(
         veto=veto,
         new_rewards=new_rewards,
         rewards=_lines([row for row in rows if row.row_id in new_rewards], new_rewards),
-        old_usd=sum(row.usd for row in rows),
+        old_usd=_sum(row.usd for row in rows),
         requests=sum(one.requests for one in given),
         prompt_tokens=sum(one.prompt_tokens for one in given),
         completion_tokens=sum(one.completion_tokens for one in given),
-        usd=sum(one.usd for one in given),
+        usd=_sum(one.usd for one in given),
         cached=sum(one.cached for one in given),
     )
+
+
+def _sum(dollars: Iterable[float | None]) -> float | None:
+    known = list(dollars)
+    return None if None in known else sum(one for one in known if one is not None)
 
 
 def _old_name(row: OldRow) -> str:

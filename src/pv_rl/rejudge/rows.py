@@ -34,7 +34,8 @@ class OldRow:
     """What was handed on; None where the row had no reward."""
     inner: float | None
     """What it earns if it is fluent; None where that is not known."""
-    usd: float = 0.0
+    usd: float | None = 0.0
+    """None where a model without a price was asked."""
     human: bool | None = None
     """Whether a human calls it anomalous; None where nobody has looked."""
 
@@ -62,7 +63,8 @@ class Judgment:
     requests: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    usd: float = 0.0
+    usd: float | None = 0.0
+    """Likewise."""
     cached: bool = False
 
 

@@ -219,13 +219,19 @@ class FluencyVeto:
             requests=answer.requests if answer else 0,
             prompt_tokens=usage.prompt_tokens if usage else 0,
             completion_tokens=usage.completion_tokens if usage else 0,
-            usd=answer.usd if answer else 0.0,
+            usd=self._usd(answer),
             cached=judged and answer.cached,
         )
         failed = None if answer is None else finding.by == "policy"
         if failed and _policy(self.config, finding) != "halt":
             failed = None
         await self._service(sample).record(row, begin, failed)
+
+    def _usd(self, answer: Answer | JudgeFailure | None) -> float | None:
+        """None where nobody knows, because a model has no price."""
+        if answer is None or not answer.requests:
+            return 0.0
+        return None if self.config.judge and self.config.judge.unpriced else answer.usd
 
     def _service(self, sample: RewardInput) -> SharedService:
         return shared_service(self._service_config(sample.router_address))

@@ -102,7 +102,8 @@ class LedgerRow:
     """Requests that were sent for it, failed ones included; likewise tokens and dollars."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    usd: float = 0.0
+    usd: float | None = 0.0
+    """None: a model without a price was asked."""
     cached: bool = False
     """The answer came from the cache."""
 

@@ -109,9 +109,11 @@ class Asker:
         async with self._alone(key), self._room:
             known = self._cache.get(key)
             if known is not None:
-                with contextlib.suppress(JudgeFailure):  # another version of the parser took it
+                try:
                     value = parse(known.text) if parse else known.text
                     return Replied(value=value, text=known.text, origin=self._origin(question, sample, known))
+                except JudgeFailure:  # damaged, or read by another parser: the next answer takes its place
+                    self._cache.drop(key)
             self._go_on()
             if self._watching is None:
                 self._watching = asyncio.ensure_future(self._watch())
@@ -229,7 +231,8 @@ class Asker:
         if failure.kind == "budget":
             self.stop(
                 "the money is used up: what is left would not pay for an answer of sampling.max_tokens. With more "
-                "budget_usd it goes on; of several processes another may have some left, which is divided anew then"
+                "budget_usd it goes on; of several processes another may have some left, which is divided anew then. "
+                f"The request that was refused: {failure}"
             )
             raise Stopped(self._why or "") from failure
         self._in_vain += 1

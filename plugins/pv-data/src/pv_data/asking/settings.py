@@ -72,7 +72,7 @@ class Model(JudgeConfig):
         for extra in [one.extra_body for one in self.endpoints] or [{}]:
             fields = {**self.sampling, **extra}
             limit = fields.get("max_completion_tokens", fields.get("max_tokens"))
-            if not isinstance(limit, int):
+            if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
                 return None
             found.append(limit)
         return max(found)

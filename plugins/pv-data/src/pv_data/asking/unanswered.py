@@ -46,8 +46,12 @@ class Unanswered:
         found = self._file.get(f"{key}#{attempt}")
         if found is None:
             return None
-        kind, said, text = json.loads(found.text)
-        assert kind in get_args(FailureKind)
+        try:
+            kind, said, text = json.loads(found.text)
+        except (ValueError, TypeError):  # damaged
+            return None
+        if kind not in get_args(FailureKind):
+            return None
         return JudgeFailure(said, kind, found.usage, 0.0, attempt + 1, text)
 
     @property

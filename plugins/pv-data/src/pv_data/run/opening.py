@@ -84,7 +84,7 @@ async def opened(
 
     problems = {problem.id: problem for problem in read_rows(run / "problems", Problem)}
     async with contextlib.AsyncExitStack() as opened_now:
-        opened_now.callback(spending.save, at_once=True)
+        opened_now.callback(spending.close)
         askers: dict[str, Asker | Kept] = {}
         for name in sorted(names):
             askers[name] = asker(name)

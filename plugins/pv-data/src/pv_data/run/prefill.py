@@ -164,6 +164,7 @@ class _Keeper:
         """Close the files."""
         self._cache.close()
         self._unanswered.close()
+        self._spending.close()
 
     def _keep(self, row: dict[str, Any]) -> None:
         key, name = row["key"], self._model.model

@@ -135,4 +135,5 @@ def _each(seconds: float, act: Callable[[], None]) -> Iterator[None]:
 def _money(run: Path, budget_usd: float | None) -> str:
     totals = spent(run)
     of = f" of ${budget_usd:.2f}" if budget_usd is not None else ""
-    return f"{totals.calls} calls, ${totals.usd:.2f}{of}"
+    known = of or totals.usd  # 0 may be of models without a price
+    return f"{totals.calls} calls" + (f", ${totals.usd:.2f}{of}" if known else "")

@@ -27,7 +27,7 @@ def budget_of(run: Path, config: RunConfig, money: float) -> BudgetKeeper:
 
 
 def spent(run: Path) -> Totals:
-    """Of the run so far, at most a second old."""
+    """Of the run so far, at most a second old; requests in flight at their worst."""
     total = _read(run / FILE)
     for path in _of_workers(run):
         total = total.plus(**vars(_read(path)))

@@ -29,7 +29,8 @@ class Progress:
     """Of those done: they were there before."""
     failures: Counter[str] = field(default_factory=Counter)
     """Of those done: traces without an end of their own, by the reason."""
-    usd: float = 0.0
+    usd: float | None = 0.0
+    """None: a model without a price was asked."""
     calls: int = 0
     """Requests that were sent by this command."""
     tokens: int = 0

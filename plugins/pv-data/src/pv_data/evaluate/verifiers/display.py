@@ -37,7 +37,7 @@ def shown(state: Progress, console: Console) -> Iterator[None]:
 
 def said(state: Progress, seconds: float) -> str:
     """Cost, failures and time left, in words."""
-    parts = [f"{state.calls} requests, ${state.usd:.2f}"]
+    parts = [f"{state.calls} requests" + ("" if state.usd is None else f", ${state.usd:.2f}")]
     if state.known:
         parts.insert(0, f"{state.known} known before")
     if state.failures:

@@ -142,7 +142,8 @@ class _Sampler:
             usage, trace = failure.usage, self._failed(failure)
         finally:
             spent = self._budget.spent.in_run
-            self._state.usd, self._state.calls, self._state.tokens = spent.usd, spent.calls, spent.tokens
+            self._state.usd = None if self._client.config.unpriced else spent.usd
+            self._state.calls, self._state.tokens = spent.calls, spent.tokens
         self._remembered.put(one.key, one.sample, trace, usage)
         return trace
 
