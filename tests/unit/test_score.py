@@ -181,6 +181,17 @@ def test_what_was_scored_is_there_when_it_is_stopped_and_is_not_paid_for_again(m
     ]
 
 
+def test_a_budget_goes_on_where_the_rows_do(many, tmp_path):
+    out = tmp_path / "scored.jsonl"
+    with JudgeServer() as server:
+        for limit, sent in ((2, 2), (6, 3)):
+            budget = ("--set=judge.budget.calls_per_run=3", f"--limit={limit}")
+            code, output = score(*arguments(many, server, out), *budget)
+            assert (code, len(server.chats())) == (0, sent), output
+    assert [row["metrics"]["unjudged"] for row in lines(out)].count(1.0) == 3
+    assert (tmp_path / "scored.jsonl.run" / "judge" / "spent.json").exists()
+
+
 def test_a_last_line_without_its_end_is_scored_again_and_all_else_is_kept(many, tmp_path):
     out = tmp_path / "scored.jsonl"
     score("--reward=verdict", f"--parquet={many}", f"--out={out}")

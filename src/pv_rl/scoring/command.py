@@ -16,7 +16,7 @@ from rich.progress import Progress
 from yaml import YAMLError
 
 from pv_rl.errors import ConfigError, DataError, PvRlError
-from pv_rl.judge.shared import close_local_services, local_reports
+from pv_rl.judge.shared import close_local_services, local_reports, run_folder
 from pv_rl.rewards.base import RewardInput, RewardOutput
 from pv_rl.rewards.build import build_reward
 from pv_rl.rewards.checked import CheckedReward
@@ -70,6 +70,7 @@ def score_rollouts(
     if out is not None:
         how = {"reward": reward, "options": plain, "response": source.response, "label": source.label}
         scoring.file = ScoreFile(out, fingerprint(source.table.path, how), scoring.summary.add)
+    spending = run_folder.set(None if out is None else out.with_name(f"{out.name}.run"))
     try:
         begin = time.perf_counter()
         reports = scoring.run(limit, total)
@@ -83,6 +84,7 @@ def score_rollouts(
         Console(stderr=True, soft_wrap=True).print(kept, markup=False, highlight=False)
         raise
     finally:
+        run_folder.reset(spending)
         if scoring.file is not None:
             scoring.file.close()
     if scoring.failed:
