@@ -168,13 +168,16 @@ class BudgetKeeper:
             cached_tokens=min(prompt, usage.cached_tokens),
         )
 
-    def settle(self, reservation: Reservation, usage: Usage | None) -> float:
-        """Book what a request took, and return its price in USD. None: it was never sent.
+    def settle(self, reservation: Reservation, usage: Usage | None, *, unsettled: bool = False) -> float:
+        """Book what a request took, and return its price in USD.
 
-        Where nobody knows whether the server bills it, as after a timeout, give the estimated tokens of the prompt.
+        Args:
+            reservation: of the request.
+            usage: its tokens; None: it was never sent.
+            unsettled: nobody knows what the server bills, as after a timeout: the price is the most it can be.
         """
         self._hold(reservation, -1)
-        usd = 0.0 if usage is None else self.usd(reservation.model, usage)
+        usd = 0.0 if usage is None else reservation.usd if unsettled else self.usd(reservation.model, usage)
         if usage is None:
             self._add(reservation, calls=-1)
         else:

@@ -40,6 +40,7 @@ class RequestFailed(Exception):
         message: str,
         *,
         usage: Usage | None = None,
+        unsettled: bool = False,
         status: int | None = None,
         retry_after_s: float | None = None,
         text: str = "",
@@ -48,6 +49,8 @@ class RequestFailed(Exception):
         self.kind: FailureKind = kind
         self.usage = usage
         """What it took, estimated where the server may have counted and did not say; None: nothing was sent."""
+        self.unsettled = unsettled
+        """No whole answer came, so nobody knows what the server bills."""
         self.status = status
         self.retry_after_s = retry_after_s
         self.text = text

@@ -121,12 +121,12 @@ class Exchange:
             except httpx.ConnectTimeout:
                 raise RequestFailed("timeout", f"no connection within {times.connect_s:g} s") from None
             except httpx.TimeoutException:
-                raise RequestFailed("timeout", f"silence for {times.first_byte_s:g} s", usage=sent) from None
+                raise RequestFailed("timeout", f"silence for {times.first_byte_s:g} s", usage=sent, unsettled=True) from None
             except RequestFailed:
                 raise
             except Exception as error:  # noqa: BLE001 - also of anyio, ssl, h2, idna: the row fails, not the run
                 raise _broken(error, sent) from None
-        raise RequestFailed("timeout", f"no whole answer after {clock() - begin:.1f} s", usage=sent)
+        raise RequestFailed("timeout", f"no whole answer after {clock() - begin:.1f} s", usage=sent, unsettled=True)
 
     async def _read(self, response: httpx.Response, sent: Usage) -> bytes:
         """The body, as far as it is read."""
@@ -134,7 +134,7 @@ class Exchange:
         most = self._max_bytes if ok else MAX_ERROR_BYTES
         if ok and response.headers.get("content-encoding", "identity") != "identity":
             said = "the body is compressed, though identity was asked for"
-            raise RequestFailed("bad_response", said, usage=sent)
+            raise RequestFailed("bad_response", said, usage=sent, unsettled=True)
         received = bytearray()
         async for chunk in response.aiter_raw():
             received += chunk
@@ -142,7 +142,7 @@ class Exchange:
                 break
         if ok and len(received) > most:
             raise RequestFailed(
-                "too_large", f"the answer is longer than max_answer_bytes, {most}", usage=sent
+                "too_large", f"the answer is longer than max_answer_bytes, {most}", usage=sent, unsettled=True
             )
         return bytes(received)
 
@@ -171,8 +171,8 @@ def _broken(error: BaseException, sent: Usage) -> RequestFailed:
         ("Server disconnected", "peer closed connection", "<")
     )  # `<`: an event of HTTP/2
     if isinstance(error, httpx.RemoteProtocolError) and not cut:
-        return RequestFailed("server_error", f"the answer is not HTTP: {error}", usage=sent)
-    return RequestFailed("reset", said, usage=sent)
+        return RequestFailed("server_error", f"the answer is not HTTP: {error}", usage=sent, unsettled=True)
+    return RequestFailed("reset", said, usage=sent, unsettled=True)
 
 
 def retry_after_s(value: str | None, now: float) -> float | None:

@@ -72,14 +72,15 @@ class Turn:
             overload = failure is not None and (failure.kind == "rate_limited" or failure.status == 503)
             tokens = usage.prompt_tokens + usage.completion_tokens
             self.slot.done(tokens, answered=failure is None, overload=overload)
-        return usage or Usage(), self.budget.settle(self.reservation, usage)
+        unsettled = failure is not None and failure.unsettled
+        return usage or Usage(), self.budget.settle(self.reservation, usage, unsettled=unsettled)
 
     def abandon(self) -> tuple[Usage, float]:
-        """The request was cancelled: the server may have begun, so its prompt is taken for paid. Usage and USD."""
+        """The request was cancelled, and the server may bill it all the same. Returns estimated usage and USD."""
         self.permit.dropped()
         self.slot.done()
         usage = Usage(prompt_tokens=estimate_tokens(self.body))
-        return usage, self.budget.settle(self.reservation, usage)
+        return usage, self.budget.settle(self.reservation, usage, unsettled=True)
 
 
 class Turns:
