@@ -62,9 +62,9 @@ MENTION = re.compile(
 )
 # `If S3 holds, the verdict is ### True` supposes a verdict; `if n = 0 it fails, so the verdict is ### False` gives one.
 CONDITION = re.compile(
-    r"(?:(?<!even )\b(?:if|unless|provided|assuming|supposing)\b[^,，]*?(?:[,，]|\bthen\b)"
+    r"(?:(?<!even )\b(?:if|unless|provided|assuming|supposing)\b[^,，]{0,300}?(?:[,，]|\bthen\b)"
     rf"(?:[^\w,，]*\b(?:then|the|my|final|verdict|answer|result|conclusion|output|is|be|it|will|must|should|I|we|{SAY})\b)*"
-    rf"|(?<!即)(?:如果|假如|假设|倘若|要是|除非|若(?!干)).*?[,，则][那么则就最终结论答案判定应该会为是]*){GAP}",
+    rf"|(?<!即)(?:如果|假如|假设|倘若|要是|除非|若(?!干)).{{0,300}}?[,，则][那么则就最终结论答案判定应该会为是]*){GAP}",
     re.IGNORECASE,
 )
 # A True that is denied within five words of its clause is no acceptance.

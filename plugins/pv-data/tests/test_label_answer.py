@@ -6,7 +6,6 @@ import inspect
 import itertools
 import json
 import random
-import time
 
 import pytest
 
@@ -148,16 +147,6 @@ def spoiled(text: str, draws: random.Random) -> str:
             lambda: " \n" + text + "\t\n",
         ]
     )()
-
-
-@pytest.mark.parametrize(
-    "unit", ["{", "}", "```json\n", "<think>", "</think>", '{"proof_correct": true}', "\n", '"', "[" * 10]
-)
-def test_long_hostile_answers_are_read_in_no_time(unit: str):
-    start = time.monotonic()
-    for text in (unit * 20_000, unit * 20_000 + "\n" + NO):
-        assert not verdict_or_none(text)
-    assert time.monotonic() - start < 5
 
 
 def test_the_judge_sees_problem_and_proof_and_nothing_else():
