@@ -77,27 +77,27 @@ def parse_verdict(text: str) -> bool | None:
 
     A verdict is `### True` or `### False`, spelled so, as the last thing of the last line that is not blank:
 
-    - after the last `</think>`; a `<think>` that is never closed has no verdict in it (where the chat template
-      puts `<think>` into the prompt, a response that is cut off in its thoughts shows neither mark);
-    - bold around it or in it (`**### True**`, `### **True**`), white space and end-of-text marks such as
-      `<|im_end|>` behind it do not matter; any other character behind it does, a quotation mark or a code
-      fence included, so that a quoted verdict is none, nor is one on a line quoted with `>`;
-    - other words may stand before it on its line (`so S3 is wrong ### False`), unless they quote it or the rule for
-      it (`the final line must be one of: ### True`), suppose it (`if S3 holds, then ### True`, `it would be
+    - Only text after the last `</think>` counts, and a `<think>` that is never closed has no verdict behind it. (Where
+      the chat template puts `<think>` into the prompt, a response that is cut off in its thoughts shows neither mark.)
+    - Bold marks around it or in it (`**### True**`, `### **True**`), and white space and end-of-text marks such as
+      `<|im_end|>` behind it are ignored. Any other character behind it, such as a quotation mark or a code fence, makes
+      it a quotation, and so does a line that begins with `>`.
+    - Other words may stand before it on its line (`so S3 is wrong ### False`), unless they quote it or the rule for
+      it (`the final line must be one of: ### True`), make it conditional (`if S3 holds, then ### True`, `it would be
       ### False`), deny it (`far from ### True`, `not ### False`) or, for a True, deny anything in the five words
-      before it (`I cannot conclude ### True`). Punctuation ends what such words apply to;
-    - other verdicts on its line have to agree with it, in whatever spelling (`### FALSE ### True` is none), and so
-      do the lines before it that end with a verdict, as long as nothing but blank lines, separators without letters
-      and end-of-text marks stand between (`### True`, `---`, `### False` is none). Once there are other words
-      between, a verdict has been revised, and the last one holds.
+      before it (`I cannot conclude ### True`). Such words apply up to the next punctuation.
+    - All verdicts on its line have to agree with it, in any spelling (`### FALSE ### True` gives None). So do the
+      lines before it that end with a verdict, where only blank lines, lines without letters or digits and
+      end-of-text marks stand between (`### True`, `---`, `### False` gives None). Other words between revise the
+      earlier verdict, and the last one is returned.
 
-    In doubt it is None: a missing verdict is counted, a wrong one is paid.
+    In doubt it returns None: a missing verdict is counted, a wrong one is paid.
 
     Example: `parse_verdict("Step 2 is wrong.\\n**### False**<|im_end|>")` is False.
 
     Args:
-        text: the trace, any length. Takes time linear in it. Verdicts are looked for in the last `LONGEST_READ`
-            characters before the end; what stands further away, even on the same line, does not count.
+        text: the trace, any length. Takes time linear in it. Only the last `LONGEST_READ` (10,000) characters before
+            the end are searched for verdicts; one that is further away, even on the same line, does not count.
     """
     text = _after_thinking(text)
     end = end_of_trace(text)
