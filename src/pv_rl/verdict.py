@@ -1,6 +1,7 @@
-"""The verifier's final verdict, read from its trace.
+"""Parser of the verdict at the end of a verifier's trace.
 
-A trace is untrusted text of any length, so the reading looks at the last line only and takes linear time.
+A trace is untrusted text of any length. Finding its end takes linear time, and of what stands before the end
+`LONGEST_READ` characters are searched for verdicts.
 """
 
 from __future__ import annotations
@@ -9,23 +10,66 @@ import re
 
 __all__ = ["end_of_trace", "parse_verdict"]
 
-BLANK = r"[^\S\r\n]"
-# One run of blanks and bold marks, not several optional ones: a run that can be cut in two ways is quadratic.
-VERDICT = re.compile(rf"(?<!#)###(?:{BLANK}|[*_])*(?P<word>True|False)(?![^\W_])")
-# Whatever looks like a verdict, in any spelling, may contradict the one at the end.
-LOOKALIKE = re.compile(rf"#(?:{BLANK}|[*_])*(?P<word>true|false)(?![^\W_])", re.IGNORECASE)
-QUOTED_LINE = re.compile(r"[\s*+\-]*>")
-# A verdict right behind one of these is talked about; a True that is denied within five words is no acceptance.
-MENTION = re.compile(r"\b(?:or|with|than|earlier|says?|said|saying|write|writing)\W*\Z", re.IGNORECASE)
-DENIAL = re.compile(r"(?:\b(?:not|cannot|never|neither|nor|would)|n['’]t)\b", re.IGNORECASE)
-DENIAL_WORDS = 5
-CLAUSE_END = re.compile(r"[.!?:;]")
-# Marks that tokenizers leave behind a text: ChatML, Llama, DeepSeek (with full-width bars), SentencePiece.
-END_OF_TEXT = re.compile(
-    r"(?:<\|[\w▁ ]{1,40}\|>|<｜[^<>｜]{1,40}｜>|</s>|<eos>|<pad>|<end_of_\w{1,20}>|\[EOS\])\Z"
-)
+LONGEST_READ = 10_000
+"""Characters before the end of a trace that are searched for verdicts."""
+BEFORE = 400
+"""Characters before a verdict that are searched for a condition of it."""
+NEAR = 80
+"""Characters before a verdict that are searched for other words that deny or quote it."""
 BOLD = "*_"
 INVISIBLE = "\ufeff\u200b\u200c\u200d\u2060\x00"
+# White space without line breaks, and bold marks. It is one class, so that a run of them can be read in one way only.
+BLANK = r"[ \t\x0b\x0c\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000*_]"
+VERDICT = re.compile(rf"###(?<!####){BLANK}*(?P<word>True|False)(?![^\W_])")
+# Whatever looks like a verdict, in any spelling, may contradict the one at the end.
+LOOKALIKE = re.compile(rf"#{BLANK}*(?P<word>true|false)(?![^\W_])", re.IGNORECASE)
+QUOTED_LINE = re.compile(r"[\s*+\-]*>")
+# Marks that tokenizers leave behind a text: ChatML, Llama, DeepSeek (with full-width bars), SentencePiece. They are
+# spelled backwards, since the text is read from its end.
+END_OF_TEXT = re.compile(
+    rf"(?:[\s{INVISIBLE}]|>\|[\w▁ ]{{1,40}}\|<|>｜[^<>｜]{{1,40}}｜<|>s/<|>soe<|>dap<|>\w{{1,20}}_fo_dne<|\]SOE\[)*"
+)
+BLOCK = 4096
+
+SENTENCE_END = re.compile(r"[.!?;。！？；]")
+CLAUSE_END = re.compile(r"[:：]")
+GAP = r"[^\w,，]*\Z"
+SAY = "(?:say|conclud|answer|giv|output|writ|return|deserv|earn|mean|accept|warrant)(?:e|t?ing)?"
+SAYING = rf"(?: (?:an?|the|any|be|been|being|have|also|then|still|just|only|{SAY}))*"
+# The end of a sentence, right before a verdict, that denies it, quotes it, supposes it or makes it one of several.
+NOT_MEANT = re.compile(
+    r"(?:\bone of(?: (?:the|these|those|two|verdicts|answers|options|strings|following(?: \w+)?))*"
+    rf"|\b(?:(?:be|is|read|with|{SAY}) either|whether(?: (?:it|this|the|is|proof|answer|verdict))*|such as"
+    r"|for example|for instance|eg)"
+    r"|\b(?:options|choices|(?:possible|allowed|permitted) (?:verdicts|answers|outputs|lines))(?: are\b|:)"
+    r"|\b(?:far from|instead of|anything but|nowhere near|short of|opposite of|by no means|in no way|hardly|scarcely"
+    r"|barely|unless|against|versus|(?<!or )not|never|neither|nor|cannot|would|could|might|(?-i:may)"
+    rf"){SAYING}|['’][td]\b{SAYING}"
+    rf"|\b(?:wrong|incorrect|mistaken|premature|absurd|tempting|tempted|impossible|unable) to {SAY}"
+    r"|(?:不是|并非|绝非|远非|而非|不等于|不应该?|不能|无法|不可能|不会|之一|例如|比如|或者?|要么)[是为判定断认说得出给]*"
+    rf"){GAP}|[\"'`“‘«「『][{BOLD}]*\Z",
+    re.IGNORECASE,
+)
+# The same on the verdict's own line. The first words hold up to a colon: `as I said: ### True` says it again.
+MENTION = re.compile(
+    r"\b(?:(?:or|with|than|earlier|previous|former|initial|says?|said|saying|write|writing)[^\w:：]*\Z"
+    r"|(?:(?:last|final|closing|verdict) line (?:must|should|shall|has to|have to|is to|can|may)"
+    r" (?:be|read|say)(?: exactly| only| just)?"
+    r"|(?:end|finish|conclude|respond|reply|answer)(?: \w+){0,4} with|format (?:is|was|of|like)"
+    rf"|(?:supposed|required|told|asked|instructed|expected) (?:me |us |you )?to {SAY}"
+    rf"|you (?:must|should|can|may|have to|need to) {SAY}){GAP})",
+    re.IGNORECASE,
+)
+# `If S3 holds, the verdict is ### True` supposes a verdict; `if n = 0 it fails, so the verdict is ### False` gives one.
+CONDITION = re.compile(
+    r"(?:(?<!even )\b(?:if|unless|provided|assuming|supposing)\b[^,，]{0,300}?(?:[,，]|\bthen\b)"
+    rf"(?:[^\w,，]*\b(?:then|the|my|final|verdict|answer|result|conclusion|output|is|be|it|will|must|should|I|we|{SAY})\b)*"
+    rf"|(?<!即)(?:如果|假如|假设|倘若|要是|除非|若(?!干)).{{0,300}}?[,，则][那么则就最终结论答案判定应该会为是]*){GAP}",
+    re.IGNORECASE,
+)
+# A True that is denied within five words of its clause is no acceptance.
+DENIAL = re.compile(r"(?:\b(?:not|cannot|never|neither|nor|would)|n['’]t)\b", re.IGNORECASE)
+DENIAL_WORDS = 5
 
 
 def parse_verdict(text: str) -> bool | None:
@@ -33,33 +77,80 @@ def parse_verdict(text: str) -> bool | None:
 
     A verdict is `### True` or `### False`, spelled so, as the last thing of the last line that is not blank:
 
-    - after the last `</think>`; a `<think>` that is never closed has no verdict in it (where the chat template
-      puts `<think>` into the prompt, a response that is cut off in its thoughts shows neither mark);
-    - bold around it or in it (`**### True**`, `### **True**`), white space and end-of-text marks such as
-      `<|im_end|>` behind it do not matter; any other character behind it does, a quotation mark or a code
-      fence included, so that a quoted verdict is none, nor is one on a line quoted with `>`;
-    - other words may stand before it on its line (`so S3 is wrong ### False`), unless they mention it (`you asked
-      me to end with ### True`) or, in the five words before a True, deny it (`I cannot conclude ### True`);
-    - other verdicts on its line have to agree with it, in whatever spelling (`### FALSE ### True` is none);
-      those on earlier lines do not count.
+    - Only text after the last `</think>` counts, and a `<think>` that is never closed has no verdict behind it. (Where
+      the chat template puts `<think>` into the prompt, a response that is cut off in its thoughts shows neither mark.)
+    - Bold marks around it or in it (`**### True**`, `### **True**`), and white space and end-of-text marks such as
+      `<|im_end|>` behind it are ignored. Any other character behind it, such as a quotation mark or a code fence, makes
+      it a quotation, and so does a line that begins with `>`.
+    - Other words may stand before it on its line (`so S3 is wrong ### False`), unless they quote it or the rule for
+      it (`the final line must be one of: ### True`), make it conditional (`if S3 holds, then ### True`, `it would be
+      ### False`), deny it (`far from ### True`, `not ### False`) or, for a True, deny anything in the five words
+      before it (`I cannot conclude ### True`). Such words apply up to the next punctuation.
+    - All verdicts on its line have to agree with it, in any spelling (`### FALSE ### True` gives None). So do the
+      lines before it that end with a verdict, where only blank lines, lines without letters or digits and
+      end-of-text marks stand between (`### True`, `---`, `### False` gives None). Other words between revise the
+      earlier verdict, and the last one is returned.
 
-    In doubt it is None: a missing verdict is counted, a wrong one is paid.
+    In doubt it returns None: a missing verdict is counted, a wrong one is paid.
 
     Example: `parse_verdict("Step 2 is wrong.\\n**### False**<|im_end|>")` is False.
 
     Args:
-        text: the trace, any length. Takes time linear in it.
+        text: the trace, any length. Takes time linear in it. Only the last `LONGEST_READ` (10,000) characters before
+            the end are searched for verdicts; one that is further away, even on the same line, does not count.
     """
-    line = _last_line(_after_thinking(text))
-    found = list(VERDICT.finditer(line))
-    if not found or line[found[-1].end() :].strip(BOLD + INVISIBLE + " \t\xa0") or QUOTED_LINE.match(line):
+    text = _after_thinking(text)
+    end = end_of_trace(text)
+    tail = text[max(0, end - LONGEST_READ) : end]
+    start = _line_start(tail, len(tail))
+    found = list(VERDICT.finditer(tail, start))
+    if not found or tail[found[-1].end() :].strip(BOLD + INVISIBLE + " \t\xa0"):
         return None
-    words = {match["word"].lower() for match in LOOKALIKE.finditer(line)}
-    before = _clause_before(line, found[0].start())
-    accepts = words == {"true"}
-    if len(words) > 1 or MENTION.search(before) or (accepts and DENIAL.search(before)):
+    verdict = _verdict_of(tail, start, len(tail))
+    while verdict is not None and start > 0:
+        stop = end_of_trace(tail[:start])
+        start = _line_start(tail, stop)
+        if any(map(str.isalnum, tail[start:stop])):
+            other = _verdict_of(tail, start, stop)
+            if other is not verdict:
+                return verdict if other is None else None
+    return verdict
+
+
+def _verdict_of(text: str, start: int, stop: int) -> bool | None:
+    """The verdict, in any spelling, that the line `text[start:stop]` ends with."""
+    found = list(LOOKALIKE.finditer(text, start, stop))
+    if (
+        not found
+        or any(map(str.isalnum, text[found[-1].end() : stop]))
+        or QUOTED_LINE.match(text, start, stop)
+    ):
+        return None
+    accepts = found[0]["word"].lower() == "true"
+    if any((one["word"].lower() == "true") is not accepts for one in found):
+        return None
+    if any(_is_not_meant(text, start, one.start(), accepts) for one in (found[0], found[-1])):
         return None
     return accepts
+
+
+def _is_not_meant(text: str, line: int, at: int, accepts: bool) -> bool:
+    """Whether the words right before the verdict at `at`, on a line that starts at `line`, take it back."""
+    sentence = SENTENCE_END.split(text[max(0, at - BEFORE) : at].rstrip("#").replace("e.g.", "eg"))[-1]
+    if not sentence.strip(BOLD + " \t\r\n"):
+        return False
+    said = sentence[max(0, len(sentence) - (at - line)) :]
+    clause = CLAUSE_END.split(said)[-1].split()[-DENIAL_WORDS:]
+    return bool(
+        NOT_MEANT.search(sentence[-NEAR:])
+        or MENTION.search(said[-NEAR:])
+        or CONDITION.search(said)
+        or (accepts and DENIAL.search(" ".join(clause)))
+    )
+
+
+def _line_start(text: str, stop: int) -> int:
+    return max(text.rfind("\n", 0, stop), text.rfind("\r", 0, stop)) + 1
 
 
 def _after_thinking(text: str) -> str:
@@ -71,23 +162,9 @@ def _after_thinking(text: str) -> str:
 def end_of_trace(text: str) -> int:
     """The offset behind the last character that is neither white space nor part of an end-of-text mark."""
     end = len(text)
-    while True:
-        while end > 0 and (text[end - 1].isspace() or text[end - 1] in INVISIBLE):
-            end -= 1
-        mark = END_OF_TEXT.search(text, max(0, end - 60), end)
-        if mark is None:
-            return end
-        end = mark.start()
-
-
-def _last_line(text: str) -> str:
-    """The last line that is not blank, without what may follow a verdict."""
-    end = end_of_trace(text)
-    start = max(text.rfind("\n", 0, end), text.rfind("\r", 0, end)) + 1
-    return text[start:end]
-
-
-def _clause_before(line: str, end: int) -> str:
-    """The last words before `end`, back to punctuation at most."""
-    clause = CLAUSE_END.split(line[max(0, end - 400) : end])[-1]
-    return " ".join(clause.split()[-DENIAL_WORDS:])
+    while end > 0:
+        read = END_OF_TEXT.match(text[max(0, end - BLOCK) : end][::-1])
+        if not read or not read.end():
+            break
+        end -= read.end()
+    return end

@@ -10,6 +10,7 @@ import pytest
 from pv_rl.errors import ConfigError
 from pv_rl.judge.answer import JudgeFailure
 from pv_rl.judge.fluency import KINDS, Finding, Fluency, FluencyPrompt, parse_fluency
+from pv_rl.judge.json_answer import LONGEST_ANSWER
 
 PROMPT = FluencyPrompt.load()
 
@@ -72,6 +73,7 @@ def test_the_judge_sees_neither_label_nor_problem_and_is_told_of_every_kind():
 def test_a_quote_of_the_mark_of_thoughts_does_not_spoil_the_answer():
     quoting = answer(anomalies=[{"kind": "repetition", "quote": "so </think> so"}])
     assert parse_fluency(quoting).anomalies[0].quote == "so </think> so"
+    assert parse_fluency(f"<think>hm</think>{quoting}").anomalies[0].quote == "so </think> so"
 
 
 def test_an_answer_is_read():
@@ -92,7 +94,16 @@ def test_an_answer_is_read():
         "[" * 100_000,
         '{"fluent": false, "fluent": true, "anomalies": [], "confidence": 1}',
         '{"fluent": true',
+        f"the template opened the thoughts</think>{answer()}",
+        f"</think>{answer()}",
+        f"<think>a</think> b </think>{answer()}",
+        f"<think>{answer()}",
+        "```json\n" + "\n" * 100_000 + "x",  # took hours
+        "```" + "\n" * 100_000 + "x\n```",
+        f"```python\n{answer()}\n```",
+        " " * LONGEST_ANSWER + answer(),
     ],
+    ids=lambda text: text[:40],
 )
 def test_what_is_not_one_json_object_is_no_answer(text):
     with pytest.raises(JudgeFailure) as caught:

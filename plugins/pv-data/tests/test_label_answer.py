@@ -6,13 +6,13 @@ import inspect
 import itertools
 import json
 import random
-import time
 
 import pytest
 
 from pv_data.labels.answer import KEYS, Check, parse_check
 from pv_data.labels.prompt import CHECK_TEMPLATE, PROMPT, check_messages
 from pv_rl.judge.answer import JudgeFailure
+from pv_rl.judge.json_answer import LONGEST_ANSWER
 
 
 def answer(*values: object, **more: object) -> str:
@@ -47,7 +47,7 @@ def test_a_judge_that_contradicts_itself_does_not_accept_and_is_counted():
         f"I check each step. Step 2 uses {{x: x > 0}}. All is well.\n\n{YES}",
         f"All is well:\n```json\n{json.dumps(json.loads(YES), indent=2)}\n```",
         f"<think>At first I thought\n{NO}</think>\n{YES}",
-        f"the template opened the thoughts\n{NO}</think>{YES}",
+        f"the template opened the thoughts</think>\n{YES}",
         f'The form was {{"condition1_satisfied": ..., "proof_correct": ...}}.\n{YES}',
         f"a fence that was never closed:\n```json\n{YES}",
         f"A first look:\n{YES}\nThe second look agrees:\n{YES}",
@@ -85,6 +85,10 @@ def test_what_may_stand_around_the_object(text: str):
         (answer(True, True, True, None, True), "wrong_schema"),
         (json.dumps(dict.fromkeys(KEYS[:4], True)), "wrong_schema"),
         (f"{NO}\n{YES}", "wrong_schema"),
+        (f"the template opened the thoughts\n{NO}</think>\n{YES}", "wrong_schema"),
+        (f"the template opened the thoughts</think>{YES}", "invalid_json"),
+        (f"<think>hm</think>more<think>\n{YES}", "invalid_json"),
+        (" " * LONGEST_ANSWER + YES, "invalid_json"),
         (f"The proof ends with {YES} but that is no argument.\n{NO}", "wrong_schema"),
     ],
 )
@@ -143,16 +147,6 @@ def spoiled(text: str, draws: random.Random) -> str:
             lambda: " \n" + text + "\t\n",
         ]
     )()
-
-
-@pytest.mark.parametrize(
-    "unit", ["{", "}", "```json\n", "<think>", "</think>", '{"proof_correct": true}', "\n", '"', "[" * 10]
-)
-def test_long_hostile_answers_are_read_in_no_time(unit: str):
-    start = time.monotonic()
-    for text in (unit * 20_000, unit * 20_000 + "\n" + NO):
-        assert not verdict_or_none(text)
-    assert time.monotonic() - start < 5
 
 
 def test_the_judge_sees_problem_and_proof_and_nothing_else():

@@ -9,7 +9,6 @@ searched for in a longer text, where the trace might have put one.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from typing import Any
 
 from pv_rl.errors import ConfigError
 from pv_rl.judge.answer import JudgeFailure, Messages
+from pv_rl.judge.json_answer import read_json, without_thoughts
 
 __all__ = ["CONTROL", "KINDS", "Finding", "Fluency", "FluencyPrompt", "parse_fluency"]
 
@@ -27,8 +27,6 @@ KINDS = ("repetition", "local_loop", "malformed_meta_comment", "irrelevant_inser
 
 # What some chat template takes for its own: <|im_end|>, <｜Assistant｜>, </s>, <<SYS>>, [INST], [gMASK], ]~b], <think>.
 CONTROL = re.compile(r"<(?=[|｜<])|(?<=[|｜])>|<(?=/?\w{1,40}>)|\[(?=/?[A-Za-z_]{3,20}\])|\](?=~)")
-THOUGHTS = re.compile(r"\A.*</think>", re.DOTALL)
-CODE_FENCE = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL)
 MAX_QUOTE = 2000
 
 
@@ -83,7 +81,7 @@ class FluencyPrompt:
     @property
     def hash(self) -> str:
         """16 hex digits of the text, of how the trace is fenced and of how an answer is read."""
-        return hashlib.sha256(f"fence 1, answer 1\n{self.text}".encode()).hexdigest()[:16]
+        return hashlib.sha256(f"fence 1, answer 2\n{self.text}".encode()).hexdigest()[:16]
 
     @property
     def template(self) -> str:
@@ -101,20 +99,17 @@ class FluencyPrompt:
 def parse_fluency(text: str) -> Fluency:
     """Read an answer.
 
-    Around the one JSON object may stand a reasoning model's thoughts (up to the last `</think>`) and one code fence.
+    It is one JSON object, which may stand in one code fence, behind `<think>...</think>` where the answer begins with
+    `<think>`. Text before a lone `</think>` is part of the answer, and makes it unreadable.
+
+    Args:
+        text: the answer; at most `LONGEST_ANSWER` (400,000) characters are read, in linear time.
 
     Raises:
-        JudgeFailure: `invalid_json` where it is no JSON, `wrong_schema` where it is of another form or contradicts
-            itself. Nothing is guessed: the trace's author would like us to.
+        JudgeFailure: `invalid_json` where it is no JSON or too long, `wrong_schema` where it is of another form or
+            contradicts itself. Nothing is guessed: the trace's author would like us to.
     """
-    body = text.strip()
-    if not body.startswith(("{", "```")):  # else a quote of the trace's might hold the mark
-        body = THOUGHTS.sub("", body).strip()
-    fenced = CODE_FENCE.fullmatch(body)
-    try:
-        answer = json.loads(fenced[1] if fenced else body, object_pairs_hook=_no_duplicates)
-    except (ValueError, RecursionError) as error:
-        raise JudgeFailure(f"the judge's answer is not one JSON object: {error}", "invalid_json") from None
+    answer = read_json(without_thoughts(text))
     problem = _problem(answer)
     if problem:
         raise JudgeFailure(f"the judge's answer is not of the form asked for: {problem}", "wrong_schema")
@@ -122,12 +117,6 @@ def parse_fluency(text: str) -> Fluency:
         Finding(kind=one["kind"], quote=one.get("quote", "")[:MAX_QUOTE]) for one in answer["anomalies"]
     )
     return Fluency(fluent=answer["fluent"], anomalies=tuple(findings), confidence=float(answer["confidence"]))
-
-
-def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len({key for key, _ in pairs}) < len(pairs):
-        raise ValueError("a key appears twice")
-    return dict(pairs)
 
 
 def _problem(answer: Any) -> str | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 __all__ = ["describe"]
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-RAY_PREFIX = re.compile(r"^\([\w:.]+ pid=\d+[^)]*\)\s*")
+RAY_PREFIX = re.compile(r"^\([\w:.]+ pid=\d[^)]*\)\s*")
 EXCEPTION = re.compile(r"^(?:[\w.]+\.)?\w*(?:Error|Exception|Interrupt)\b.*")
 TAIL_BYTES = 200_000
 

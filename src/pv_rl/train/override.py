@@ -14,5 +14,5 @@ def override(key: str, value: object) -> str:
 
 def quoted(text: str) -> str:
     """The text as Hydra reads it back, whatever is in it: a value, or an element of a list."""
-    text = re.sub(r"(\\+)(?='|\$\{|\Z)", r"\1\1", text)  # a backslash counts there, and nowhere else
+    text = re.sub(r"(?<!\\)(\\+)(?='|\$\{|\Z)", r"\1\1", text)  # a backslash counts there, and nowhere else
     return "'" + text.replace("'", "\\'").replace("${", "\\${") + "'"

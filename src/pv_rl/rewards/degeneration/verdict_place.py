@@ -19,8 +19,8 @@ LABELS = word_set(
     """answer assistant conclusion evaluation false final hence is judgement judgment my output overall response result
     so the therefore think thus true verdict"""
 )
-HASHES = re.compile(r"#{3,}")
 LONGEST_LABEL = 60  # characters before a verdict on its line
+MOST_READ = 10_000  # verdicts, or words in a row that are labels, that are looked at
 REST_OF_LINE = re.compile(rf"[{BOLD}{INVISIBLE} \t\xa0]*(?:[\r\n]|\Z)")
 GOES_ON = re.compile(rf"[{BOLD}]*[.,;:—–-]+[ \t]*(?=\w)")
 
@@ -40,10 +40,7 @@ def find_text_after_verdict(text: str, words: float) -> Iterator[Span]:
     if text.find("<think>", start) >= 0:
         return
     end = end_of_trace(text)
-    for hashes in HASHES.finditer(text, start, end):
-        verdict = VERDICT.match(text, hashes.start(), end)
-        if verdict is None:
-            continue
+    for verdict in islice(VERDICT.finditer(text, start, end), MOST_READ):
         stop = _end_of_verdict_line(text, verdict.start(), verdict.end(), end)
         if stop is None:
             continue
@@ -64,8 +61,10 @@ def _end_of_verdict_line(text: str, start: int, stop: int, end: int) -> int | No
 
 
 def _words(text: str, start: int, end: int) -> Iterator[re.Match[str]]:
-    """Words that say something."""
-    return (word for word in WORD.finditer(text, start, end) if word[0].lower() not in LABELS)
+    """Words that say something, among the first `MOST_READ`."""
+    return (
+        word for word in islice(WORD.finditer(text, start, end), MOST_READ) if word[0].lower() not in LABELS
+    )
 
 
 EMPTY_JUSTIFICATION = DegenerationRule(

@@ -18,7 +18,7 @@ OTHER = re.compile(r"\bcombinatori\w*", re.IGNORECASE)
 ENOUGH = 2
 """Different words. One alone may stand in a problem of another subject (`a triangle of numbers`)."""
 WORDS: dict[str, str] = {
-    "triangle": r"\btriangles?\s+\$?\\?\(?\s*(?-i:(?:[A-Z] ?){3})(?![A-Za-z])|\\triangle\b|△",
+    "triangle": r"\btriangles?\s+(?:(?=[$\\(])\$?\\?\(?\s*)?(?-i:(?:[A-Z] ?){3})(?![A-Za-z])|\\triangle\b|△",
     "quadrilateral": r"\b(?:quadrilateral|trapezoid|trapezium|parallelogram|rhombus)s?\b",
     "circle": r"\b(?:circles?|circumference)\b|\\odot\b",
     "circumcircle": r"\b(?:circum|in|ex)(?:circle|center|centre|radius|scribed)s?\b|\bcircumscribed\b",
@@ -31,10 +31,10 @@ WORDS: dict[str, str] = {
     "tangent": r"\btangent\s+(?:to|line|at)\b|\btangents\b|\btangency\b",
     "chord": r"\b(?:chord|diameter|secant|arc)s?\b",
     "segment": (
-        r"\bsegments?\s+\$?\\?\(?\s*(?:\\overline\s*\{?)?(?-i:[A-Z] ?[A-Z])\b"
+        r"\bsegments?\s+(?:(?=[$\\(])\$?\\?\(?\s*)?(?:\\overline\s*\{?)?(?-i:[A-Z] ?[A-Z])\b"
         r"|\\overline\s*\{\s*(?-i:[A-Z] ?[A-Z])\s*\}"
     ),
-    "side": r"\b(?:sides?|lines?|rays?)\s+\$?\\?\(?\s*(?-i:[A-Z] ?[A-Z])\b",
+    "side": r"\b(?:sides?|lines?|rays?)\s+(?:(?=[$\\(])\$?\\?\(?\s*)?(?-i:[A-Z] ?[A-Z])\b",
 }
 PATTERNS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in WORDS.items()}
 

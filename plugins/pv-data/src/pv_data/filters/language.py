@@ -11,6 +11,7 @@ from collections.abc import Collection
 from functools import cache
 from typing import Any
 
+from pv_data.methods.language import DISPLAY, INLINE
 from pv_data.records import Problem
 from pv_rl.weights.needs import needs
 
@@ -45,7 +46,7 @@ CANDIDATES = (
     ),
 )
 """ISO 639-1. Fewer languages, fewer mistakes on short texts; a text in another language is taken for one of these."""
-MATH = re.compile(r"\$\$[^$]*\$\$|\$[^$]*\$|\\\(.*?\\\)|\\\[.*?\\\]", re.DOTALL)
+MATH = re.compile(rf"\$\$[^$]*\$\$|\$[^$]*\$|{INLINE}|{DISPLAY}", re.DOTALL)
 COMMAND = re.compile(r"\\(?:begin|end)\s*\{[^{}]*\}|\\[A-Za-z]+\*?|\\.|[{}$&^_~]")
 WIDE = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
 CODE = re.compile(r"[a-z]{2}")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from pv_rl.judge.answer import FailureKind, JudgeFailure
+from pv_rl.judge.json_answer import read_json, without_thoughts
 
 __all__ = ["CONDITIONS", "Check", "parse_check"]
 
@@ -43,19 +43,20 @@ class Check:
 def parse_check(text: str) -> Check:
     """Read an answer: its end is one JSON object of the five booleans, alone or in one code fence.
 
-    Before it may stand thoughts and prose. The object begins its line, and no other complete answer in the prose has
-    another verdict: a proof that brings an answer of its own, and is quoted, must not win.
+    Before it may stand prose, and `<think>...</think>` where the answer begins with `<think>`. The object begins its
+    line, and no other complete answer in the prose has another verdict: a proof that brings an answer of its own, and
+    is quoted, must not win. Text before a lone `</think>` is prose.
 
     Example: `So step 2 fails.\\n{"condition1_satisfied": false, ..., "proof_correct": false}`.
 
     Raises:
-        JudgeFailure: `invalid_json` where the end is no JSON object, `wrong_schema` where it is of another form or
-            another answer contradicts it.
+        JudgeFailure: `invalid_json` where the end is no JSON object or the answer has more than `LONGEST_ANSWER`
+            (400,000) characters, `wrong_schema` where it is of another form or another answer contradicts it.
     """
-    body = text.rpartition("</think>")[2]
+    body = without_thoughts(text)
     if "<think>" in body:
         _fail("invalid_json", "it ends in the middle of its thoughts")
-    before, found = _last_object(body.strip())
+    before, found = _last_object(body)
     check = _check(found)
     for other in FLAT_OBJECT.finditer(before):
         if "proof_correct" not in other[0]:
@@ -91,21 +92,12 @@ def _last_object(body: str) -> tuple[str, str]:
 
 
 def _check(found: str) -> Check:
-    try:
-        value = json.loads(found, object_pairs_hook=_no_duplicates)
-    except (ValueError, RecursionError) as error:
-        _fail("invalid_json", f"its end is no JSON object: {error}")
+    value = read_json(found)
     if set(value) != set(KEYS):
         _fail("wrong_schema", f"it has not exactly the keys {', '.join(KEYS)}")
     if wrong := [key for key in KEYS if not isinstance(value[key], bool)]:
         _fail("wrong_schema", f"{', '.join(wrong)} is not true or false")
     return Check(conditions=tuple(value[key] for key in KEYS[:4]), stated=value["proof_correct"])
-
-
-def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len({key for key, _ in pairs}) < len(pairs):
-        raise ValueError("a key appears twice")
-    return dict(pairs)
 
 
 def _fail(kind: FailureKind, why: str) -> NoReturn:

@@ -48,7 +48,9 @@ SCRIPTS = {
     "hangul": re.compile(r"[가-힯ᄀ-ᇿ]"),
     "cyrillic": re.compile(r"[Ѐ-ӿ]"),
 }
-FORMULA = re.compile(r"\$\$.*?\$\$|\$[^$]*\$|\\\[.*?\\\]|\\\(.*?\\\)|\\[A-Za-z]+(?:\{[^{}]*\})?", re.DOTALL)
+# In `\\[2pt]` no formula begins. None holds the beginning of another one, or each would be read to the end of the text.
+INLINE, DISPLAY = (rf"(?<!\\)\\\{a}(?:(?!(?<!\\)\\\{a}).)*?\\\{b}" for a, b in ("()", "[]"))
+FORMULA = re.compile(rf"\$\$.*?\$\$|\$[^$]*\$|{DISPLAY}|{INLINE}|\\[A-Za-z]+(?:\{{[^{{}}]*\}})?", re.DOTALL)
 WORD = re.compile(r"[^\W\d_]+")
 ENOUGH_LETTERS = 40
 """A text with fewer letters outside of its formulas is in no particular language."""

@@ -31,8 +31,8 @@ MIN_LOST = 300
 MOST_KEPT = 0.5
 ANOTHER = re.compile(
     r"\b(?:second|2nd|third|another|alternat\w+|other|different)\s+(?:solution|proof|approach|method|way|argument)\b"
-    r"|\b(?:solution|proof|method|approach)\s*[#(]?\s*(?:2|ii|b|two)\b|\balternatively\b|\b(?:generali[sz]ation|addendum)\b"
-    r"|(?:^|\n)\W*(?:remarks?|comments?|notes?|solution|proof)\b(?!\s*(?:1|i|a|one)\b)|另[解证一]|[解证]?法[二2]|注[:：记]",
+    r"|\b(?:solution|proof|method|approach)\s*(?:[#(]\s*)?(?:2|ii|b|two)\b|\balternatively\b|\b(?:generali[sz]ation|addendum)\b"
+    r"|(?:^|\n)[^\w\n]*(?:remarks?|comments?|notes?|solution|proof)\b(?!\s*(?:1|i|a|one)\b)|另[解证一]|[解证]?法[二2]|注[:：记]",
     re.IGNORECASE,
 )
 CONCLUDED = re.compile(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Container, Sequence
 from typing import Any
 
-from pv_data.sources.reading.tex import plain, text
+from pv_data.sources.reading.tex import plain, text, written
 
 __all__ = ["NOBODYS", "NUMBER", "SKETCH", "is_one_solution", "is_ref", "names_of", "said_of"]
 
@@ -52,7 +52,12 @@ def names_of(title: str, nodes: Sequence[Any] = ()) -> frozenset[str]:
     several only those before its first word are: the others may be of its parts.
     """
     at = [place for place, one in enumerate(nodes) if getattr(one, "macroname", "") == "label"]
-    mine = at if len(at) == 1 else [one for one in at if not plain(text(nodes[:one]))]
+    mine, since = list[int](), 0
+    for one in at:
+        if len(at) > 1 and plain((written if since else text)(nodes[since:one])):
+            break
+        mine.append(one)
+        since = one
     labels = {_ref(nodes[one].nodeargd.argnlist[-1].latex_verbatim().strip("{}")) for one in mine}
     return frozenset((labels | {_name(title)}) - {""})
 

@@ -78,7 +78,7 @@ def parts(nodes: Sequence[Any], names: Names, *, answers: bool = False) -> list[
 def _problem(mark: Mark, names: Names, known: frozenset[str], label: str = "") -> list[Part | Loose]:
     """The statement, and the solutions at its end."""
     inner = [one for one in mark.nodes if environment(one) in names.solutions]
-    rest = [one for one in mark.nodes if one not in inner]
+    rest = [one for one in mark.nodes if environment(one) not in names.solutions]
     if any(_has(one, names.solutions) for one in rest):
         return [Loose(reason="solution in problem", detail=f"within the statement; {MEND}", text=text(rest))]
     made = Part(
@@ -91,7 +91,7 @@ def _problem(mark: Mark, names: Names, known: frozenset[str], label: str = "") -
         return [made]
     first = mark.nodes.index(inner[0])
     states = any(environment(one) and environment(one) not in PLAIN for one in mark.nodes[:first])
-    parted = words([one for one in mark.nodes[first:] if one not in inner and environment(one) not in UNREAD])
+    parted = words([one for one in mark.nodes[first:] if environment(one) not in UNREAD | names.solutions])
     loose = list[Part | Loose]()
     for one in inner:
         said = said_of(option(one), known)
