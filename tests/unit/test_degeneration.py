@@ -123,6 +123,12 @@ def test_a_proof_said_twice_with_nothing_between_is_a_loop_and_one_that_is_quote
     assert not rules_hit(f"{PROOF}\n{proof[:500]}\n{proof[:500]}\n{END}")
 
 
+def test_a_page_of_formulas_said_twice_is_a_loop():
+    page = "".join(rf"\frac{{a_{{{n}}}}}{{b^2}} \le c + {n * n} d - e(f, g) \\" for n in range(40))
+    assert not rules_hit(f"{PROOF}\n{page}{END}")
+    assert rules_hit(f"{PROOF}\n{page}\n{page}\n{END}") == {"phrase_loop"}
+
+
 # Lists, tables and code
 
 

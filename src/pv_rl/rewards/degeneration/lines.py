@@ -18,6 +18,7 @@ LONG_LIST = 8_000  # characters of a list with longer entries
 STARTS = frozenset(ascii_lowercase + "|·&\\$([{}])<⟨_@")
 ENDS = frozenset(".!?:…。！？：")
 PROSE = re.compile(r"\b(?:[^\W\d_]{2,} ){4}[^\W\d_]{2}")
+LONGEST_LINE = 200  # characters
 OFTEN = 3  # times that a line of code occurs
 
 
@@ -42,7 +43,12 @@ def without_code(text: str) -> str:
 
 def _is_code(line: str) -> bool:
     line = line.strip()
-    return bool(line) and line[0] in STARTS and line[-1] not in ENDS and not PROSE.search(line)
+    return (
+        0 < len(line) <= LONGEST_LINE
+        and line[0] in STARTS
+        and line[-1] not in ENDS
+        and not PROSE.search(line)
+    )
 
 
 def _is_row(line: str) -> bool:

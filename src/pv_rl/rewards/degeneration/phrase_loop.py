@@ -16,6 +16,7 @@ SHORT_PHRASE = 3  # words; a shorter one may be an enumeration (red, blue, red, 
 LONG_TEXT = 1_000  # characters said again: two rounds are a loop, and a quoted text has less than two
 COUNTER = 80  # bytes for each number that changes; a computation changes more of them
 FORMULAS = 400  # characters of a round without a word; shorter ones are lists of numbers
+FORMULA_SIGNS = 20  # different ones in such a round
 ENDLESS = 150  # entries of a list, however many numbers change
 LIST_STEP = 200  # half of the shortest list without end
 
@@ -35,12 +36,18 @@ def _is_loop(fold: Folded, repeat: Tandem, times: float, characters: float) -> b
     if repeat.rounds < max(2, min(times, 1 + LONG_TEXT / repeat.period)):
         return False
     words = repeat.words(fold.text)
-    if words < SHORT_PHRASE and repeat.size < LONG_LIST:
-        if words < 2 or repeat.rounds < (MOST_ENTRIES if repeat.is_list(fold.text) else 4 * times):
-            return False
-    elif words == 0:
+    least = 0 if words >= SHORT_PHRASE or _has_formulas(fold.text, repeat) else 4 * times
+    if least and (words < 2 or repeat.rounds < (MOST_ENTRIES if repeat.is_list(fold.text) else least)):
         return False
     return len(fold.cut(repeat)) >= characters and not is_short_code(fold.cut(repeat.whole))
+
+
+def _has_formulas(text: str, repeat: Tandem) -> bool:
+    """Whether a round with hardly a word is formulas and not a row of a matrix."""
+    return (
+        repeat.period >= FORMULAS
+        and len(set(text[repeat.start : repeat.start + repeat.period])) > FORMULA_SIGNS
+    )
 
 
 def _counts_on(fold: Folded, repeat: Tandem) -> bool:
