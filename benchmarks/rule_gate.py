@@ -1,21 +1,23 @@
 """What do the rules of the fluency veto see, what do they wrongly see, and what do they cost?
 
-python benchmarks/rule_gate.py [--data FOLDER] [--half tune|report] [--evidence]
+python benchmarks/rule_gate.py [--data FOLDER] [--half tune|report] [--evidence] [--beside SRC]
 
-Prints Markdown: recall and precision by kind of corruption and by rule, every fluent text that was hit, and
-microseconds a trace. Thresholds were chosen on `tune`; docs/rules.md has what `report` gives.
+Prints Markdown: recall by period of a verbatim loop, recall and precision by kind of corruption and by rule, every
+fluent text that was hit, and microseconds a trace, beside those of another checkout's `src` if one is named. Thresholds
+were chosen on `tune`; docs/rules.md has what `report` gives.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import importlib
 import platform
 import statistics
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -23,6 +25,7 @@ sys.path.append(str(Path(__file__).resolve().parent))
 
 from traces.corrupt import KINDS, STRENGTHS
 from traces.labelled import HALVES, Labelled, labelled_set
+from traces.loops import DISGUISES, PERIODS, TEXTS, looping_trace
 from traces.real import DATA, Trace, real_traces
 
 from pv_rl.rewards.degeneration import BUILTIN_RULES, Anomaly, find_anomalies
@@ -49,6 +52,7 @@ MEANT_FOR = {
 }
 DEGENERATE = Path(__file__).resolve().parent / "traces" / "degenerate.txt"
 LENGTHS = (0, 1_000, 4_000, 16_000, 1_000_000)
+LOOPS = 8  # traces of each text, period and disguise
 REPEATS = 3  # the fastest of so many runs is a trace's time
 WORST = (
     "a b ",
@@ -80,21 +84,46 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA, help="the folder of real inputs")
     parser.add_argument("--half", choices=HALVES, default="report")
     parser.add_argument("--evidence", action="store_true", help="print the evidence in what was spoiled, too")
+    parser.add_argument("--beside", type=Path, help="the `src` of another checkout, for a ratio of times")
     options = parser.parse_args()
+    print(f"{datetime.date.today()}, {processor()}, Python {platform.python_version()}\n")
+    print("\n".join(by_period()), "\n")
     traces = real_traces(options.data)
     labelled = spoiled_and_fluent(traces, options.half)
     found = [find_anomalies(one.text) for one in labelled]
-    print(
-        f"{datetime.date.today()}, {processor()}, Python {platform.python_version()}, half `{options.half}`\n"
-    )
+    print(f"Half `{options.half}`:\n")
     print("\n".join(by_kind(labelled, found)), "\n")
     print("\n".join(by_rule(labelled, found)), "\n")
     print("\n".join(hits_on_real_texts(traces)), "\n")
     print("\n".join(costs(traces)))
+    if options.beside:
+        print("\n".join(ratios(traces, options.beside)))
     if options.evidence:
         for one, anomalies in zip(labelled, found, strict=True):
             for anomaly in anomalies:
                 print(f"{one.kind} {one.strength} {one.trace.name} {_quote(one.text, anomaly, 200)}")
+
+
+def by_period() -> Iterator[str]:
+    """Recall of verbatim loops: plain ones by kind of text, disguised ones over all kinds."""
+    yield f"| loop of {LOOPS} traces each | {' | '.join(f'{period:,}' for period in PERIODS)} |"
+    yield f"|---|{'---|' * len(PERIODS)}"
+    plain, *disguises = DISGUISES
+    for name, texts, disguise in [
+        *((text, [text], plain) for text in TEXTS),
+        *((disguise.replace("_", " "), TEXTS, disguise) for disguise in disguises),
+    ]:
+        cells = (
+            _share(
+                [
+                    bool(find_anomalies(looping_trace(text, period, disguise, seed)))
+                    for text in texts
+                    for seed in range(LOOPS)
+                ]
+            )
+            for period in PERIODS
+        )
+        yield f"| {name} | {' | '.join(cells)} |"
 
 
 def by_kind(labelled: Sequence[Labelled], found: Sequence[Sequence[Anomaly]]) -> Iterator[str]:
@@ -171,6 +200,22 @@ def costs(traces: Sequence[Trace]) -> Iterator[str]:
     yield f"{slowest / 1000:,.0f} ms; four times as long a text takes {four / slowest:.1f} times that."
 
 
+def ratios(traces: Sequence[Trace], beside: Path) -> Iterator[str]:
+    """Our CPU time over that of the rules of another checkout, both in this process, trace by trace."""
+    ours = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] == "pv_rl"}
+    sys.path.insert(0, str(beside))
+    theirs = importlib.import_module("pv_rl.rewards.degeneration").find_anomalies
+    sys.path.pop(0)
+    sys.modules.update(ours)
+    yield "\n| characters | texts | our CPU time over theirs |"
+    yield "|---|---|---|"
+    for low, high in pairwise(LENGTHS):
+        mine = [trace.text for trace in traces[::2] if low <= len(trace.text) < high]
+        if mine:
+            ratio = sum(map(_microseconds, mine)) / sum(_microseconds(text, theirs) for text in mine)
+            yield f"| {low:,} to {high:,} | {len(mine)} | {ratio:.2f} |"
+
+
 def processor() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -181,12 +226,12 @@ def processor() -> str:
     )
 
 
-def _microseconds(text: str) -> float:
+def _microseconds(text: str, find: Callable[[str], object] = find_anomalies) -> float:
     best = float("inf")
     for run in range(REPEATS):
         fresh = text + " " * run  # what one call keeps of a text must not serve the next
         start = time.process_time()
-        find_anomalies(fresh)
+        find(fresh)
         best = min(best, time.process_time() - start)
     return best * 1e6
 

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import pickle
+import random
+import sys
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+
+from traces.loops import DISGUISES, TEXTS, looping_trace
 
 from pv_rl.errors import ConfigError, PluginError
 from pv_rl.hookspecs import Parameter
@@ -80,6 +87,96 @@ def test_a_loop_in_another_script_is_seen():
 )
 def test_mathematics_may_repeat_itself(fluent):
     assert not rules_hit(f"{PROOF}\n{fluent}\n{PROOF[:40]}{END}")
+
+
+@pytest.mark.parametrize(
+    ("text", "period", "disguise"),
+    [
+        *((text, period, "plain") for text in TEXTS for period in (700, 3000, 12_000)),
+        *((text, 1500, disguise) for text in TEXTS for disguise in DISGUISES),
+    ],
+)
+def test_a_loop_of_any_period_is_seen_in_any_disguise_and_is_the_evidence(text, period, disguise):
+    trace = looping_trace(text, period, disguise, seed=1)
+    loops = [one for one in find_anomalies(trace) if one.rule in ("phrase_loop", "runaway_repetition")]
+    assert any(one.end - one.start > 0.9 * len(trace) and one.end <= trace.rindex(END) + 2 for one in loops)
+
+
+def test_look_alikes_and_what_cannot_be_seen_are_folded_and_numbers_are_not():
+    rounds = "The bound does not hold, see (2). ", "Thе\u200b bоund  dоes nоt\nHOLD, see (２). "
+    assert evidence(f"{PROOF} {(rounds[0] + rounds[1]) * 2}{PROOF}", "phrase_loop") == [
+        f". {(rounds[0] + rounds[1]) * 2}"
+    ]
+    listed = "".join(f"The bound does not hold, see ({n}). " for n in range(9))
+    assert not rules_hit(f"{PROOF} {listed}{END}")
+    same = "The bound does not hold, see (9). " * 5
+    (found,) = evidence(f"{PROOF} {listed}{same}{END}", "phrase_loop")
+    assert found.count("bound") == 5  # the one before it has another number
+
+
+def test_a_proof_said_twice_with_nothing_between_is_a_loop_and_one_that_is_quoted_is_none():
+    proof = " ".join(f"The number {n} divides {n * n}, hence the claim holds for n = {n}." for n in range(30))
+    assert len(proof) > 1000
+    assert rules_hit(f"{PROOF}\n{proof}\n{proof}\n{END}") == {"phrase_loop"}
+    assert not rules_hit(f"The proof:\n{proof}\n\nMy check of it:\n{proof}\nEach step holds.{END}")
+    assert not rules_hit(f"<think>\n\n{proof}\n\n</think>\n\n{proof}{END}")
+    assert not rules_hit(f"{PROOF}\n{proof[:500]}\n{proof[:500]}\n{END}")
+
+
+def test_a_page_of_formulas_said_twice_is_a_loop():
+    page = "".join(rf"\frac{{a_{{{n}}}}}{{b^2}} \le c + {n * n} d - e(f, g) \\" for n in range(40))
+    assert not rules_hit(f"{PROOF}\n{page}{END}")
+    assert rules_hit(f"{PROOF}\n{page}\n{page}\n{END}") == {"phrase_loop"}
+
+
+# Lists, tables and code
+
+
+NATURAL = {  # forty entries of each; `endless` are thousands
+    "tactics": lambda n: "  simp\n" * n,
+    "tactics with arguments": lambda n: "  ring_nf at h\n" * n,
+    "tactics in a fence": lambda n: f"```lean\n{'norm_num' + chr(10) * 1}" + "simp at h\n" * n + "```",
+    "tactics with terms": lambda n: "  nlinarith [sq_nonneg (a - b), sq_nonneg (b - c), mul_pos ha hb]\n" * n,
+    "two tactics": lambda n: "  simp at h\n  ring_nf at h\n" * (n // 2),
+    "decimals": lambda n: "1/7 = 0." + "142857" * n,
+    "one digit": lambda n: "1/3 = 0." + "3" * 3 * n,
+    "roots": lambda n: r"\sqrt{2+" * n + "x" + "}" * n,
+    "continued fraction": lambda n: r"1+\cfrac{1}{" * n + "x" + "}" * n,
+    "zeros": lambda n: ("0 & " * 19 + "0 \\\\\n") * n,
+    "zeros without signs": lambda n: ("0 " * 40 + "\n") * n,
+    "sum": lambda n: "1" + "+1" * n,
+    "cases": lambda n: "\n".join(
+        f"Case {i}: n = {i}. Then n^2 + n is {i * i + i}, an even number." for i in range(n)
+    ),
+    "the same case": lambda n: "\n".join(
+        f"Case {i}: This case is done in the same way as the first." for i in range(n)
+    ),
+    "cases of three sentences": lambda n: "\n".join(
+        f"Case {i}: the residue is {i}. Since n is odd, so is its square. So the claim holds in this case."
+        for i in range(n)
+    ),
+    "cases in Chinese": lambda n: "\n".join(
+        f"情形 {i}：n = {i}，此时 n^2 = {i * i}，结论成立。" for i in range(n)
+    ),
+    "terms": lambda n: ", ".join(f"a_{i} = 1" for i in range(1, n + 1)),
+    "steps": lambda n: "\n".join(f"Step {i}: N/A" for i in range(n)),
+    "truth table": lambda n: "\n".join(
+        " | ".join(["", *("true" if i & bit else "false" for bit in (4, 2, 1)), ""]).strip() for i in range(n)
+    ),
+    "rows": lambda n: "\n".join(f"| {i} | correct | no issue found |" for i in range(n)),
+    "equal rows": lambda n: "| the step | is correct | no issue |\n" * n,
+    "ruler": lambda n: "|----+----" * n,
+    "truth values": lambda n: "true, false, " * (n // 2),
+}
+
+
+@pytest.mark.parametrize("kind", NATURAL)
+def test_forty_entries_of_a_list_a_table_or_code_are_fluent_and_thousands_are_not(kind):
+    forty = NATURAL[kind](40)
+    assert not rules_hit(f"{PROOF}\n{forty}\n{PROOF[:60]}{END}")
+    assert not rules_hit(f"{PROOF} {forty}{END}")
+    assert not rules_hit(f"{PROOF}\n{forty}")
+    assert rules_hit(f"{PROOF}\n{NATURAL[kind](2000)}")
 
 
 # ngram_loop
@@ -168,6 +265,95 @@ def test_plans_with_something_of_their_own_are_fluent():
     assert not rules_hit(text + END)
 
 
+OPENINGS = (
+    "We need to evaluate the proof. Let's examine each step. We must check the argument carefully. Let's "
+    "read the proof again. The proof starts with n = 1, where both sides are 2.",
+    "Alright, let's check the proof. First, I need to understand the problem. Let me re-read the proof. "
+    "Then I should verify each step. Step 1 sets x = y.",
+    "Hmm, let me check the proof again. I need to check each step. The base case n=1 holds. Let me check "
+    "the next step. I should verify the whole argument. It uses P(k).",
+    "So we need to check the solution. Let's check each step. Let's see if there are any errors. We "
+    "should verify the proof. Part (a): the sum telescopes.",
+    "Okay, so I need to figure out whether the given proof of the inequality is correct. Let me start by "
+    "restating the problem in my own words. We have positive reals a, b, c with abc = 1.",
+    "Let me think about the structure of the argument first, then check the algebra. The proof splits on "
+    "parity. I want to check the even case.",
+    "Okay, so I need to check whether this proof is right. First, I need to read the problem. Second, I "
+    "should check each step. Third, I must look for gaps. The problem asks for all primes p with p + 2 "
+    "prime.",
+    "Okay, so we have to verify this proof. Let me read the solution carefully. Let me go through it "
+    "step by step. I need to check every step. Let me start with the first step. It sets a = b + 1.",
+    "Alright, I need to evaluate the solution. Let me first read the proof. Then I will check each step. "
+    "Finally I will give a verdict. The claim is that n^2 + n is even.",
+    "We are asked to judge a proof. So let's read the argument. We need to check each step. We should "
+    "look for errors. Let's begin with the first step. By AM-GM the left side is at least 2.",
+    "<think>\nOkay, let me see. I need to check this proof. Let me read the problem again. We have to "
+    "decide whether the solution is correct. Let me check step by step. The triangle has angles 30, 60 "
+    "and 90.",
+    "- I need to read the problem.\n- I need to check each step.\n- I must look for gaps.\n- I should "
+    "verify the final step.\n\nThe sum telescopes to 1 - 1/n.",
+    "1. Let me check the proof.\n2. Let me verify each step.\n3. Let me look for errors.\n4. Let me see if "
+    "there is a gap.\n\nStep 1 multiplies by x, which is positive.",
+    "Plan:\n1. We need to examine the argument.\n2. We should check each step.\n3. We must find any gap.\n4. "
+    "We will state a verdict.\nThe base case is n = 3.",
+    "Let me work through this carefully. First, let me read the statement. Next, let me check the proof. "
+    "I want to verify every step. Let me start with step 1. There, f is continuous on [0, 1].",
+    "Let's analyze the proof. Let's go step by step. We need to verify each step. We should check for "
+    "mistakes. Now, in Step 1 the author picks the smallest counterexample m.",
+    "I have to check this solution. I will read the solution first. Then I will examine each step. I "
+    "should find errors if there are any. The solution starts by assuming that x < y.",
+    "So the problem is to show that 7 divides n. We need to check the proof. Let's evaluate the "
+    "argument. We must verify each step. Let's look at the first step. It writes n = 7k + r with r < 7.",
+    "We have positive reals a, b, c with abc = 1. We want a + b + c >= 3. Let me check the proof. I need "
+    "to verify each step. Let me read the argument again. I should look for gaps. AM-GM gives it at once.",
+    "Hmm, I need to look at this proof. Let me see the first step. Okay, I should check the whole "
+    "argument. Let me verify the solution. The induction starts at n = 0, and both sides are 0.",
+    "Let me think. We need to determine whether the proof is correct. Let me re-read the problem. Let me "
+    "check each step. I will go through the solution. Part (b) uses part (a) with k = 2.",
+    "We need to verify the given proof. The proof has three steps. We need to check each step. We should "
+    "find any error. Let's read step 1. Step 1 says that sqrt(2) is irrational.",
+    "First, I will check the argument. Second, I will examine each step. Third, I will look for flaws. "
+    "Fourth, I will decide. The circle through A, B and C has its centre on the line l.",
+    "好的，我需要检查这个证明。首先，让我仔细阅读题目。然后，我需要逐步验证每一步。让"
+    "我检查有没有错误。第一步设 n = 2k，这是成立的。",
+    "首先，让我们检查证明。其次，我们需要验证每一步。再次，我们应该寻找错误。最后，我"
+    "们给出结论。题目要求证明 a + b >= 2。由均值不等式可得。",
+    "我们先看题目。我们需要检查证明的每一步。让我检查第一步。让我检查第二步。让我检查"
+    "第三步。第一步中 x > 0，因此可以除以 x。",
+    "- 检查证明的第一步\n- 检查证明的第二步\n- 检查证明的第三步\n- 给出结论\n"
+    "\n第一步：令 n = 2k + 1，则 n 的平方为奇数。",
+    "Let me carefully read the problem and the solution. Let me check the solution. Let me examine each "
+    "step. Let me see whether there is an error. Let me begin. The polynomial has degree 4.",
+    "Wait, let me read the problem first. OK. I need to check the proof. Let me go through each step. I "
+    "should verify the argument. We have f(x + y) = f(x) + f(y) for rational x and y.",
+)
+
+
+@pytest.mark.parametrize("opening", OPENINGS)
+def test_an_opening_that_goes_on_to_say_something_is_fluent(opening):
+    assert not rules_hit(opening)
+    assert not rules_hit(opening + END)
+
+
+@pytest.mark.parametrize(
+    "empty",
+    [
+        "Let me check the proof. I need to check each step. We must find any error. Let me read the argument.",
+        "Let me check the proof. I need to check each step. We must find any error. Let me read the argument. "
+        "So the proof is correct.",
+        f"{PROOF} So n = 4. Let me check the proof. I need to check each step. We must find an error. "
+        "Let me read the argument. The sum is 3, as claimed in step 2.",
+        "Let me find an error. Let me find the error. But let me find errors. I need to find an error. Here x is 2.",
+        "Let me check the proof. I need to check each step. We must find any error. Let me read the argument. "
+        "I should verify the solution. Let me see the first step. I will look for gaps. Let me examine the proof. "
+        "Here x is 2, as claimed.",
+    ],
+    ids=["nothing follows", "a verdict follows", "far into the trace", "the same again", "many"],
+)
+def test_plans_are_empty_where_nothing_follows_or_far_into_the_trace_or_said_again(empty):
+    assert "empty_announcements" in rules_hit(empty + END)
+
+
 # self_interruption
 
 
@@ -200,6 +386,7 @@ def test_means_are_no_interruptions():
         "a" * 48,
         "3" * 300,
         "\n" * 300,
+        "\u200b" * 300,
         "the " * 18,
         "wrong\n\n" * 16,
         "\n## 61" * 50,
@@ -495,6 +682,11 @@ PIECES = [
 ]
 PIECES += [
     "<think>",
+    "\u200b",
+    "а",
+    "１２",
+    "ﷺ",
+    "e\u0301",
     "é",
     "Ã©",
     "\ufffd",
@@ -541,39 +733,86 @@ def test_a_tandem_repeat_is_found_wherever_it_stands(piece, rounds, before, afte
         )
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "a",
-        "a b ",
-        "a. ",
-        "wait, ",
-        "let me check the proof. ",
-        "says to output ",
-        "### True ",
-        "### True\n",
-        "<|im_end|>",
-        ".)",
-        "-*",
-        "\n---",
-        "<think></think>",
-        "hmmm",
-        "Ã©",
-        "\x00",
-        "İ a. ",
-        "says " + '"' * 200,
-        "step 1 is so. step 2 is so. ",
-    ],
-)
-def test_time_grows_with_the_text_and_not_with_its_square(piece):
-    def seconds(size):
-        text = piece * (size // len(piece))
+def fibonacci(size):
+    one, other = "a", "ab"
+    while len(other) < size:
+        one, other = other, other + one
+    return other[:size]
+
+
+def two_letters(size):
+    rng = random.Random(1)
+    return "".join(rng.choice("ab") for _ in range(size))
+
+
+SYLLABLES = ("pro", "ver", "num", "sol", "ter", "lim", "sum", "div", "fac", "pri")
+
+
+def prose(size):
+    rng = random.Random(2)
+    return "".join(f"{rng.choice(SYLLABLES)} {rng.choice(SYLLABLES)} " for _ in range(size // 8))[:size]
+
+
+def with_a_difference(text):
+    middle = len(text) // 2
+    return f"{text}{text[:middle]}#{text[middle + 1 :]}"
+
+
+PATHOLOGICAL = [
+    *(
+        pytest.param(lambda size, piece=piece: piece * (size // len(piece)), 20_000, id=repr(piece))
+        for piece in [
+            "a",
+            "a b ",
+            "a. ",
+            "wait, ",
+            "let me check the proof. ",
+            "says to output ",
+            "### True ",
+            "### True\n",
+            "<|im_end|>",
+            ".)",
+            "-*",
+            "\n---",
+            "<think></think>",
+            "hmmm",
+            "Ã©",
+            "\x00",
+            "İ a. ",
+            "says " + '"' * 200,
+            "step 1 is so. step 2 is so. ",
+            "ab",
+            "e\u0301",
+            "\u200b",
+            "| a | b |\n",
+            "1" * 299 + "x",
+        ]
+    ),
+    pytest.param(fibonacci, 100_000, id="Fibonacci word"),
+    pytest.param(two_letters, 100_000, id="two letters"),
+    pytest.param(prose, 100_000, id="probes which occur everywhere"),
+    pytest.param(lambda size: prose(size // 2) * 2, 100_000, id="twice"),
+    pytest.param(lambda size: with_a_difference(prose(size // 2)), 100_000, id="twice but for a letter"),
+    pytest.param(
+        lambda size: with_a_difference(prose(2000)) * (size // 4000), 100_000, id="in each second round"
+    ),
+    pytest.param(
+        lambda size: "".join(f"Step {n}: x = {n}. " for n in range(size // 18)), 50_000, id="counting"
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "size"), PATHOLOGICAL)
+def test_time_grows_with_the_text_and_not_with_its_square(make, size):
+    def seconds(text):
         best = float("inf")
-        for run in range(3):
-            fresh = text + "x" * run
+        for run in range(2):
+            fresh = text + "x" * run  # what a rule remembers of a text must not serve the next
             start = time.process_time()
             find_anomalies(fresh)
             best = min(best, time.process_time() - start)
         return best
 
-    assert seconds(80_000) < 24 * seconds(10_000)  # 8 if linear, 64 if quadratic
+    short, long = make(size), make(4 * size)
+    ratios = (seconds(long) / seconds(short) for _ in range(4))
+    assert any(ratio < 8 for ratio in ratios)  # 4 if linear, 16 if quadratic

@@ -23,7 +23,7 @@ FLOORS = {  # share of the spoiled texts that the gate sees, light, medium and h
     "drifting_phrase": 0.45,
     "sentence_again": 0.80,
     "sentence_cycle": 0.90,
-    "reworded_sentence": 0.67,
+    "reworded_sentence": 0.80,
     "self_interruption": 0.50,
     "false_starts": 0.50,
     "token_runaway": 0.55,

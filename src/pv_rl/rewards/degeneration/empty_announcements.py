@@ -1,9 +1,14 @@
-"""Let me find the errors. But I need to verify the proof. Let me find one error: plans that nothing follows."""
+"""Let me find the errors. But I need to verify the proof. Let me find one error: plans that nothing follows.
+
+Thinking models open with plans, too. An opening is an outline of different plans, fewer than twice `times`, in the
+first sentences of a trace that goes on to say something. Elsewhere a chain of plans is empty.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from pv_rl.hookspecs import Parameter
 from pv_rl.rewards.degeneration.rule import DegenerationRule, Span
@@ -12,55 +17,94 @@ from pv_rl.rewards.degeneration.words import lowered, word_set
 __all__ = ["EMPTY_ANNOUNCEMENTS"]
 
 ANCHORS = ("let", "need", "have to", "should", "must", "will")
-SENTENCE = re.compile(r"[^.!?\n]+")
+BREAK = re.compile(r"[.!?](?=\s)|\n")  # not the point in 2.5
 PLAN = re.compile(
     r"\s*(?:(?:but|and|so|now|then|first|again|ok|okay|well|wait|hmm|actually|next|also|still|however)\b[\s,…]*)*"
     r"(?:let(?:'s|’s| me| us)|(?:i|we) (?:need to|have to|should|must|will|want to|can|could|am going to|are going to)"
     r")\b"
 )
 OBJECT = re.compile(
-    r"\b(?:errors?|mistakes?|flaws?|gaps?|issues?|problems?|proof|solution|argument|steps?)\b"
+    r"\b(?:errors?|mistakes?|flaws?|gaps?|issues?|problems?|proof|solution|argument|steps?|goes wrong)\b"
 )
 GENERIC = word_set(
-    """a about again all also an analyse analyze and another any argument at be begin but by can careful carefully check
-    checking consider correct could detail details determine do double each entire error errors evaluate every examine
-    false find first flaw flaws for from gap gaps give go going has have hmm how i identify if in incorrect inspect into
-    invalid is issue issues it it's its just let let's line locate logical look make me might mistake mistakes more must
-    need next now of ok okay on once one or out over own problem problems proceed proof read really reread review right
-    see search should so solution some start statement step steps still sure text that the then there this through to
-    try us valid validity verify verdict wait want was we well what where whether which whole will with work wrong"""
+    """a about again all also an analyse analyze and another any argument at be begin but by can careful carefully
+    check checking consider correct could detail details determine do double each entire error errors evaluate every
+    examine false find first flaw flaws for from gap gaps give go goes going has have here hmm how i identify if in
+    incorrect inspect into invalid is issue issues it it's its just let let's line locate logical look make me might
+    mistake mistakes more must need next now of ok okay on once one or out over own problem problems proceed proof
+    read really reread review right see search should so solution some start statement step steps still sure text
+    that the then there this through to try us valid validity verify verdict wait want was we well what where
+    whether which whole will with work wrong"""
 )
 LONGEST_GAP = 240  # characters between two plans
+WORDS = re.compile(r"[\w'’]+")
+OWN_WORDS = 2  # not generic ones: the sentence says something
+OPENING = 3  # such sentences; behind fewer a thinking model says what it will do, and then does it
+DIFFERENT = 0.75  # of the plans of an opening have an aim of their own
+ACTION = re.compile(
+    r"\b(?:analy[sz]e|check|consider|correct|determine|evaluate|examine|find|go|identify|inspect|locate|look|proceed"
+    r"|read|reread|review|see|search|start|try|verify)\b"
+)
 
 
 def find_empty_announcements(text: str, times: float, between: float) -> Iterator[Span]:
     low = lowered(text)
     if sum(map(low.count, ANCHORS)) < times:
         return
-    start, end, count, others = 0, 0, 0, 0
-    for match in SENTENCE.finditer(low):
-        sentence = match[0]
-        if not sentence.strip():
+    sentences = list(_sentences(low))
+    spans = [(start, start + len(sentence)) for start, sentence in sentences]
+    plans = [_is_plan(sentence) for _, sentence in sentences]
+    for first, last in _chains(spans, plans, between):
+        aims = [_aim(sentences[at][1]) for at in range(first, last + 1) if plans[at]]
+        if len(aims) < times:
             continue
-        if not (PLAN.match(sentence) and _is_empty(sentence)):
-            others += 1
-            continue
-        if others > between or match.start() - end > LONGEST_GAP:
-            if count >= times:
-                yield start, end
-            start, count = match.start() + len(sentence) - len(sentence.lstrip()), 0
-        end, count, others = match.end(), count + 1, 0
-    if count >= times:
-        yield start, end
+        said = (at for at in range(len(plans)) if not plans[at] and _says_something(sentences[at][1]))
+        before = list(islice(said, OPENING))
+        opening = len(before) < OPENING or before[-1] > first
+        outline = len(aims) < 2 * times and len(set(aims)) >= DIFFERENT * len(aims)
+        if not (opening and outline and any(at > last for at in (*before, *said))):
+            yield spans[first][0], spans[last][1]
 
 
-def _is_empty(plan: str) -> bool:
+def _chains(spans: Sequence[Span], plans: Sequence[bool], between: float) -> Iterator[tuple[int, int]]:
+    """The first and the last sentence of plans that are nearly back to back."""
+    numbers = [number for number, plan in enumerate(plans) if plan]
+    first = 0
+    for at, number in enumerate(numbers):
+        following = numbers[at + 1] if at + 1 < len(numbers) else len(plans) + int(between) + 1
+        if following - number > between + 1 or spans[following][0] - spans[number][1] > LONGEST_GAP:
+            yield numbers[first], number
+            first = at + 1
+
+
+def _aim(plan: str) -> tuple[str, ...]:
+    """What is to be done to what, in two words."""
+    found = ACTION.search(plan), OBJECT.search(plan)
+    return tuple(match[0].rstrip("s") for match in found if match)
+
+
+def _sentences(text: str) -> Iterator[tuple[int, str]]:
+    """Where a sentence starts, and the sentence without white space around it."""
+    at = 0
+    for stop in (*(match.end() for match in BREAK.finditer(text)), len(text)):
+        sentence = text[at:stop]
+        if stripped := sentence.strip(" \t\r\n.!?"):
+            yield at + sentence.find(stripped), stripped
+        at = stop
+
+
+def _is_plan(sentence: str) -> bool:
     """It names an object (an error, the proof), and nothing of its own."""
     return (
-        len(plan) <= 120
-        and OBJECT.search(plan) is not None
-        and GENERIC.issuperset(re.findall(r"[\w'’]+", plan))
+        len(sentence) <= 120
+        and PLAN.match(sentence) is not None
+        and OBJECT.search(sentence) is not None
+        and GENERIC.issuperset(WORDS.findall(sentence))
     )
+
+
+def _says_something(sentence: str) -> bool:
+    return sum(word not in GENERIC for word in WORDS.findall(sentence)) >= OWN_WORDS
 
 
 EMPTY_ANNOUNCEMENTS = DegenerationRule(

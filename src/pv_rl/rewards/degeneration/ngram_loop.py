@@ -13,6 +13,7 @@ from itertools import accumulate, islice
 from operator import sub
 
 from pv_rl.hookspecs import Parameter
+from pv_rl.rewards.degeneration.lines import without_code
 from pv_rl.rewards.degeneration.rule import DegenerationRule, Span
 
 __all__ = ["NGRAM_LOOP"]
@@ -29,6 +30,9 @@ def find_ngram_loops(text: str, words: float, share: float, within: float) -> It
         return  # triples that occurred before, anywhere
     old = _in_stretches(_just_said(said, within), int(words))
     if max(old, default=0) < share * words:
+        return
+    if (prose := without_code(text)) != text:
+        yield from find_ngram_loops(prose, words, share, within)
         return
     plain = _in_stretches([len(word) > 1 and word.isalpha() for word in said], int(words))
     loops = bytes(

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 
 from pv_rl.hookspecs import Parameter
+from pv_rl.rewards.degeneration.lines import without_code
 from pv_rl.rewards.degeneration.rule import DegenerationRule, Span
 from pv_rl.rewards.degeneration.spans import merged
 from pv_rl.rewards.degeneration.words import WORD, lowered
@@ -28,6 +29,9 @@ def find_sentence_loops(text: str, times: float, words: float, within: float, sh
     counts = Counter(sentences)
     often = {one for one, count in counts.items() if count >= times and len(WORD.findall(one)) >= words}
     if not often:
+        return
+    if (prose := without_code(text)) != text:
+        yield from find_sentence_loops(prose, times, words, within, share)
         return
     places = [0, *(match.end() for match in BREAK.finditer(low))]
     kept = [(place, one) for place, one in zip(places, sentences, strict=True) if one]
