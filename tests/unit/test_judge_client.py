@@ -608,6 +608,20 @@ def test_a_hedge_never_passes_the_budget(judge):
     run(check())
 
 
+def test_a_probe_that_the_budget_has_no_room_for_waits_and_does_not_spin(judge):
+    async def check():
+        plan = {
+            "a": [fails("server_error"), [10, OK], OK]
+        }  # the second request is in flight when the third may probe
+        budget, breaker = Budget(usd_per_run=100), Breaker(failures=1, probe_after_s=1)
+        client, _ = judge(plan, budget=budget, breaker=breaker, sampling={"max_tokens": 5})
+        first, second = await asyncio.gather(client.ask(MESSAGES), client.ask(MESSAGES))
+        assert first.text == second.text == OK
+        assert held(client) == [0, 0, 0]
+
+    run(check())
+
+
 def test_no_mixture_of_faults_passes_the_budget_or_the_limits_or_leaves_anything_held(judge):
     async def check(seed: int):
         rng = random.Random(seed)

@@ -121,12 +121,16 @@ class Exchange:
             except httpx.ConnectTimeout:
                 raise RequestFailed("timeout", f"no connection within {times.connect_s:g} s") from None
             except httpx.TimeoutException:
-                raise RequestFailed("timeout", f"silence for {times.first_byte_s:g} s", usage=sent, unsettled=True) from None
+                raise RequestFailed(
+                    "timeout", f"silence for {times.first_byte_s:g} s", usage=sent, unsettled=True
+                ) from None
             except RequestFailed:
                 raise
             except Exception as error:  # noqa: BLE001 - also of anyio, ssl, h2, idna: the row fails, not the run
                 raise _broken(error, sent) from None
-        raise RequestFailed("timeout", f"no whole answer after {clock() - begin:.1f} s", usage=sent, unsettled=True)
+        raise RequestFailed(
+            "timeout", f"no whole answer after {clock() - begin:.1f} s", usage=sent, unsettled=True
+        )
 
     async def _read(self, response: httpx.Response, sent: Usage) -> bytes:
         """The body, as far as it is read."""

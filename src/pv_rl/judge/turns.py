@@ -115,8 +115,7 @@ class Turns:
             slot = await route.limits.acquire(estimate_tokens(raw) + route.max_tokens, age)
             if slot is None:  # paused meanwhile
                 continue
-            permit = route.breaker.enter()
-            if permit is None:  # opened meanwhile
+            if route.breaker.wait_s() > 0:  # opened meanwhile
                 slot.unused()
                 continue
             change = self._change
@@ -126,11 +125,13 @@ class Turns:
                 reservation = self.budget.reserve(route.endpoint.model, len(raw), route.max_tokens)
             finally:
                 if reservation is None:
-                    permit.dropped()
                     slot.unused()
             if reservation is None:
                 await change.wait()
                 continue
+            # Only now: a permit that is dropped wakes those who wait for the budget, each of whom would drop it again.
+            permit = route.breaker.enter()
+            assert permit is not None  # nothing was awaited since it was asked
             return Turn(
                 route=route,
                 body=raw,
