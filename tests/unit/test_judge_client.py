@@ -27,7 +27,7 @@ from pv_rl.judge.config import Breaker, Budget, Endpoint, Hedging, JudgeConfig, 
 MESSAGES = [{"role": "user", "content": "Is this fluent?"}]
 PAID = Usage(prompt_tokens=10, completion_tokens=2)
 OK = "ok"
-FINAL = ["refusal", "truncated", "no_text", "client_error", "context_length", "too_large", *REFUSED]
+FINAL = ["refusal", "truncated", "no_text", "client_error", "context_length", "too_large", *sorted(REFUSED)]
 PASSING = ["connect", "timeout", "reset", "rate_limited", "server_error", "bad_response"]
 SETTINGS = {
     "retries": Retries(attempts=4, backoff_s=1, max_backoff_s=3),
