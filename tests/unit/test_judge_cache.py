@@ -11,6 +11,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from pv_rl.errors import ConfigError, DataError
+from pv_rl.judge import cache
 from pv_rl.judge.answer import Usage
 from pv_rl.judge.cache import VERSION, AnswerCache, CachedAnswer, CacheUnavailable, cache_key
 
@@ -187,6 +188,23 @@ cache.put("last", answer("last"))
 print(cache.get("last").text)
 """
     assert start(code, path).communicate(timeout=300)[0].split() == ["True", "first", "True", "last"]
+
+
+def test_a_file_that_another_process_holds_is_waited_for_once_and_not_by_each_answer(path, monkeypatch):
+    monkeypatch.setattr(cache, "BUSY_S", 0.1)
+    ours = AnswerCache(path)
+    ours.put("a", answer())
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    with pytest.raises(CacheUnavailable, match="database is locked"):
+        ours.put("b", answer())
+    holder.execute("ROLLBACK")
+    with pytest.raises(CacheUnavailable, match="left alone for a minute"):
+        ours.put("b", answer())
+    assert ours.get("a").text == "yes"
+    monkeypatch.setattr(ours, "_rest_until", 0.0)
+    ours.put("b", answer())
+    assert ours.get("b").text == "yes"
 
 
 def test_a_path_that_cannot_be_opened_is_unavailable(tmp_path):
