@@ -11,7 +11,6 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from pv_rl.errors import ConfigError, DataError
-from pv_rl.judge import cache
 from pv_rl.judge.answer import Usage
 from pv_rl.judge.cache import VERSION, AnswerCache, CachedAnswer, CacheUnavailable, cache_key
 
@@ -191,7 +190,7 @@ print(cache.get("last").text)
 
 
 def test_a_file_that_another_process_holds_is_waited_for_once_and_not_by_each_answer(path, monkeypatch):
-    monkeypatch.setattr(cache, "BUSY_S", 0.1)
+    monkeypatch.setattr("pv_rl.judge.cache.BUSY_S", 0.1)
     ours = AnswerCache(path)
     ours.put("a", answer())
     holder = sqlite3.connect(path, isolation_level=None)
