@@ -189,6 +189,23 @@ print(cache.get("last").text)
     assert start(code, path).communicate(timeout=300)[0].split() == ["True", "first", "True", "last"]
 
 
+def test_a_file_that_another_process_holds_is_waited_for_once_and_not_by_each_answer(path, monkeypatch):
+    monkeypatch.setattr("pv_rl.judge.cache.BUSY_S", 0.1)
+    ours = AnswerCache(path)
+    ours.put("a", answer())
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    with pytest.raises(CacheUnavailable, match="database is locked"):
+        ours.put("b", answer())
+    holder.execute("ROLLBACK")
+    with pytest.raises(CacheUnavailable, match="left alone for a minute"):
+        ours.put("b", answer())
+    assert ours.get("a").text == "yes"
+    monkeypatch.setattr(ours, "_rest_until", 0.0)
+    ours.put("b", answer())
+    assert ours.get("b").text == "yes"
+
+
 def test_a_path_that_cannot_be_opened_is_unavailable(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(CacheUnavailable, match=r"judge\.cache"):

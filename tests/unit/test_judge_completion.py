@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -157,7 +158,7 @@ def test_an_error_in_the_body_of_http_200_is_repeated_and_has_its_kind(error, ki
     assert (error if isinstance(error, str) else error["message"]) in str(failure)
 
 
-@pytest.mark.parametrize("finish", ["stop", None, "eos"])
+@pytest.mark.parametrize("finish", ["stop", None, "eos", ["stop"], {}])
 def test_other_ends_are_ends(finish):
     assert read_completion(body(finish_reason=finish), 7).text == "yes"
 
@@ -184,6 +185,7 @@ TOKEN = {
         [{**TOKEN, "logprob": 0.5}],
         [{**TOKEN, "logprob": float("nan")}],
         [{**TOKEN, "top_logprobs": ["b"]}],
+        [{**TOKEN, "top_logprobs": 5}],
         [{**TOKEN, "top_logprobs": [{"token": "b", "logprob": "-1"}]}],
     ],
 )
@@ -195,3 +197,8 @@ def test_log_probabilities_are_those_of_all_tokens_or_none(content):
 
     assert [(one.token, one.top) for one in read([TOKEN])] == [("a", {"a": -0.1, "b": -2.0})]
     assert read(content) == ()
+
+
+def test_a_log_probability_of_a_thousand_digits_is_the_lowest_float():
+    read = read_completion(body(logprobs={"content": [{"token": "a", "logprob": -(10**1000)}]}), 7)
+    assert read.logprobs[0].top == {"a": -sys.float_info.max}

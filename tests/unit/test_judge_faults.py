@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -408,6 +409,23 @@ def test_a_key_that_a_server_echoes_in_another_form_is_not_shown(text, monkeypat
         assert "***" in shown
         assert "planted" not in _plain(shown)
     assert key.blot("bad key sk-plan") == "bad key sk-plan"
+
+
+@pytest.mark.parametrize("secret", ["[^a]+$\\d{3}", "p%41ss/w0rd=="])
+@pytest.mark.parametrize(
+    "encode",
+    [
+        str,
+        json.dumps,
+        lambda key: quote(key, safe=""),
+        lambda key: "".join(f"%{ord(one):02X}" for one in key),
+        lambda key: "".join(f"\\x{ord(one):02x}" for one in key),
+        lambda key: "".join(f"&#{ord(one)};" for one in key),
+    ],
+    ids=["plain", "json", "quoted", "url", "python", "html"],
+)
+def test_a_key_of_signs_or_with_escapes_in_it_is_not_shown_in_another_form(secret, encode):
+    assert "***" in Key(secret).blot(f"Incorrect API key: {encode(secret)} given")
 
 
 def _plain(text: str) -> str:

@@ -126,6 +126,38 @@ def test_a_file_that_says_nothing_of_money_is_refused(tmp_path, text):
     Spending(tmp_path, keeper()).close()
 
 
+def test_a_file_that_cannot_be_made_again_stops_requests_and_no_other_file_is_written(tmp_path):
+    """The number of its descriptor may be that of another file by then."""
+    run = tmp_path / "run"
+    budget = keeper(calls_per_run=100)
+    Spending(run, budget)
+    (run / FILE).unlink()
+    run.rmdir()
+    run.touch()
+    with pytest.raises(JudgeFailure, match="could not be written down"):
+        budget.reserve("judge", 1, 1)
+    with (tmp_path / "other").open("wb", buffering=0) as other:
+        other.write(b"kept")
+        with pytest.raises(JudgeFailure, match="could not be written down"):
+            budget.reserve("judge", 1, 1)
+    assert (tmp_path / "other").read_bytes() == b"kept"
+    assert budget.at_most == Spent()
+
+
+def test_a_file_that_another_run_has_made_meanwhile_stops_requests_and_is_left_alone(tmp_path):
+    first, second = keeper(calls_per_run=100), keeper(calls_per_run=100)
+    spending = Spending(tmp_path, first)
+    (tmp_path / FILE).unlink()
+    Spending(tmp_path, second)
+    second.reserve("judge", 1, 1)
+    for _ in range(2):
+        with pytest.raises(JudgeFailure, match="in use by the judge of another process"):
+            first.reserve("judge", 1, 1)
+    spending.save(at_once=True)
+    assert first.at_most == Spent()
+    assert read_spent(tmp_path / FILE) == second.at_most.in_run
+
+
 def test_a_file_that_cannot_be_opened_is_said(tmp_path):
     (tmp_path / FILE).mkdir()
     with pytest.raises(SetupError, match="cannot be opened"):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import functools
 import re
+import signal
+import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -75,6 +77,17 @@ def test_an_actor_that_hangs_in_a_parser_is_restarted_and_the_other_questions_ar
     assert _halt_reason() is None
 
 
+def test_an_actor_with_more_open_questions_than_a_step_has_rows_still_answers_its_watchdog(cluster):
+    """Ray queues calls above max_concurrency, and a ping behind them looks like a hang."""
+    with JudgeServer(Script(faults=[Fault(kind="hang")])) as server:
+        actor = ray.get_actor(shared._name(prepared(server)))
+        shared.driver_services()[0].watchdog.stop()
+        asked = [actor.ask.remote(question(f"trace {n}")) for n in range(10_200)]
+        ray.get(actor.ping.remote(), timeout=25)  # questions end after 30 s
+        assert ray.wait(asked, timeout=0)[0] == []
+        ray.kill(actor)
+
+
 def test_an_actor_that_hangs_again_and_again_ends_the_run_with_the_reason(cluster, monkeypatch, caplog):
     monkeypatch.setattr(watchdog, "RESTARTS", 0)
     with JudgeServer(Script(faults=[Fault(kind="content", text="a" * 60)])) as server:
@@ -85,3 +98,36 @@ def test_an_actor_that_hangs_again_and_again_ends_the_run_with_the_reason(cluste
             time.sleep(0.2)
         assert _halt_reason() == "the judge's actor stopped answering again after 0 restarts within 3600 s"
         ray.kill(actor)
+
+
+def test_a_driver_that_was_paused_does_not_restart_its_actor():
+    code = """
+import asyncio, os, sys, time
+import ray
+from pv_rl.judge import watchdog
+watchdog.EVERY_S, watchdog.SILENT_S = 0.01, 1.0
+@ray.remote
+class Actor:
+    async def ping(self):
+        await asyncio.sleep(0.3)
+ray.init(address="local", num_cpus=1, include_dashboard=False, log_to_driver=False)
+actor = Actor.options(max_restarts=-1, num_cpus=0).remote()
+ray.get(actor.ping.remote())
+watch = watchdog.Watchdog(actor)
+print("watching", flush=True)
+sys.stdin.read()
+print(watch.restarts, flush=True)
+watch.stop()
+ray.shutdown()
+"""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen([sys.executable, "-c", code], text=True, **pipes) as driver:
+        while driver.stdout.readline() not in ("watching\n", ""):
+            pass
+        for _ in range(3):
+            time.sleep(0.7)
+            driver.send_signal(signal.SIGSTOP)
+            time.sleep(2)
+            driver.send_signal(signal.SIGCONT)
+        time.sleep(1)
+        assert driver.communicate()[0] == "0\n"

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from pv_rl.errors import SetupError
 from pv_rl.judge.answer import JudgeFailure, Usage
 from pv_rl.judge.config import Budget, Price
 
@@ -69,7 +70,8 @@ class BudgetKeeper:
         self.waiting: list[Callable[[], None]] = []
         """Called when there may be room for a request that was not let through."""
         self.book: Callable[[], object] = lambda: None
-        """Called before a request of a limited budget is let through: writes `at_most` to disk, or raises OSError."""
+        """Called before a request of a limited budget is let through: writes `at_most` to disk, or raises OSError or
+        SetupError."""
         self.capped = 0
         """Requests whose server counted more tokens than they could take."""
         self._open: set[Reservation] = set()
@@ -146,7 +148,7 @@ class BudgetKeeper:
         if budget.limited:
             try:
                 self.book()
-            except OSError as error:
+            except (OSError, SetupError) as error:
                 self._hold(reservation, -1)
                 self._add(reservation, calls=-1)
                 raise JudgeFailure(

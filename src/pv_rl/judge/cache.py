@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 import os
 import sqlite3
 import threading
@@ -35,6 +36,8 @@ APPLICATION_ID = 0x70765F6A
 VERSION = 1
 BUSY_S = 10.0
 """How long to wait for other writers."""
+REST_S = 60.0
+"""Nothing is written for so long after a wait that was in vain: the answers that queue would each wait again."""
 ROWS = 128
 """Of a statement; SQLite before 3.32 takes 999 values."""
 SCHEMA = """
@@ -103,6 +106,7 @@ class AnswerCache:
         self.damaged = 0
         """Answers that `get` found damaged."""
         self._lock = threading.Lock()
+        self._rest_until = -math.inf
         deadline = time.monotonic() + BUSY_S
         with self._available():
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -155,7 +159,7 @@ class AnswerCache:
         Raises:
             CacheUnavailable: the file cannot be written.
         """
-        with self._available(), self._lock:
+        with self._writing():
             self._db.execute("DELETE FROM answers WHERE key = ?", (key,))
 
     def count(self) -> int:
@@ -186,7 +190,7 @@ class AnswerCache:
         # Most often one statement, which commits itself: with each further one this thread gives up the interpreter,
         # gets it back late where another one is busy, and the file is held for all processes meanwhile.
         statements = [rows[first : first + ROWS] for first in range(0, len(rows), ROWS)]
-        with self._available(), self._lock, self._db:
+        with self._writing(), self._db:
             if not os.path.samestat(self._opened, os.stat(self.path)):
                 raise OSError("another file has been put in its place since it was opened")
             if len(statements) > 1:
@@ -245,6 +249,18 @@ class AnswerCache:
                 "the judge's cache %s has a damaged answer (%s). The judge is asked again; this warning comes once. %s",
                 *(self.path, error, RECOVER),
             )
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        with self._available(), self._lock:
+            if time.monotonic() < self._rest_until:
+                raise sqlite3.OperationalError("database was locked, and is left alone for a minute")
+            try:
+                yield
+            except sqlite3.OperationalError as error:
+                if "locked" in str(error):
+                    self._rest_until = time.monotonic() + REST_S
+                raise
 
     @contextmanager
     def _available(self) -> Iterator[None]:

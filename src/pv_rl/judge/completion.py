@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,10 +14,12 @@ from pv_rl.judge.statuses import error_of, failure_kind
 __all__ = ["Completion", "RequestFailed", "estimate_tokens", "read_completion"]
 
 CHARACTERS_A_TOKEN = 4
-BROKEN_OFF = frozenset({"abort", "error", "insufficient_system_resource"})
+BROKEN_OFF = ("abort", "error", "insufficient_system_resource")
 """Values of finish_reason, of vLLM, OpenRouter and DeepSeek, after which the text is not whole."""
 THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 """Fields of a message, and types of its parts, that hold what a model thought."""
+LOWEST = -sys.float_info.max
+"""Stands for a log-probability of more digits than a float takes."""
 ABSURD = 10**12
 """Stands for a count that is no count: the budget books the most that the request can have taken."""
 
@@ -155,13 +158,14 @@ def _token(given: Any) -> TokenLogprobs | None:
     if not isinstance(given, Mapping) or not isinstance(given.get("token"), str):
         return None
     top: dict[str, float] = {}
-    for one in [given, *(given.get("top_logprobs") or [])]:
+    others = given.get("top_logprobs") or []
+    for one in [given, *(others if isinstance(others, list) else [None])]:
         if not isinstance(one, Mapping) or not isinstance(one.get("token"), str):
             return None
         value = one.get("logprob")
         if isinstance(value, bool) or not isinstance(value, int | float) or not value <= 0.001:
             return None  # NaN, a probability, a text
-        top.setdefault(one["token"], float(value))
+        top.setdefault(one["token"], float(max(value, LOWEST)))
     return TokenLogprobs(token=given["token"], top=top)
 
 

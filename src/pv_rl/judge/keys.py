@@ -34,10 +34,9 @@ class Key:
     def __init__(self, value: str = "", name: str = "") -> None:
         """`name` is that of the environment variable it was read from."""
         self._key, self._name = value, name
-        self._short = _squeezed(value)
         whole = [base64.b64encode(b"\0" * skip + value.encode()).decode() for skip in range(3)]
         cores = [one[-(-8 * skip // 6) : 8 * (skip + len(value)) // 6] for skip, one in enumerate(whole)]
-        self._codes = [self._short, value.encode().hex(), *map(_squeezed, cores)]
+        self._codes = [*map(_bare, [value, _unescaped(value), *cores]), value.encode().hex()]
 
     @classmethod
     def of(cls, endpoint: Endpoint) -> Key:
@@ -84,15 +83,22 @@ class Key:
         for length in range(len(self._key) - 1, MIN_SECRET - 1, -1):  # the text was cut within the key
             if text.endswith(self._key[:length]):
                 return text[:-length] + "***"
-        squeezed = _squeezed(text)
-        return WITHHELD if any(len(one) >= MIN_SECRET and one in squeezed for one in self._codes) else text
+        plain = _unescaped(text)
+        bare = _bare(re.sub(r"\\[bfnrt]", "", plain))
+        encoded = self._key in plain or any(len(one) >= MIN_SECRET and one in bare for one in self._codes)
+        return WITHHELD if encoded else text
 
 
-def _squeezed(text: str) -> str:
-    """The letters and digits of a text whose escapes (JSON, URL, HTML) are undone, in lower case."""
-    text = re.sub(r"\\u00([0-9a-fA-F]{2})", lambda found: chr(int(found[1], 16)), text)
+def _unescaped(text: str) -> str:
+    """A text whose escapes (JSON, Python, URL, HTML) are undone."""
+    text = re.sub(r"\\(?:u00|x)([0-9a-fA-F]{2})", lambda found: chr(int(found[1], 16)), text)
     text = re.sub(r"%(?:25)*([0-9a-fA-F]{2})", lambda found: chr(int(found[1], 16)), html.unescape(text))
-    return re.sub(r"[^A-Za-z0-9]+", "", re.sub(r"\\[bfnrt]", "", text)).lower()
+    return re.sub(r"\\([\\\"'/])", r"\1", text)
+
+
+def _bare(text: str) -> str:
+    """The letters and digits of a text, in lower case."""
+    return re.sub(r"[^A-Za-z0-9]+", "", text).lower()
 
 
 @contextmanager

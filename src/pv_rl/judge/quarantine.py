@@ -1,4 +1,4 @@
-"""Quarantine of questions whose answers hang the parser, kept in a memory-mapped file that outlives a `kill -9`.
+"""Quarantine of questions whose answers hang the parser, kept in a file that outlives a `kill -9`.
 
 Before an answer is parsed its question is marked in the file, and the mark is cleared after. An actor that is started
 again finds the mark of the one that hung, and does not ask that question again; all others are asked as before.
@@ -6,7 +6,8 @@ again finds the mark of the one that hung, and does not ask that question again;
 
 from __future__ import annotations
 
-import mmap
+import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,10 @@ class Quarantine:
     """The marks of earlier starts, and a slot for this one. `path` is made if it is missing."""
 
     def __init__(self, path: str | Path) -> None:
-        with open(path, "a+b") as file:
-            file.truncate(SLOTS * MARK)
-            self._map = mmap.mmap(file.fileno(), SLOTS * MARK)
-        marks = [self._map[at : at + MARK] for at in range(0, SLOTS * MARK, MARK)]
+        Path(path).touch()
+        self._file = open(path, "r+b", buffering=0)  # noqa: SIM115 - open for as long as the actor lives
+        raw = self._file.read(SLOTS * MARK).ljust(SLOTS * MARK, b"\0")
+        marks = [raw[at : at + MARK] for at in range(0, SLOTS * MARK, MARK)]
         self._held = {mark for mark in marks if any(mark)}
         free = [slot for slot, mark in enumerate(marks) if not any(mark)]
         self._own = free[0] * MARK if free else (SLOTS - 1) * MARK
@@ -51,10 +52,15 @@ class Quarantine:
             )
 
         def parse_marked(text: str) -> Any:
-            self._map[self._own : self._own + MARK] = mark
+            self._write(mark)
             try:
                 return parse(text)
             finally:
-                self._map[self._own : self._own + MARK] = bytes(MARK)
+                self._write(bytes(MARK))
 
         return parse_marked
+
+    def _write(self, mark: bytes) -> None:
+        # Not a memory map: where the disk is full, writing to one kills the process (SIGBUS).
+        with suppress(OSError):
+            os.pwrite(self._file.fileno(), mark, self._own)

@@ -105,7 +105,7 @@ def prepare_service(config: ServiceConfig) -> None:
         num_cpus=0,
         max_restarts=-1,
         max_task_retries=3,
-        max_concurrency=10_000,
+        max_concurrency=1_000_000,
         scheduling_strategy=NodeAffinitySchedulingStrategy(
             ray.get_runtime_context().get_node_id(), soft=False
         ),

@@ -89,7 +89,7 @@ class Spending:
         self._due: asyncio.TimerHandle | None = None
         self._file = -1
         try:
-            self._open()
+            self._open(LOCK_S)
             self._restore()
             self._write()
             os.truncate(self._file, RECORD)  # what a user wrote may be longer
@@ -113,7 +113,7 @@ class Spending:
             return
         try:
             self._write()
-        except OSError as error:
+        except (OSError, SetupError) as error:
             logger.warning("%s could not be written: %s", self._path, error)
 
     def close(self) -> None:
@@ -140,8 +140,7 @@ class Spending:
 
     def _write(self) -> None:
         if os.fstat(self._file).st_nlink == 0:  # deleted, or folded into the file of a whole run
-            os.close(self._file)
-            self._open()
+            self._open(0.0)
         spent = self._keeper.at_most
         record = {
             "step": spent.step,
@@ -152,14 +151,24 @@ class Spending:
         }
         os.pwrite(self._file, json.dumps(record).ljust(RECORD - 1).encode() + b"\n", 0)
 
-    def _open(self) -> None:
-        """Open the file and lock it."""
+    def _open(self, patience_s: float) -> None:
+        """Open the file and lock it, in the place of the one that was open before."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
-        deadline = time.monotonic() + LOCK_S
+        file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            self._lock(file, patience_s)
+        except BaseException:
+            os.close(file)
+            raise
+        if self._file >= 0:
+            os.close(self._file)
+        self._file = file
+
+    def _lock(self, file: int, patience_s: float) -> None:
+        deadline = time.monotonic() + patience_s
         while True:
             try:
-                return fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 if time.monotonic() > deadline:
                     pid = (_read(self._path) or {}).get("pid")

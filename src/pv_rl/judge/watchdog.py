@@ -49,7 +49,10 @@ class Watchdog:
         patience = SILENT_S
         while self.gave_up is None and not self._stopped.wait(EVERY_S):
             try:
-                ray.get(self._actor.ping.remote(), timeout=patience)
+                ping = self._actor.ping.remote()
+                # Two waits: one that this process was paused in ends at once, although the answer is on its way.
+                ray.wait([ping], timeout=patience / 2)
+                ray.get(ping, timeout=patience / 2)
                 patience = SILENT_S
             except GetTimeoutError:
                 if not self._stopped.is_set():
