@@ -105,11 +105,11 @@ def scorer(name: str) -> Scorer:
                     "the reward %s failed for a row, which abstains; said once for this kind of error: %s: %s",
                     *(name, type(error).__name__, str(error)[:LONGEST]),
                 )
-            metrics = dict.fromkeys(reward.metric_names or (), 0.0)
+            metrics = dict.fromkeys(sorted(reward.metric_names or ()), 0.0)
             return {"score": 0.0, **metrics, VALID: 0.0, DROP_GROUP: 0.0, ERROR: 1.0}
         return {
             "score": output.score,
-            **output.metrics,
+            **dict(sorted(output.metrics.items())),  # verl's legacy trainer wants one order in all processes
             VALID: float(output.valid),
             DROP_GROUP: float(output.drop_group),
             ERROR: 0.0,
