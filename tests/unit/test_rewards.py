@@ -84,7 +84,8 @@ def test_a_reward_that_nobody_adds_is_refused_with_those_that_there_are():
 
 
 @pytest.mark.parametrize(("name", "option"), [("verdict", "fluency"), ("verdict_fluency", "vet")])
-def test_an_option_that_a_reward_does_not_know_is_an_error(name, option):
+def test_an_option_that_a_reward_does_not_know_is_an_error(name, option, monkeypatch):
+    monkeypatch.setattr(named, "_served", False)
     with pytest.raises(ConfigError, match=option):
         score("### True", "True", name, **{option: 1})
 
@@ -383,6 +384,22 @@ def test_a_row_that_fails_before_any_was_scored_has_all_names_in_the_order_of_th
         rows = [score("### True", label, name, **options) for label in ("maybe", "True")]
     assert [row["reward_error"] for row in rows] == [1, 0]
     assert list(rows[0]) == list(rows[1])
+
+
+@pytest.mark.parametrize("error", [OSError("no model on this node"), ConfigError("no model on this node")])
+def test_where_a_reward_cannot_be_built_in_a_worker_of_verl_alone_its_rows_abstain(
+    error, monkeypatch, caplog
+):
+    """verl throws away a prompt whose reward function raises, and says nothing in its metrics."""
+    monkeypatch.setattr(named, "_served", True)
+
+    def build() -> Reward:
+        raise error
+
+    with adding(RewardEntry(name="odd", build=build)):
+        row = score("x", True, "odd")
+    assert row == {"score": 0, "reward_valid": 0, "reward_drop_group": 0, "reward_error": 1}
+    assert "no model on this node" in caplog.text
 
 
 @pytest.mark.parametrize(
