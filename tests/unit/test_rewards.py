@@ -84,7 +84,8 @@ def test_a_reward_that_nobody_adds_is_refused_with_those_that_there_are():
 
 
 @pytest.mark.parametrize(("name", "option"), [("verdict", "fluency"), ("verdict_fluency", "vet")])
-def test_an_option_that_a_reward_does_not_know_is_an_error(name, option):
+def test_an_option_that_a_reward_does_not_know_is_an_error(name, option, monkeypatch):
+    monkeypatch.setattr(named, "_served", False)
     with pytest.raises(ConfigError, match=option):
         score("### True", "True", name, **{option: 1})
 
@@ -138,6 +139,12 @@ class Failing:
 def test_labels_are_read_in_the_spellings_of_data_files():
     assert [read_label(x) for x in (True, "true", " True ", 1, "1", 1.0)] == [True] * 6
     assert [read_label(x) for x in (False, "FALSE", 0, "0", 0.0)] == [False] * 5
+
+
+def test_a_long_label_is_not_repeated_in_full():
+    with pytest.raises(DataError) as caught:
+        read_label("1" * 100_000)
+    assert len(str(caught.value)) < 300
 
 
 def test_proof_verdict_is_a_reward():
@@ -229,6 +236,19 @@ class Cancelled:
         raise AssertionError
 
 
+class Several:
+    async def score(self, sample: RewardInput) -> RewardOutput:
+        if sys.version_info >= (3, 11):
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(Failing().score(sample))
+        return await Failing().score(sample)
+
+
+class Exhausted:
+    def score(self, sample: RewardInput) -> Any:
+        return next(iter(()))
+
+
 def with_metrics(**metrics: Any) -> Callable[[], RewardOutput]:
     return lambda: RewardOutput(score=1.0, metrics=metrics)
 
@@ -246,6 +266,8 @@ def with_metrics(**metrics: Any) -> Callable[[], RewardOutput]:
         (Generator, "(async_generator) at once; declare it as `async def score`"),
         (Failing, "raised ZeroDivisionError: by nobody (test_rewards.py, line "),
         (returning(DataError("odd")), "the reward 'odd' of theirs: odd"),
+        (Several, "raised ZeroDivisionError: by nobody (test_rewards.py, line "),
+        (Exhausted, "raised StopIteration (test_rewards.py, line "),
         (returning(SystemExit(3)), "raised SystemExit: 3"),
         (returning(Panic("at the disco")), "Panic: at the disco"),
         pytest.param(
@@ -259,6 +281,10 @@ def with_metrics(**metrics: Any) -> Callable[[], RewardOutput]:
         (returning(lambda: RewardOutput(score=1.0, valid="no")), "valid is 'no'; it is True or False"),  # pyright: ignore[reportArgumentType]
         (returning(with_metrics(answer="72")), "metric 'answer' is '72'; a metric is a finite number"),
         (returning(with_metrics(answer=None)), "metric 'answer' is None"),
+        *(
+            (returning(with_metrics(**{odd: 1.0})), f"metric {odd!r} is 1.0")
+            for odd in ("", "a\nb", "\ud83d")
+        ),
         (returning(with_metrics(words=float("nan"))), "metric 'words' is nan"),
         (returning(with_metrics(words=np.ones(2))), "metric 'words' is array"),
         (returning(lambda: RewardOutput(score=1.0, metrics={1: 1.0})), "metric 1 is 1.0"),  # pyright: ignore[reportArgumentType]
@@ -310,20 +336,70 @@ def test_metrics_that_change_from_row_to_row_are_an_error_that_names_them(caplog
     assert "the reward 'fickle' of theirs: the metrics b, c are returned for some rows and not" in caplog.text
 
 
-def test_a_row_that_abstains_may_leave_the_metrics_out():
-    class Picky:
-        async def score(self, sample: RewardInput) -> RewardOutput:
-            if not sample.response:
-                return RewardOutput(score=0.0, valid=False)
-            return RewardOutput(score=1.0, metrics={"words": 2.0})
+class Picky:
+    """Abstains where there is no response, and says nothing then."""
 
+    async def score(self, sample: RewardInput) -> RewardOutput:
+        if not sample.response:
+            return RewardOutput(score=0.0, valid=False)
+        return RewardOutput(score=1.0, metrics={"words": 2.0})
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("picky", {}),
+        ("weighted", {"rewards": {"verdict": 1.0, "picky": 1.0}}),
+        ("verdict_fluency", {"reward": "picky"}),
+    ],
+)
+def test_a_row_that_abstains_may_leave_the_metrics_out(name, options):
     with adding(RewardEntry(name="picky", build=Picky)):
-        rows = [score(text, True, "picky") for text in ("", "a b", "")]
+        rows = [score(text, True, name, **options) for text in ("", "a b", "")]
     assert [(row.get("words"), row["reward_valid"], row["reward_error"]) for row in rows] == [
         (None, 0, 0),
         (2, 1, 0),
         (0, 0, 0),
     ]
+    assert list(rows[1]) == list(rows[2])
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("verdict", {}),
+        ("verdict_fluency", {"rules": {"sentence_loop": False}}),
+        ("weighted", {"rewards": {"verdict_fluency": 1.0, "verdict": 1.0, "named": 1.0}}),
+        ("named", {}),
+    ],
+)
+def test_a_row_that_fails_before_any_was_scored_has_all_names_in_the_order_of_the_others(name, options):
+    class Named:
+        metric_names = ("words", "lines")
+
+        async def score(self, sample: RewardInput) -> RewardOutput:
+            return RewardOutput(score=1.0, metrics={"words": 2.0, "lines": 1.0})
+
+    with adding(RewardEntry(name="named", build=Named)):
+        rows = [score("### True", label, name, **options) for label in ("maybe", "True")]
+    assert [row["reward_error"] for row in rows] == [1, 0]
+    assert list(rows[0]) == list(rows[1])
+
+
+@pytest.mark.parametrize("error", [OSError("no model on this node"), ConfigError("no model on this node")])
+def test_where_a_reward_cannot_be_built_in_a_worker_of_verl_alone_its_rows_abstain(
+    error, monkeypatch, caplog
+):
+    """verl throws away a prompt whose reward function raises, and says nothing in its metrics."""
+    monkeypatch.setattr(named, "_served", True)
+
+    def build() -> Reward:
+        raise error
+
+    with adding(RewardEntry(name="odd", build=build)):
+        row = score("x", True, "odd")
+    assert row == {"score": 0, "reward_valid": 0, "reward_drop_group": 0, "reward_error": 1}
+    assert "no model on this node" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -334,12 +410,14 @@ def test_a_row_that_abstains_may_leave_the_metrics_out():
         (lambda: Failing, "(type), with no method `score`"),
         (lambda: 1 / 0, "raised ZeroDivisionError: division by zero (test_rewards.py, line"),
         (lambda: sys.exit(3), "raised SystemExit: 3"),
+        (lambda: next(iter(())), "raised StopIteration (test_rewards.py, line"),
         (lambda: Path("/no/such/file").read_text(), "raised FileNotFoundError"),
         (lambda words: None, "the options of the reward 'odd' of theirs do not fit it (): "),
         (
             type("Odd", (Failing,), {"label_kind": "truth"}),
             "label_kind 'truth'; it is one of verdict, number",
         ),
+        (type("Odd", (Failing,), {"label_kind": ["text"]}), "the label_kind ['text']; it is one of"),
         (refusing, "the reward 'odd' of theirs: odd.words: -1"),
     ],
 )
@@ -409,6 +487,7 @@ class Echo:
         ("text", "3/4", "3/4"),
         ("text", 72, "72"),
         ("text", "True", "True"),
+        ("text", "nan", "nan"),
         ("number", "1", 1.0),
         ("number", 0, 0.0),
         ("number", np.float32(0.25), 0.25),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -120,6 +122,7 @@ def test_verls_parquet_with_a_nested_label_is_read(tmp_path):
         (["--response-column", "text"], "has no column text of text; name one with --response-column"),
         (["--label-column", "text"], "has no column text; name one with --label-column"),
         (["--out", "/no/such/folder/x.jsonl"], "there is no folder"),
+        (["--out", "/dev/null"], "--out /dev/null is no regular file"),
         (["--label-column", "input"], "line 1 of"),
     ],
 )
@@ -247,6 +250,40 @@ def test_two_commands_do_not_write_one_file(tmp_path):
         ScoreFile(file.path, "0" * 16, lambda output: None)
     file.close()
     ScoreFile(file.path, "0" * 16, lambda output: None).close()
+
+
+def test_a_file_that_another_command_has_just_put_in_order_is_not_written(tmp_path, monkeypatch):
+    """Between opening and locking it, the other has replaced it and is done."""
+    path = tmp_path / "scored.jsonl"
+    lock = fcntl.flock
+
+    def late(file, how):
+        path.unlink()
+        path.touch()
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with pytest.raises(SetupError, match="another process writes"):
+        ScoreFile(path, "0" * 16, lambda output: None)
+
+
+def test_a_link_stays_a_link_wherever_the_reward_moves_the_process(many, tmp_path, monkeypatch):
+    class Moving(Sometimes):
+        words = ()
+
+        async def score(self, sample: RewardInput) -> RewardOutput:
+            os.chdir("/")
+            return await super().score(sample)
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(tmp_path / "folder" / "scored.jsonl")
+    with adding(RewardEntry(name="odd", build=Moving)):
+        code, output = score("--reward=odd", "--parquet=many.jsonl", "--out=link.jsonl")
+    assert code == 0, output
+    assert link.is_symlink()
+    assert [row["row"] for row in lines(link)] == [1, 2, 3, 4, 5, 6]
 
 
 def test_more_rows_can_be_asked_for_later(many, tmp_path):

@@ -131,7 +131,8 @@ def config(**changes):
             "custom_reward_function": {"path": "pkg://pv_rl.rewards.named", "name": "verdict"},
             "reward_manager": {"source": "register", "name": "naive"},
             "reward_model": {"enable": False, "enable_resource_pool": False},
-        }
+        },
+        "trainer": {"default_local_dir": "checkpoints"},
     }
     return OmegaConf.merge(base, changes)
 

@@ -188,6 +188,11 @@ def test_a_mode_in_the_place_of_a_runs_default_recipe_is_a_choice():
     check(compose("8b", overrides), overrides=overrides)
 
 
+def test_a_run_that_only_validates_may_have_one_response_a_prompt():
+    overrides = ["data_dir=DIR", "judge=rules", "actor_rollout_ref.rollout.n=1", "trainer.val_only=True"]
+    check(compose("8b", overrides), overrides=overrides)
+
+
 def test_a_validation_leaves_the_environment_as_it_was(monkeypatch):
     monkeypatch.delenv("VERL_PLATFORM", raising=False)
     before = dict(os.environ)

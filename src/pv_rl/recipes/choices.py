@@ -105,7 +105,7 @@ def _asked(recipe: Mapping[str, object]) -> str | None:
 
 def _check_groups_of_one(config: DictConfig) -> None:
     """With one response a prompt its group says nothing, so a mode that looks at groups is another one than it says."""
-    if value(config, N) != 1:
+    if value(config, N) != 1 or value(config, "trainer.val_only"):
         return
     import torch
 

@@ -83,10 +83,10 @@ class RewardOutput:
             raise DataError(f"a reward's metrics are {brief(self.metrics)}; they are numbers by name, a dict")
         metrics = {name: _finite(value) for name, value in self.metrics.items()}
         for name, value in metrics.items():
-            if not isinstance(name, str) or value is None:
+            if not isinstance(name, str) or not name or not name.isprintable() or value is None:
                 raise DataError(
                     f"a reward's metric {brief(name)} is {brief(self.metrics[name])}; a metric is a finite number "
-                    "under a name of type str"
+                    "under a name of printable characters"
                 )
         if taken := RESERVED & metrics.keys():
             raise DataError(f"a reward's metrics named {', '.join(sorted(taken))}; give them other names")
@@ -96,7 +96,10 @@ class RewardOutput:
 
 @runtime_checkable
 class Reward(Protocol):
-    """Anything with this method is a reward. It may declare its `label_kind`, see `LabelKind`."""
+    """Anything with this method is a reward.
+
+    It may declare its `label_kind`, see `LabelKind`, and `metric_names`, which a row for which it fails has too.
+    """
 
     async def score(self, sample: RewardInput) -> RewardOutput:
         """Score one response. Called concurrently for many rows, in several processes."""
@@ -124,7 +127,7 @@ def read_label(value: object) -> bool:
     if text in ("false", "0", "0.0"):
         return False
     raise DataError(
-        f"the label is {value!r}; a label says whether the proof is correct: True or False (or 1 or 0). "
+        f"the label is {brief(value)}; a label says whether the proof is correct: True or False (or 1 or 0). "
         "Correct reward_model.ground_truth in the data file."
     )
 
@@ -143,10 +146,8 @@ def _read_number(value: object) -> float:
 
 
 def _read_text(value: object) -> str:
-    if not isinstance(value, str | Number) or str(value).strip() in (
-        "",
-        "nan",
-    ):  # NaN is pandas' word for nothing
+    nothing = value != value if isinstance(value, Number) else not str(value).strip()  # pandas says NaN
+    if nothing or not isinstance(value, str | Number):
         raise DataError(
             f"the label is {brief(value)}; this reward's label is a text that is not blank. "
             "Correct reward_model.ground_truth in the data file."

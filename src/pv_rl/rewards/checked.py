@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,12 +48,13 @@ class CheckedReward:
                 "called. Return an instance of a class with `async def score(self, sample)`"
             )
         self.label_kind: LabelKind = getattr(reward, "label_kind", "verdict")
-        if self.label_kind not in LABELS:
+        if self.label_kind not in tuple(LABELS):  # a list has no hash
             raise PluginError(
                 f"{who} has the label_kind {brief(self.label_kind)}; it is one of {', '.join(LABELS)}"
             )
-        self.metric_names: tuple[str, ...] | None = None
-        """Of the first row that had metrics; None before it."""
+        declared = getattr(reward, "metric_names", None)
+        self.metric_names: tuple[str, ...] | None = None if declared is None else tuple(declared)
+        """As the reward declares them, or of the first row that has a reward; None before it."""
 
     def prepare(self, router_address: str | None = None) -> None:
         """See `Prepared`; nothing for a reward that has nothing to set up."""
@@ -84,12 +86,15 @@ class CheckedReward:
 
     def _with_names(self, output: RewardOutput) -> RewardOutput:
         """The output, if it has the metrics that every row has. A row that abstains may leave them out."""
-        names = tuple(output.metrics)
-        if not output.valid and not names:
-            return replace(output, metrics=dict.fromkeys(self.metric_names or (), 0.0))
-        if self.metric_names is None:
-            self.metric_names = names
-        if changed := sorted(set(names) ^ set(self.metric_names)):
+        if not output.valid:
+            output = replace(
+                output, metrics={**dict.fromkeys(self.metric_names or (), 0.0), **output.metrics}
+            )
+        elif self.metric_names is None:
+            self.metric_names = tuple(output.metrics)
+        if self.metric_names is not None and (
+            changed := sorted(set(output.metrics) ^ set(self.metric_names))
+        ):
             raise PluginError(
                 f"the metrics {', '.join(changed)} are returned for some rows and not for others; return the same "
                 "names for every row, because verl takes them from the first"
@@ -118,7 +123,10 @@ def naming(name: str) -> Iterator[None]:
             raise
         who = describe(name)
         if not isinstance(error, PvRlError):
-            raise PluginError(f"{who} raised {_line(error)}") from error
+            said = f"{who} raised {_line(error)}"
+            if isinstance(error, StopIteration):  # contextlib would raise it again if it were the cause
+                raise PluginError(said) from None
+            raise PluginError(said) from error
         if who in str(error) or owner_of(REWARDS, name) == REWARDS.builtin:
             raise
         ours = next(kind for kind in type(error).__mro__ if kind.__module__ == errors.__name__)
@@ -136,10 +144,12 @@ def _is_cancelled() -> bool:
 
 
 def _line(error: BaseException) -> str:
-    """Type, text and place of an error in one line."""
+    """Type, text and place of an error in one line; of a group, those of its first."""
+    while sys.version_info >= (3, 11) and isinstance(error, BaseExceptionGroup):  # noqa: F821
+        error = error.exceptions[0]
     text = " ".join("".join(traceback.format_exception_only(error)).split())[:LONGEST]
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{text} ({Path(place.filename).name}, line {place.lineno})"
+    places = traceback.extract_tb(error.__traceback__)[-1:]  # an error in a group may not have been raised
+    return text + "".join(f" ({Path(place.filename).name}, line {place.lineno})" for place in places)
 
 
 def _what(value: object) -> str:

@@ -103,6 +103,15 @@ class FluencyVeto:
         self.rules = rules_from_config(config.rules)
         self._services: dict[str | None, ServiceConfig] = {}
 
+    @property
+    def metric_names(self) -> tuple[str, ...] | None:
+        """None where the wrapped reward does not say."""
+        inner = getattr(self.reward, "metric_names", None)
+        if inner is None:
+            return None
+        own = ("vetoed", "vetoed_by_judge", "judge_failed", "unjudged")
+        return tuple(dict.fromkeys((*inner, *own, *(f"rule_{rule.name}" for rule in self.rules))))
+
     @classmethod
     def build(cls, **options: Any) -> FluencyVeto:
         """From the options of a config.

@@ -70,7 +70,7 @@ def scorer(name: str) -> Scorer:
 
     Raises:
         ConfigError: at once if there is no such reward; at the first row if its options do not fit (in a verl run
-            at start, see `pv_rl.verl_adapter.reward_workers`).
+            at start, see `pv_rl.verl_adapter.reward_workers`; where only a worker cannot build it, its rows abstain).
     """
     from pv_rl.plugins import reward_entry
 
@@ -87,8 +87,9 @@ def scorer(name: str) -> Scorer:
         **options: Any,
     ) -> dict[str, float]:
         """Score one row: `score`, the reward's metrics, `VALID`, `DROP_GROUP` and `ERROR`, the same for every row."""
-        reward = _built(name, json.dumps(plain(options)))
+        reward = None
         try:
+            reward = _built(name, json.dumps(plain(options)))
             sample = RewardInput(
                 response=solution_str or "",
                 label=ground_truth,
@@ -99,17 +100,19 @@ def scorer(name: str) -> Scorer:
                 **row.get(),
             )
             output = await reward.score(sample)
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with a row or its reward, it must not vanish
+        except Exception as error:  # whatever is wrong with a row or its reward, it must not vanish
+            if reward is None and not _served:  # the driver of a verl run has built it once
+                raise
             if next(_say_once(name, type(error.__cause__ or error)), False):
                 logger.error(
                     "the reward %s failed for a row, which abstains; said once for this kind of error: %s: %s",
                     *(name, type(error).__name__, str(error)[:LONGEST]),
                 )
-            metrics = dict.fromkeys(reward.metric_names or (), 0.0)
+            metrics = dict.fromkeys(sorted((reward and reward.metric_names) or ()), 0.0)
             return {"score": 0.0, **metrics, VALID: 0.0, DROP_GROUP: 0.0, ERROR: 1.0}
         return {
             "score": output.score,
-            **output.metrics,
+            **dict(sorted(output.metrics.items())),  # verl's legacy trainer wants one order in all processes
             VALID: float(output.valid),
             DROP_GROUP: float(output.drop_group),
             ERROR: 0.0,

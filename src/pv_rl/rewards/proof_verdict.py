@@ -12,6 +12,7 @@ class ProofVerdict:
     """1 if the final verdict equals the label, else 0; a trace without a verdict is wrong and counted."""
 
     label_kind: LabelKind = "verdict"
+    metric_names = ("acc", "verdict_true", "verdict_missing", "label_true")
 
     async def score(self, sample: RewardInput) -> RewardOutput:
         """Metrics, each 0 or 1: `acc` right, `verdict_true` accepted, `verdict_missing` no verdict at all, and

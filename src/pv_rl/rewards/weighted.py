@@ -45,6 +45,16 @@ class Weighted:
         kinds: set[LabelKind] = {part.label_kind for _, part in self.parts.values()}
         self.label_kind: LabelKind = kinds.pop() if len(kinds) == 1 else "any"  # each part reads it then
 
+    @property
+    def metric_names(self) -> tuple[str, ...] | None:
+        """None where a part does not say."""
+        names: dict[str, None] = {}
+        for name, (_, part) in self.parts.items():
+            if part.metric_names is None:
+                return None
+            names |= dict.fromkeys((*part.metric_names, f"{name}_score"))
+        return tuple(names)
+
     def prepare(self, router_address: str | None = None) -> None:
         for _, reward in self.parts.values():
             reward.prepare(router_address)

@@ -56,6 +56,8 @@ def score_rollouts(
     built = build_reward(reward, plain)
     if out is not None:
         check_target("--out", out)
+        if out.exists() and not out.is_file():
+            raise DataError(f"--out {out} is no regular file; name one, which is read again to resume")
     source = open_source(
         rollouts,
         label_kind=built.label_kind,

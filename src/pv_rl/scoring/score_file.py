@@ -45,7 +45,7 @@ class ScoreFile:
     """
 
     def __init__(self, path: Path, run: str, found: Callable[[RewardOutput], None]) -> None:
-        self.path = path
+        self.path = path.resolve()  # a link stays one, and a reward may change the folder
         self._head = f'{{"run": "{run}", "row": '.encode()
         self._places: dict[int, tuple[int, int]] = {}  # of a row: where its line begins, and its bytes
         self._file = path.open("a+b", buffering=0)
@@ -102,6 +102,8 @@ class ScoreFile:
     def _lock(self) -> None:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not os.path.samestat(os.fstat(self._file.fileno()), self.path.stat()):
+                raise BlockingIOError  # it put another file in this one's place, see `finish`
         except BlockingIOError:
             raise SetupError(
                 f"another process writes --out {self.path}; wait for it, or name another file"
