@@ -94,7 +94,7 @@ def read_completion(raw: bytes, prompt_tokens: int) -> Completion:
         raise RequestFailed("refusal", f"the model declined: {said}", usage=usage, text=text)
     if finish == "length":
         raise RequestFailed("truncated", "the answer was cut at max_tokens", usage=usage, text=text)
-    if finish in BROKEN_OFF:
+    if isinstance(finish, str) and finish in BROKEN_OFF:
         raise RequestFailed("server_error", f"finish_reason is {finish}", usage=usage, text=text)
     if not text.strip():
         # A model that sampled nothing may sample something; one that only thought would only think again.
@@ -155,12 +155,15 @@ def _token(given: Any) -> TokenLogprobs | None:
     if not isinstance(given, Mapping) or not isinstance(given.get("token"), str):
         return None
     top: dict[str, float] = {}
-    for one in [given, *(given.get("top_logprobs") or [])]:
+    others = given.get("top_logprobs") or []
+    for one in [given, *others] if isinstance(others, list) else [None]:
         if not isinstance(one, Mapping) or not isinstance(one.get("token"), str):
             return None
         value = one.get("logprob")
         if isinstance(value, bool) or not isinstance(value, int | float) or not value <= 0.001:
             return None  # NaN, a probability, a text
+        if isinstance(value, int) and value < -ABSURD:
+            return None  # may be too large for a float
         top.setdefault(one["token"], float(value))
     return TokenLogprobs(token=given["token"], top=top)
 
