@@ -32,7 +32,7 @@ END_OF_TEXT = re.compile(
 BLOCK = 4096
 
 SENTENCE_END = re.compile(r"[.!?;。！？；]")
-CLAUSE_END = re.compile(r"[:：]")
+CLAUSE_END = re.compile(rf"[:：]|[,，][\s{BOLD}]*\Z|[,，] so\b|\b(?:hence|thus|therefore)\b", re.IGNORECASE)
 GAP = r"[^\w,，]*\Z"
 SAY = "(?:say|conclud|answer|giv|output|writ|return|deserv|earn|mean|accept|warrant)(?:e|t?ing)?"
 SAYING = rf"(?: (?:an?|the|any|be|been|being|have|also|then|still|just|only|{SAY}))*"
@@ -44,9 +44,10 @@ NOT_MEANT = re.compile(
     r"|\b(?:options|choices|(?:possible|allowed|permitted) (?:verdicts|answers|outputs|lines))(?: are\b|:)"
     r"|\b(?:far from|instead of|anything but|nowhere near|short of|opposite of|by no means|in no way|hardly|scarcely"
     r"|barely|unless|against|versus|(?<!or )not|never|neither|nor|cannot|would|could|might|(?-i:may)"
-    rf"){SAYING}|['’][td]\b{SAYING}"
-    rf"|\b(?:wrong|incorrect|mistaken|premature|absurd|tempting|tempted|impossible|unable) to {SAY}"
-    r"|(?:不是|并非|绝非|远非|而非|不等于|不应该?|不能|无法|不可能|不会|之一|例如|比如|或者?|要么)[是为判定断认说得出给]*"
+    rf"){SAYING}|['’][td]\b{SAYING}|\bor|\A\W*otherwise[,，]?|\brul(?:e[sd]?|ing) out"
+    rf"|\b(?:wrong|incorrect|mistaken|premature|absurd|tempting|tempted|impossible|unable"
+    rf"|refus(?:e|es|ed|ing)|declin(?:e|es|ed|ing)) to {SAY}"
+    r"|(?:不是|并非|绝非|远非|而非|不等于|不应该?|不能|无法|不可能|不会|之一|例如|比如|或者?|要么|请|很难|难以|格式)[是为判定断认说得出给输回答写]*"
     rf"){GAP}|[\"'`“‘«「『][{BOLD}]*\Z",
     re.IGNORECASE,
 )
@@ -57,14 +58,21 @@ MENTION = re.compile(
     r" (?:be|read|say)(?: exactly| only| just)?"
     r"|(?:end|finish|conclude|respond|reply|answer)(?: \w+){0,4} with|format (?:is|was|of|like)"
     rf"|(?:supposed|required|told|asked|instructed|expected) (?:me |us |you )?to {SAY}"
-    rf"|you (?:must|should|can|may|have to|need to) {SAY}){GAP})",
+    rf"|(?:you|grader|verifier|assistant|model|judge) (?:must|should|can|may|have to|need to) {SAY}"
+    rf"|please {SAY}){GAP})",
+    re.IGNORECASE,
+)
+# `So I will end with ### False` is no mention of a rule.
+PERFORMED = re.compile(
+    r"(?:\A|[,，;]|\b(?:so|hence|thus|therefore|and))[^\w,，;]*I(?:['’](?:ll|m)| will| am| therefore| thus| now)*"
+    rf" (?:end|finish|conclude|respond|reply|answer|say|write|go|going)(?: \w+){{0,4}}?{GAP}",
     re.IGNORECASE,
 )
 # `If S3 holds, the verdict is ### True` supposes a verdict; `if n = 0 it fails, so the verdict is ### False` gives one.
 CONDITION = re.compile(
     r"(?:(?<!even )\b(?:if|unless|provided|assuming|supposing)\b[^,，]{0,300}?(?:[,，]|\bthen\b)"
-    rf"(?:[^\w,，]*\b(?:then|the|my|final|verdict|answer|result|conclusion|output|is|be|it|will|must|should|I|we|{SAY})\b)*"
-    rf"|(?<!即)(?:如果|假如|假设|倘若|要是|除非|若(?!干)).{{0,300}}?[,，则][那么则就最终结论答案判定应该会为是]*){GAP}",
+    rf"(?:[^\w,，]*\b(?:then|the|my|final|verdict|answer|result|conclusion|output|is|be|it|will|must|should|end|with|I|we|{SAY})\b)*"
+    rf"|(?<!即)(?:如果|假如|假设|倘若|要是|除非|只有|若(?!干)).{{0,300}}?[,，则][那么则就最终结论答案判定应该会为是]*){GAP}",
     re.IGNORECASE,
 )
 # A True that is denied within five words of its clause is no acceptance.
@@ -85,11 +93,12 @@ def parse_verdict(text: str) -> bool | None:
     - Other words may stand before it on its line (`so S3 is wrong ### False`), unless they quote it or the rule for
       it (`the final line must be one of: ### True`), make it conditional (`if S3 holds, then ### True`, `it would be
       ### False`), deny it (`far from ### True`, `not ### False`) or, for a True, deny anything in the five words
-      before it (`I cannot conclude ### True`). Such words apply up to the next punctuation.
+      before it (`I cannot conclude ### True`). Such words apply up to the next punctuation, the latter up to a full
+      stop, a colon, `so` or `hence`, or a comma right before the verdict (`the gap is not fatal, so ### True`).
     - All verdicts on its line have to agree with it, in any spelling (`### FALSE ### True` gives None). So do the
       lines before it that end with a verdict, where only blank lines, lines without letters or digits and
-      end-of-text marks stand between (`### True`, `---`, `### False` gives None). Other words between revise the
-      earlier verdict, and the last one is returned.
+      end-of-text marks stand between (`### True`, `---`, `### False` gives None, also below `one of:`). Other words
+      between revise the earlier verdict, and the last one is returned.
 
     In doubt it returns None: a missing verdict is counted, a wrong one is paid.
 
@@ -106,19 +115,19 @@ def parse_verdict(text: str) -> bool | None:
     found = list(VERDICT.finditer(tail, start))
     if not found or tail[found[-1].end() :].strip(BOLD + INVISIBLE + " \t\xa0"):
         return None
-    verdict = _verdict_of(tail, start, len(tail))
+    verdict = _verdict_of(tail, start, len(tail), 0)
     while verdict is not None and start > 0:
         stop = end_of_trace(tail[:start])
         start = _line_start(tail, stop)
         if any(map(str.isalnum, tail[start:stop])):
-            other = _verdict_of(tail, start, stop)
+            other = _verdict_of(tail, start, stop, start)
             if other is not verdict:
                 return verdict if other is None else None
     return verdict
 
 
-def _verdict_of(text: str, start: int, stop: int) -> bool | None:
-    """The verdict, in any spelling, that the line `text[start:stop]` ends with."""
+def _verdict_of(text: str, start: int, stop: int, since: int) -> bool | None:
+    """The verdict, in any spelling, that a line `text[start:stop]` ends with, if no words from `since` on deny it."""
     found = list(LOOKALIKE.finditer(text, start, stop))
     if (
         not found
@@ -129,21 +138,21 @@ def _verdict_of(text: str, start: int, stop: int) -> bool | None:
     accepts = found[0]["word"].lower() == "true"
     if any((one["word"].lower() == "true") is not accepts for one in found):
         return None
-    if any(_is_not_meant(text, start, one.start(), accepts) for one in (found[0], found[-1])):
+    if any(_is_not_meant(text, start, since, one.start(), accepts) for one in (found[0], found[-1])):
         return None
     return accepts
 
 
-def _is_not_meant(text: str, line: int, at: int, accepts: bool) -> bool:
+def _is_not_meant(text: str, line: int, since: int, at: int, accepts: bool) -> bool:
     """Whether the words right before the verdict at `at`, on a line that starts at `line`, take it back."""
-    sentence = SENTENCE_END.split(text[max(0, at - BEFORE) : at].rstrip("#").replace("e.g.", "eg"))[-1]
+    sentence = SENTENCE_END.split(text[max(since, at - BEFORE) : at].rstrip("#").replace("e.g.", "eg"))[-1]
     if not sentence.strip(BOLD + " \t\r\n"):
         return False
     said = sentence[max(0, len(sentence) - (at - line)) :]
     clause = CLAUSE_END.split(said)[-1].split()[-DENIAL_WORDS:]
     return bool(
         NOT_MEANT.search(sentence[-NEAR:])
-        or MENTION.search(said[-NEAR:])
+        or (MENTION.search(said[-NEAR:]) and not PERFORMED.search(said[-NEAR:]))
         or CONDITION.search(said)
         or (accepts and DENIAL.search(" ".join(clause)))
     )

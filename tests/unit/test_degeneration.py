@@ -6,6 +6,7 @@ import pickle
 import random
 import sys
 import time
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,8 @@ def test_a_proof_said_twice_with_nothing_between_is_a_loop_and_one_that_is_quote
     assert rules_hit(f"{PROOF}\n{proof}\n{proof}\n{END}") == {"phrase_loop"}
     assert not rules_hit(f"The proof:\n{proof}\n\nMy check of it:\n{proof}\nEach step holds.{END}")
     assert not rules_hit(f"<think>\n\n{proof}\n\n</think>\n\n{proof}{END}")
+    assert not rules_hit(f"<think>{proof}{END}</think>{proof}{END}</s>")
+    assert rules_hit(f"<think>{proof}\n{proof}\n</think>{proof}{END}</s>") == {"phrase_loop"}
     assert not rules_hit(f"{PROOF}\n{proof[:500]}\n{proof[:500]}\n{END}")
 
 
@@ -211,6 +214,25 @@ def test_a_cycle_of_three_sentences_is_a_loop():
     found = evidence(PROOF + "\n" + cycle * 4 + END, "sentence_loop")
     assert len(found) == 1
     assert found[0].count("the first step again") == 4
+
+
+@pytest.mark.parametrize("size", [15, 40])
+def test_a_long_proof_is_a_loop_if_a_word_changes_or_its_sentences_change_places(size):
+    proof = [f"The number with the mark {chr(0x4E00 + at)} is no divisor of any other." for at in range(size)]
+    rounds = [[*proof[at:], *proof[:at]] for at in (0, 7, 3, 11, 5, 9)]
+    assert "sentence_loop" in rules_hit(f"{PROOF} {' '.join(chain(*rounds))}{END}")
+    changed = [[*proof[:at], f"So the {word} one is.", *proof[at + 1 :]] for at, word in enumerate("abcdef")]
+    assert "sentence_loop" in rules_hit(f"{PROOF} {' '.join(chain(*changed))}{END}")
+
+
+@pytest.mark.parametrize("size", [4, 10, 40])
+def test_a_proof_that_is_quoted_checked_and_checked_again_in_the_answer_is_fluent(size):
+    proof = [f"The number with the mark {chr(0x4E00 + at)} is no divisor of any other." for at in range(size)]
+    checked = "\n".join(f"{one} This step is correct." for one in proof)
+    assert not rules_hit(f"{' '.join(proof)}\n\n{checked}\n</think>\n\n{checked}{END}")
+    assert "sentence_loop" in rules_hit(
+        f"{PROOF}</think>{' '.join(proof)}\n{checked}\n{checked}\n{checked}{END}"
+    )
 
 
 def test_a_sentence_is_the_same_behind_but_and_now():

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
 from pv_rl.judge.answer import Usage
 from pv_rl.judge.breaker import SERVER_FAILED
-from pv_rl.judge.completion import ABSURD, RequestFailed, read_completion
+from pv_rl.judge.completion import ABSURD, Completion, RequestFailed, read_completion
 
 
 def body(message: object = None, usage: object = None, **choice: object) -> bytes:
@@ -156,6 +158,45 @@ def test_an_error_in_the_body_of_http_200_is_repeated_and_has_its_kind(error, ki
     failure = failure_of(json.dumps({"error": error}).encode())
     assert failure.kind == kind
     assert (error if isinstance(error, str) else error["message"]) in str(failure)
+
+
+WHOLE = {
+    "choices": [
+        {
+            "finish_reason": "stop",
+            "logprobs": {
+                "content": [
+                    {"token": "a", "logprob": -1.0, "top_logprobs": [{"token": "b", "logprob": -2.0}]}
+                ]
+            },
+            "message": {"content": [{"type": "text", "text": "yes"}], "refusal": None, "tool_calls": None},
+        }
+    ],
+    "usage": {"prompt_tokens": 1, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 1}},
+}
+FAILED = {"error": {"code": 429, "type": "quota", "message": "no more", "detail": "none"}}
+
+
+def changed(value: object, odd: object) -> Iterator[object]:
+    """The value with `odd` in the place of each of its parts, one at a time."""
+    yield odd
+    for key, one in value.items() if isinstance(value, dict) else ():
+        yield from ({**value, key: other} for other in changed(one, odd))
+    for at, one in enumerate(value) if isinstance(value, list) else ():
+        yield from ([*value[:at], other, *value[at + 1 :]] for other in changed(one, odd))
+
+
+ODD = [None, True, 0, -(10**400), -1e400, "", "\ud800", [], [[1]], {}, {"a": [1]}]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
+@pytest.mark.parametrize("whole", [WHOLE, FAILED], ids=["answer", "error"])
+def test_a_value_of_any_type_in_any_place_is_read_or_refused(whole, odd):
+    bodies = [json.dumps(one).encode() for one in changed(whole, odd)]
+    assert len(bodies) > 4
+    for raw in bodies:
+        with suppress(RequestFailed):
+            assert isinstance(read_completion(raw, 7), Completion)
 
 
 @pytest.mark.parametrize("finish", ["stop", None, "eos", ["stop"], {}])

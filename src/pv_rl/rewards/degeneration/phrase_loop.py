@@ -35,6 +35,8 @@ def find_phrase_loops(text: str, times: float, characters: float) -> Iterator[Sp
 def _is_loop(fold: Folded, repeat: Tandem, times: float, characters: float) -> bool:
     if repeat.rounds < max(2, min(times, 1 + LONG_TEXT / repeat.period)):
         return False
+    if repeat.rounds < 3 and "</think>" in fold.text[repeat.start : repeat.end]:
+        return False  # a draft in the thoughts and the answer, with `</s>` at the end of both
     words = repeat.words(fold.text)
     least = 0 if words >= SHORT_PHRASE or _has_formulas(fold.text, repeat) else 4 * times
     if least and (words < 2 or repeat.rounds < (MOST_ENTRIES if repeat.is_list(fold.text) else least)):

@@ -20,10 +20,18 @@ BREAK = re.compile(
     r"[.!?\n。！？](?:(?<=[\n。！？])|[)\]\"'”’*_]*\s)\s*"
     r"(?:(?:but|and|so|now|then|well|okay|ok|also|again|actually|however|wait|hmm+|first|next)\b[\s,.…]*|[-*+•>#]+\s+)*"
 )
+FAR = 10  # times as far away
 MARKS = " \t\r\n.!?。！？,;:…()[]\"'*_`“”‘’"
 
 
 def find_sentence_loops(text: str, times: float, words: float, within: float, share: float) -> Iterator[Span]:
+    answer = text.rfind("</think>") + 1  # it may repeat what the thoughts check
+    for start, part in ((0, text[:answer]), (answer, text[answer:])):
+        for one, other in _in_part(part, times, words, within, share):
+            yield start + one, start + other
+
+
+def _in_part(text: str, times: float, words: float, within: float, share: float) -> Iterator[Span]:
     low = lowered(text)
     sentences = [one.strip(MARKS) for one in BREAK.split(low)]
     counts = Counter(sentences)
@@ -31,7 +39,7 @@ def find_sentence_loops(text: str, times: float, words: float, within: float, sh
     if not often:
         return
     if (prose := without_code(text)) != text:
-        yield from find_sentence_loops(prose, times, words, within, share)
+        yield from _in_part(prose, times, words, within, share)
         return
     places = [0, *(match.end() for match in BREAK.finditer(low))]
     kept = [(place, one) for place, one in zip(places, sentences, strict=True) if one]
@@ -42,14 +50,16 @@ def find_sentence_loops(text: str, times: float, words: float, within: float, sh
 def _said_again(
     sentences: Sequence[tuple[int, str]], counts: Mapping[str, int], times: float, within: float
 ) -> list[bool]:
-    """Of each sentence: whether it was said shortly before. One that is quoted once, a step and its check, is not."""
+    """Of each sentence: whether it was said shortly before. One that is quoted once, a step and its check, is not;
+    from the fourth time on a sentence may come from further away, since loops may have long rounds."""
     last: dict[str, int] = {}
+    said: Counter[str] = Counter()
     again = []
     for number, (_, sentence) in enumerate(sentences):
-        again.append(
-            counts[sentence] >= times and number - last.get(sentence, -len(sentences) - within) <= within
-        )
+        near = within if said[sentence] < times else FAR * within
+        again.append(counts[sentence] >= times and number - last.get(sentence, number - near - 1) <= near)
         last[sentence] = number
+        said[sentence] += 1
     return again
 
 
@@ -68,7 +78,9 @@ def _loops(
     old = list(accumulate(again, initial=0))
     for numbers in where.values():
         for first, second, last in zip(numbers, numbers[1:], numbers[times - 1 :], strict=False):
-            if last - first <= times * within and old[last + 1] - old[second] >= share * (last + 1 - second):
+            if last - first <= times * FAR * within and old[last + 1] - old[second] >= share * (
+                last + 1 - second
+            ):
                 start, sentence = sentences[last]
                 yield sentences[first][0], start + len(sentence)
 
