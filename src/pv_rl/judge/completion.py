@@ -1,4 +1,4 @@
-"""Reader of a chat completion's body, which is untrusted: it is read whole and unambiguous, or not at all."""
+"""Parser of a chat completion. The body is untrusted: an incomplete or ambiguous one is refused."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pv_rl.judge.answer import FailureKind, TokenLogprobs, Usage
+from pv_rl.judge.json_answer import unambiguous
 from pv_rl.judge.statuses import error_of, failure_kind
 
 __all__ = ["Completion", "RequestFailed", "estimate_tokens", "read_completion"]
@@ -18,7 +19,7 @@ BROKEN_OFF = frozenset({"abort", "error", "insufficient_system_resource"})
 THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 """Fields of a message, and types of its parts, that hold what a model thought."""
 ABSURD = 10**12
-"""Stands for a count that is no count: the budget books the most that the request can have taken."""
+"""Replaces an invalid count, so that the budget books the most that the request can have taken."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +72,7 @@ def read_completion(raw: bytes, prompt_tokens: int) -> Completion:
     """
     paid = Usage(prompt_tokens=prompt_tokens, completion_tokens=estimate_tokens(raw))
     try:
-        body = json.loads(raw, object_pairs_hook=_unambiguous)
+        body = json.loads(raw, object_pairs_hook=unambiguous)
     except (ValueError, RecursionError) as error:
         raise RequestFailed(
             "bad_response", f"the body is not JSON: {type(error).__name__}: {str(error)[:100]}", usage=paid
@@ -107,16 +108,8 @@ def read_completion(raw: bytes, prompt_tokens: int) -> Completion:
     return Completion(text=text, usage=usage, logprobs=_logprobs(choice.get("logprobs")))
 
 
-def _unambiguous(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON. Of a name that comes twice nobody knows which value is meant."""
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
-        raise ValueError("a name comes twice in one object")
-    return fields
-
-
 def _error_in(error: Any, raw: bytes, usage: Usage) -> RequestFailed:
-    """The failure that the body of an HTTP 200 tells of."""
+    """The failure that an error in the body of an HTTP 200 reports."""
     codes, message = error_of(raw)
     status = error.get("code") if isinstance(error, Mapping) else None
     if isinstance(status, int) and 400 <= status < 600:
@@ -166,7 +159,7 @@ def _token(given: Any) -> TokenLogprobs | None:
 
 
 def _usage(given: Any, estimate: Usage) -> Usage:
-    """The server's counts, `ABSURD` where they are none, and the estimate where there are none."""
+    """The server's counts: `ABSURD` for an invalid one, the estimate for a missing one."""
     if not isinstance(given, Mapping):
         return estimate
     details = given.get("prompt_tokens_details")

@@ -1,4 +1,4 @@
-"""Checked reward: calls a reward that anybody may have written, and verifies what comes of it.
+"""Checked reward: wraps the reward of any package and verifies what it returns.
 
 An error names the reward and the package that added it.
 """
@@ -49,7 +49,7 @@ class CheckedReward:
         self.label_kind: LabelKind = getattr(reward, "label_kind", "verdict")
         if self.label_kind not in LABELS:
             raise PluginError(
-                f"{who} has the label_kind {brief(self.label_kind)}; it is one of {', '.join(LABELS)}"
+                f"{who} has the label_kind {brief(self.label_kind)}; expected one of {', '.join(LABELS)}"
             )
         self.metric_names: tuple[str, ...] | None = None
         """Of the first row that had metrics; None before it."""
