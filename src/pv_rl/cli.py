@@ -267,7 +267,7 @@ def doctor(
         ),
     ] = None,
 ) -> None:
-    """Say in ten lines whether this environment will work. Exit code 1 if not."""
+    """Check this environment, and a run's config if one is named, in ten lines. Exit code 1 if a check fails."""
     from pv_rl.doctor import examine
 
     _hush()  # what matters of it is in the findings

@@ -66,7 +66,7 @@ def _guarded(check: Callable[[], Finding]) -> Finding:
     except ModuleNotFoundError as error:
         return Finding(state="wrong", text=f"{error.name} is missing", remedy="as for packages")
     except PvRlError as error:
-        return Finding(state="wrong", text=str(error), remedy="as the line says")
+        return Finding(state="wrong", text=str(error))
     except Exception as error:  # noqa: BLE001 - a doctor reports what it meets, whatever that is
         remedy = "see the lines above; if they are all well, report this line as a bug of pv-rl"
         return Finding(state="wrong", text=f"{type(error).__name__}: {error}", remedy=remedy)

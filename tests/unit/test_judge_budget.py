@@ -98,7 +98,7 @@ def test_a_request_that_cannot_be_booked_is_not_let_through():
         raise OSError(28, "No space left on device")
 
     budget.book = full
-    with pytest.raises(JudgeFailure, match=r"No space left.*Make room") as failure:
+    with pytest.raises(JudgeFailure, match=r"No space left.*Free disk space") as failure:
         budget.reserve("judge", 10, 10)
     assert failure.value.kind == "budget"
     assert (budget.at_most, budget._open) == (Spent(), set())

@@ -120,7 +120,7 @@ def test_files_of_earlier_versions_are_read(tmp_path, text):
 )
 def test_a_file_that_says_nothing_of_money_is_refused(tmp_path, text):
     (tmp_path / FILE).write_text(text)
-    with pytest.raises(DataError, match=r"does not say what the run has spent.*delete it"):
+    with pytest.raises(DataError, match=r"is not a valid spend file.*delete it"):
         Spending(tmp_path, keeper())
     (tmp_path / FILE).unlink()
     Spending(tmp_path, keeper()).close()

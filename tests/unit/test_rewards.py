@@ -114,11 +114,11 @@ def test_a_row_whose_label_is_none_abstains_and_is_counted(label, caplog):
     [
         ({"score": float("nan")}, "finite"),
         ({"score": float("inf")}, "finite"),
-        ({"score": 1.0, "valid": False}, "where there is none it is 0"),
-        ({"score": 1.0, "metrics": {"score": 0.5}}, "metrics named score"),
+        ({"score": 1.0, "valid": False}, "valid=False has the score 1.0; expected 0"),
+        ({"score": 1.0, "metrics": {"score": 0.5}}, "reserved names: score"),
         (
             {"score": 1.0, "metrics": {"reward_valid": 1.0, "reward": 1.0}},
-            "metrics named reward, reward_valid",
+            "reserved names: reward, reward_valid",
         ),
     ],
 )
@@ -276,10 +276,10 @@ def with_metrics(**metrics: Any) -> Callable[[], RewardOutput]:
                 sys.version_info < (3, 11), reason="Python 3.10 cannot tell who cancels"
             ),
         ),
-        (returning(lambda: RewardOutput(score="1")), "a reward of '1'; it is a finite number"),  # pyright: ignore[reportArgumentType]
-        (returning(lambda: Numpy(score=float("nan"))), "a reward of nan; it is a finite number"),
-        (returning(lambda: RewardOutput(score=1.0, valid="no")), "valid is 'no'; it is True or False"),  # pyright: ignore[reportArgumentType]
-        (returning(with_metrics(answer="72")), "metric 'answer' is '72'; a metric is a finite number"),
+        (returning(lambda: RewardOutput(score="1")), "a reward's score is '1'; expected a finite number"),  # pyright: ignore[reportArgumentType]
+        (returning(lambda: Numpy(score=float("nan"))), "a reward's score is nan; expected a finite number"),
+        (returning(lambda: RewardOutput(score=1.0, valid="no")), "valid is 'no'; expected True or False"),  # pyright: ignore[reportArgumentType]
+        (returning(with_metrics(answer="72")), "metric 'answer' is '72'; expected a finite number"),
         (returning(with_metrics(answer=None)), "metric 'answer' is None"),
         *(
             (returning(with_metrics(**{odd: 1.0})), f"metric {odd!r} is 1.0")
@@ -290,9 +290,9 @@ def with_metrics(**metrics: Any) -> Callable[[], RewardOutput]:
         (returning(lambda: RewardOutput(score=1.0, metrics={1: 1.0})), "metric 1 is 1.0"),  # pyright: ignore[reportArgumentType]
         (
             returning(lambda: RewardOutput(score=1.0, metrics=[1.0])),
-            "metrics are [1.0]; they are numbers by name",
+            "metrics are [1.0]; expected a dict of numbers",
         ),  # pyright: ignore[reportArgumentType]
-        (returning(lambda: Numpy(score=1.0, metrics={"reward_error": 1.0})), "metrics named reward_error"),
+        (returning(lambda: Numpy(score=1.0, metrics={"reward_error": 1.0})), "reserved names: reward_error"),
     ],
 )
 def test_whatever_a_plugins_reward_does_its_row_abstains_and_the_log_names_the_package(
@@ -415,7 +415,7 @@ def test_where_a_reward_cannot_be_built_in_a_worker_of_verl_alone_its_rows_absta
         (lambda words: None, "the options of the reward 'odd' of theirs do not fit it (): "),
         (
             type("Odd", (Failing,), {"label_kind": "truth"}),
-            "label_kind 'truth'; it is one of verdict, number",
+            "label_kind 'truth'; expected one of verdict, number",
         ),
         (type("Odd", (Failing,), {"label_kind": ["text"]}), "the label_kind ['text']; it is one of"),
         (refusing, "the reward 'odd' of theirs: odd.words: -1"),
@@ -521,7 +521,7 @@ def test_a_reward_is_given_the_label_that_it_asks_for(kind, label, seen, way):
     ("kind", "label", "text"),
     [
         (None, "72", "the label is '72'; a label says whether the proof is correct"),
-        ("number", True, "the label is True; this reward's label is a number in [0, 1]"),
+        ("number", True, "the label is True; this reward expects a number in [0, 1]"),
         ("number", 1.5, "a number in [0, 1]"),
         ("number", "nan", "a number in [0, 1]"),
         ("number", "high", "a number in [0, 1]"),

@@ -380,6 +380,6 @@ def test_a_label_is_read_as_the_reward_asks_before_anything_is_scored(tmp_path):
         code, output = score("--reward=answer", f"--parquet={file}", f"--out={out}")
     assert [(row["label"], row["score"]) for row in lines(out)] == [("72", 1.0), ("1", 0.0)]
     assert code == 1
-    assert f"row 3 of {file}: the label is ''; this reward's label is a text" in " ".join(output.split())
+    assert f"row 3 of {file}: the label is ''; this reward expects a text" in " ".join(output.split())
     with pytest.raises(DataError, match="the label is '72'"):
         RewardInput(response="", label="72")

@@ -214,7 +214,7 @@ def test_a_loss_that_aggregates_other_rows_stops_the_run(monkeypatch, rows, spec
         ), {}
 
     monkeypatch.setitem(core_algos.POLICY_LOSS_REGISTRY, "theirs", theirs)
-    with pytest.raises(VerlError, match=r"in the place of the 8 rows.*Let it keep every row in its place"):
+    with pytest.raises(VerlError, match=r"expected the 8 rows.*Keep every row in its place"):
         update(spec, "theirs")
 
 

@@ -131,7 +131,7 @@ def test_money_ends_the_run_before_the_limit_and_more_money_goes_on(tmp_path):
         price = spent(whole).usd
         asked = len(server.chats())
         job = Judging(run=tmp_path, config=settings(tmp_path, server.url, budget_usd=price / 2))
-        with pytest.raises(Stopped, match="With more budget_usd it goes on"):
+        with pytest.raises(Stopped, match="Raise budget_usd"):
             run_local(job, 1)
         assert price / 4 < spent(tmp_path).usd <= price / 2
         for attempt in range(2):

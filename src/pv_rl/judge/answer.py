@@ -1,4 +1,4 @@
-"""What a judge gives: an answer, or a failure that says what went wrong and what it cost."""
+"""Result types of the judge: an answer, or a failure with its kind and cost."""
 
 from __future__ import annotations
 

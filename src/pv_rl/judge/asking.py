@@ -1,4 +1,4 @@
-"""One question on its way through the client: what it has cost, why it has no answer yet, whether it is asked again."""
+"""State of one question in the client: its cost, its last failure, and the endpoints that it may still go to."""
 
 from __future__ import annotations
 

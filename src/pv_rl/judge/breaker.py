@@ -1,4 +1,4 @@
-"""When an endpoint is left alone: after so many failures in a row, until a probe succeeds."""
+"""Circuit breaker of one endpoint: opens after several failures in a row, closes when a probe succeeds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["REFUSED", "SERVER_FAILED", "CircuitBreaker", "Permit"]
 SERVER_FAILED: frozenset[FailureKind] = frozenset(
     {"connect", "timeout", "reset", "server_error", "bad_response", "too_large"}
 )
-"""Kinds of failure that count. Others but `REFUSED`, 429 among them, are answers of a server that works."""
+"""Kinds of failure that count. After any other but `REFUSED`, for example 429, the server is known to work."""
 REFUSED: frozenset[FailureKind] = frozenset({"authentication", "quota"})
 """Kinds that hold for every request to the endpoint: the first opens the breaker."""
 
@@ -39,8 +39,8 @@ class Permit:
 class CircuitBreaker:
     """The breaker of one endpoint: closed, or open with a probe every `probe_after_s`.
 
-    A probe is not waited for: one that hangs does not keep the next from finding the server back. After a request that
-    was refused (`REFUSED`) the first probe goes at once: a firewall may have objected to that one text.
+    Probes do not wait for each other, so one that hangs does not hide that the server is back. After a refused request
+    (`REFUSED`) the first probe goes at once: a firewall may have objected to that one text.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class CircuitBreaker:
         clock: Callable[[], float] = time.monotonic,
         changed: Callable[[], None] = lambda: None,
     ) -> None:
-        """`changed` is called when the wait has become shorter, or useless (`refused`)."""
+        """`changed` is called when the wait gets shorter or becomes useless (`refused`)."""
         self.opened = 0
         """Times that it opened."""
         self.probes = 0

@@ -1,4 +1,4 @@
-"""What a run may spend on its judge: the price is set aside before a request and corrected after it."""
+"""Budget of a judge: reserves the highest price of a request before it is sent, and settles the actual one after it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROUNDING = 1e-9
 UNIT = 1e-12
 """USD."""
 LONGEST = 1_000_000
-"""Tokens that an answer is believed to have at most where the request sets no `max_tokens`."""
+"""Upper bound on the tokens of an answer if the request sets no `max_tokens`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,8 +152,8 @@ class BudgetKeeper:
                 self._hold(reservation, -1)
                 self._add(reservation, calls=-1)
                 raise JudgeFailure(
-                    f"the request was not sent, because its cost could not be written down ({error}): after a restart "
-                    "the run would pass its budget. Make room on the disk, or make the file writable",
+                    f"the request was not sent, because its price could not be written to the spend file ({error}), "
+                    "and after a restart the run would exceed its budget. Free disk space, or make the file writable",
                     "budget",
                 ) from error
         return reservation

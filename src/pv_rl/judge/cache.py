@@ -1,4 +1,4 @@
-"""Answers that were paid for, in one SQLite file that all processes of a machine share.
+"""Response cache on disk: one SQLite file that all processes of a machine share.
 
 Write-ahead logging: readers never wait, writers wait for one another, and an answer that was put outlives a `kill -9`
 of its writer at once. After a loss of power the last answers may be missing; the file is whole. The file belongs on a
@@ -168,7 +168,7 @@ class AnswerCache:
         Raises:
             CacheUnavailable: the file cannot be read.
         """
-        # next to none is ever taken out, so that the last row has the number of all
+        # hardly any is ever deleted, so the last row id is close to the count
         with self._available(), self._lock:
             return self._db.execute("SELECT coalesce(max(rowid), 0) FROM answers").fetchone()[0]
 
@@ -192,7 +192,7 @@ class AnswerCache:
         statements = [rows[first : first + ROWS] for first in range(0, len(rows), ROWS)]
         with self._writing(), self._db:
             if not os.path.samestat(self._opened, os.stat(self.path)):
-                raise OSError("another file has been put in its place since it was opened")
+                raise OSError("it was replaced by another file after it was opened")
             if len(statements) > 1:
                 self._db.execute("BEGIN IMMEDIATE")
             for some in statements:
@@ -285,10 +285,10 @@ def _is_damage(error: Exception) -> bool:
 
 
 def _answer(text: Any, model: Any, prompt: Any, completion: Any, cached: Any, created: Any) -> CachedAnswer:
-    """From a row, of which nothing is believed."""
+    """From a row, which may be damaged."""
     for count in (prompt, completion, cached):
         if not isinstance(count, int) or count < 0:
-            raise ValueError(f"{count!r} is no count of tokens")
+            raise ValueError(f"{count!r} is not a token count")
     return CachedAnswer(
         text=str(text, "utf-8", "surrogatepass"),
         usage=Usage(prompt_tokens=prompt, completion_tokens=completion, cached_tokens=cached),

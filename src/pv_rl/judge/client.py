@@ -1,4 +1,4 @@
-"""The judge client: a question goes in, one usable answer or one `JudgeFailure` comes out.
+"""Judge client: returns one usable answer to a question, or raises one `JudgeFailure`.
 
 All questions of a run go through one client, so that its limits, breakers and budget hold for the run. It lives in one
 event loop.

@@ -1,4 +1,4 @@
-"""Reader of a chat completion's body, which is untrusted: it is read whole and unambiguous, or not at all."""
+"""Parser of a chat completion. The body is untrusted: an incomplete or ambiguous one is refused."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pv_rl.judge.answer import FailureKind, TokenLogprobs, Usage
+from pv_rl.judge.json_answer import unambiguous
 from pv_rl.judge.statuses import error_of, failure_kind
 
 __all__ = ["Completion", "RequestFailed", "estimate_tokens", "read_completion"]
@@ -21,7 +22,7 @@ THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 LOWEST = -sys.float_info.max
 """Stands for a log-probability of more digits than a float takes."""
 ABSURD = 10**12
-"""Stands for a count that is no count: the budget books the most that the request can have taken."""
+"""Replaces an invalid count, so that the budget books the most that the request can have taken."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +75,7 @@ def read_completion(raw: bytes, prompt_tokens: int) -> Completion:
     """
     paid = Usage(prompt_tokens=prompt_tokens, completion_tokens=estimate_tokens(raw))
     try:
-        body = json.loads(raw, object_pairs_hook=_unambiguous)
+        body = json.loads(raw, object_pairs_hook=unambiguous)
     except (ValueError, RecursionError) as error:
         raise RequestFailed(
             "bad_response", f"the body is not JSON: {type(error).__name__}: {str(error)[:100]}", usage=paid
@@ -110,16 +111,8 @@ def read_completion(raw: bytes, prompt_tokens: int) -> Completion:
     return Completion(text=text, usage=usage, logprobs=_logprobs(choice.get("logprobs")))
 
 
-def _unambiguous(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON. Of a name that comes twice nobody knows which value is meant."""
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
-        raise ValueError("a name comes twice in one object")
-    return fields
-
-
 def _error_in(error: Any, raw: bytes, usage: Usage) -> RequestFailed:
-    """The failure that the body of an HTTP 200 tells of."""
+    """The failure that an error in the body of an HTTP 200 reports."""
     codes, message = error_of(raw)
     status = error.get("code") if isinstance(error, Mapping) else None
     if isinstance(status, int) and 400 <= status < 600:
@@ -170,7 +163,7 @@ def _token(given: Any) -> TokenLogprobs | None:
 
 
 def _usage(given: Any, estimate: Usage) -> Usage:
-    """The server's counts, `ABSURD` where they are none, and the estimate where there are none."""
+    """The server's counts: `ABSURD` for an invalid one, the estimate for a missing one."""
     if not isinstance(given, Mapping):
         return estimate
     details = given.get("prompt_tokens_details")

@@ -1,4 +1,4 @@
-"""The settings of a judge. Keys never stand in them: they name the environment variable that holds the key."""
+"""Judge settings. They contain no API key, only the name of the environment variable that holds it."""
 
 from __future__ import annotations
 
@@ -40,8 +40,11 @@ KEY_LIKE = re.compile(
 )
 """Keys of the common providers, and JSON web tokens."""
 RANDOM = re.compile(r"(?=[A-Z]{0,99}\d+[A-Z])[A-Z0-9]{16,}|[A-Z0-9]{33,}", re.IGNORECASE)
-"""A part of a name, between underscores, that nobody would choose: digits within it, or very long."""
-NO_KEY = "it contains what looks like a key (not shown); keys belong into the environment, see api_key_env"
+"""A part between underscores that is unlikely in a name: digits inside it, or very long."""
+NO_KEY = (
+    "it contains text that looks like an API key (not shown). Put the key into an environment variable and set "
+    "api_key_env to the name of that variable"
+)
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -95,7 +98,7 @@ class Endpoint:
             or any(map(RANDOM.fullmatch, name.split("_")))
         ):
             raise ValueError(
-                "it is the name of an environment variable, such as JUDGE_API_KEY, not the key itself (not shown)"
+                "expected the name of an environment variable, such as JUDGE_API_KEY, not the key itself (not shown)"
             )
         return name
 
@@ -195,8 +198,8 @@ class JudgeConfig:
     """Everything about a judge but what it is asked."""
 
     endpoints: tuple[Endpoint, ...] = Field(min_length=1)
-    """In order of preference: the next is used while those before it are down or have said when to come back, and for
-    a question that they have failed."""
+    """In order of preference. The next is used while those before it are down or ask to wait (Retry-After), and for a
+    question that they failed."""
     sampling: dict[str, Any] = Field(default_factory=lambda: {"temperature": 0.0, "max_tokens": 400})
     """Sampling parameters of the request, part of the cache's key."""
     response_format: Literal["json_object", "none"] = "json_object"
@@ -231,7 +234,7 @@ class JudgeConfig:
 
     @property
     def unpriced(self) -> list[str]:
-        """The endpoints' models without a price. Where there is one, nobody knows what the judge costs."""
+        """Models of endpoints without a price. If there are any, the cost of the judge is unknown."""
         return sorted({endpoint.model for endpoint in self.endpoints} - set(self.prices))
 
 

@@ -1,4 +1,4 @@
-"""Rate-limited log of judge failures: it speaks when the kind or the HTTP status changes, and not for every row."""
+"""Rate-limited log of judge failures: it prints changes of kind or HTTP status, not every row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REMIND_S = 600.0
 
 
 class FailureLog:
-    """One line where a failure is of another kind or status than that before, or the same after ten minutes."""
+    """Prints a failure if its kind or status differs from the last one printed, or after ten minutes."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -27,7 +27,7 @@ class FailureLog:
         self._unsaid = 0
 
     def add(self, failure: JudgeFailure) -> None:
-        """Log a failure, or count it for the next line."""
+        """Print a failure, or count it for the next line."""
         now, this = self._clock(), (failure.kind, failure.status)
         due = this != self._last or now - self._lines[-1] >= REMIND_S
         if not due or (len(self._lines) == LINES_A_MINUTE and now - self._lines[0] < 60):

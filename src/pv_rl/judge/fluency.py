@@ -1,4 +1,4 @@
-"""What the fluency judge is asked, and how its answer is read. Both take the trace for an adversary's text.
+"""Fluency judge: its prompt, and the parser of its answer. The trace may try to deceive the judge.
 
 The trace stands between two lines with a mark that it cannot contain: a hash of the trace itself. Marks that a chat
 template would take for its own (`<|im_end|>`) are broken up, so that a judge which is served by vLLM does not read the

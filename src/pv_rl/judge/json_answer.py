@@ -1,4 +1,4 @@
-"""Reader of a judge's answer: its thoughts, its code fence, and the one JSON value in it. All of it is untrusted."""
+"""Parser of a judge's answer, which is untrusted: removes thoughts and a code fence, and reads the one JSON value."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from pv_rl.judge.answer import JudgeFailure
 
-__all__ = ["LONGEST_ANSWER", "read_json", "without_thoughts"]
+__all__ = ["LONGEST_ANSWER", "read_json", "unambiguous", "without_thoughts"]
 
 LONGEST_ANSWER = 400_000
 """Characters of an answer, about 100,000 tokens. A longer one is unreadable."""
@@ -35,7 +35,7 @@ def without_thoughts(text: str) -> str:
 
 
 def read_json(body: str) -> Any:
-    """The JSON value that `body` is, alone or in one code fence. An object may not have a key twice.
+    """The JSON value that `body` is, alone or in one code fence. Duplicate keys are refused.
 
     Takes time linear in the text.
 
@@ -47,12 +47,18 @@ def read_json(body: str) -> Any:
         language, _, inside = body[3:-3].partition("\n")
         inside = inside if language.strip().lower() in ("", "json") else body
     try:
-        return json.loads(inside, object_pairs_hook=_no_duplicates)
+        return json.loads(inside, object_pairs_hook=unambiguous)
     except (ValueError, RecursionError) as error:
         raise JudgeFailure(f"the judge's answer is not one JSON object: {error}", "invalid_json") from None
 
 
-def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len({key for key, _ in pairs}) < len(pairs):
-        raise ValueError("a key appears twice")
-    return dict(pairs)
+def unambiguous(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Object hook for `json.loads` that refuses an object with duplicate keys.
+
+    Raises:
+        ValueError: a key appears twice.
+    """
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise ValueError("a key appears twice in one object")
+    return fields

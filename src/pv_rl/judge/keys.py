@@ -24,7 +24,7 @@ LOGGERS = tuple(
     [f"httpcore.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")]
     + ["httpx", "hpack.hpack", "hpack.table"]
 )
-"""They log headers, of the server too, which may echo the key."""
+"""Loggers that print headers. Those of the server may echo the key."""
 _SENDING: ContextVar[bool] = ContextVar("pv_rl_sending", default=False)
 
 
@@ -56,8 +56,8 @@ class Key:
             )
         if not re.fullmatch(r"[!-~]*", value):
             raise ConfigError(
-                f"the environment variable {shown} (api_key_env) holds no key: a key has no spaces and only ASCII "
-                "characters; what it holds is not shown"
+                f"the environment variable {shown} (api_key_env) does not contain a valid key (value not shown). "
+                "Expected printable ASCII without spaces"
             )
         return cls(value, name)
 
@@ -76,7 +76,7 @@ class Key:
         return {"Authorization": f"Bearer {self._key}"} if self._key else {}
 
     def blot(self, text: str) -> str:
-        """Text that came from the server, with the key blotted out; of a text that contains it encoded, nothing."""
+        """Text from the server with `***` for the key; a text that contains the key encoded is withheld."""
         if len(self._key) < MIN_SECRET:
             return text
         text = text.replace(self._key, "***")

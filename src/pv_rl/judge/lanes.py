@@ -36,7 +36,7 @@ class NoCookies(CookieJar):
 
 
 class Lanes:
-    """As many connections as there are requests at the same time.
+    """One connection for each request in flight.
 
     Raises:
         ConfigError: httpx cannot use the proxies or the certificates that the environment names.

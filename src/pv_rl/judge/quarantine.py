@@ -22,7 +22,7 @@ MARK = 32
 
 
 class Quarantine:
-    """The marks of earlier starts, and a slot for this one. `path` is made if it is missing."""
+    """The marks of earlier starts, and a slot for this one. `path` is created if it is missing."""
 
     def __init__(self, path: str | Path) -> None:
         Path(path).touch()

@@ -1,4 +1,4 @@
-"""Answers that are known already: in memory for the run, and on disk where the config names a cache."""
+"""Response cache: in memory for the run, and on disk if the config names a file."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""One judge for a whole run: whoever asks, limits, budget, breaker, cache and ledger are the same.
+"""Judge service of a run: all callers share its limits, budget, breakers, cache and ledger.
 
-In a Ray run this is one small named actor (`pv_rl.judge.shared`), so that a reward worker which dies takes nothing with
-it: its questions go on here, their answers are kept, and the worker that scores the rows again finds them.
+In a Ray run it is one small named actor (`pv_rl.judge.shared`). If a reward worker dies, its questions continue here,
+and the worker that scores the rows again finds their answers.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class JudgeService:
     Args:
         config: what it is made of.
         spent: the file that its spending is kept in; none: in memory.
-        start: names the start of the run, see `Spending`.
+        start: id of this start of the run, see `Spending`.
 
     Raises:
         ConfigError: a key that is not in the environment.

@@ -1,4 +1,4 @@
-"""The service that every process of a run shares: a named Ray actor, or one of this process where there is no Ray."""
+"""Access to the judge service: one named Ray actor for all processes of a run, or a local service without Ray."""
 
 from __future__ import annotations
 
@@ -44,9 +44,8 @@ RESTART_S = 60.0
 """How much longer than a question's deadline an actor may need that has died and is started again."""
 
 run_folder: ContextVar[Path | None] = ContextVar("pv_rl_run_folder", default=None)
-"""The run's own folder, the same one when it is resumed: spending is kept in it. Set it around `prepare_service`, and
-outside Ray around `shared_service`. None: a run that is resumed begins its budget anew, and outside Ray the spending is
-in memory alone."""
+"""Folder of the run, the same one after a resume, for its spend file. Set it around `prepare_service`, and outside Ray
+around `shared_service`. None: a resumed run restarts its budget, and outside Ray the spending is in memory only."""
 
 
 class SharedService(Protocol):
@@ -247,7 +246,7 @@ def _spend_file(config: ServiceConfig) -> Path | None:
 
 @functools.cache
 def _of_no_run() -> tempfile.TemporaryDirectory[str]:
-    """For Ray runs without a folder of their own: spending outlives the actor, and goes with the driver."""
+    """For Ray runs without a folder of their own: the spend file outlives the actor, but not the driver."""
     return tempfile.TemporaryDirectory(prefix="pv_rl_judge_")
 
 

@@ -1,8 +1,8 @@
 """Spend file of one run: what its judge has cost, and what the requests in flight may cost at most.
 
-One record, overwritten in place, and under a lock for as long as its process lives. Where the budget has a limit, each
-request is in the record before it is sent, so that after a `kill -9` it counts at its worst. A loss of power may lose
-the last half minute: nothing is synced.
+One record, overwritten in place and locked while its process lives. If the budget has a limit, each request is in the
+record before it is sent, so that after a `kill -9` it counts at its highest price. A power loss may lose the last half
+minute, because nothing is synced.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ logger = logging.getLogger("pv_rl")
 FILE = "spent.json"
 EVERY_S = 1.0
 LOCK_S = 15.0
-"""A process that was killed may hold its lock for so long."""
+"""Longest wait for the lock of a process that is being killed."""
 RECORD = 512
 """Bytes, padded with spaces: within one page, a kill leaves the old record or the new one."""
 
 
 def read_spent(path: Path) -> Totals | None:
-    """What a `spent.json` says of its run, requests in flight at their worst; None where there is none.
+    """What the run of a spend file has spent, requests in flight at their highest price; None without a file.
 
     Raises:
         DataError: the file is not one that `Spending` wrote.
@@ -46,13 +46,13 @@ def read_spent(path: Path) -> Totals | None:
 def spend_file(run: Path, number: int, earlier: Path | None) -> Path:
     """The spend file of a run's judge.
 
-    The settings of the judge are not in its name: a run that is resumed with a larger budget has spent what it had.
+    Its name does not depend on the judge's settings, so a run that is resumed with a larger budget keeps its spending.
 
     Args:
         run: the run's own folder, the same one when it is resumed.
         number: of the judge in the order of the config, from 1.
-        earlier: where pv-rl kept it before. A file there is moved if it lies in the run's folder, and is left alone
-            elsewhere, since other runs may have written it.
+        earlier: where an older pv-rl kept it. A file there is moved if it is in the run's folder; elsewhere it may
+            belong to other runs and is not used.
     """
     path = run / "judge" / (FILE if number == 1 else f"spent-{number}.json")
     if (
@@ -71,9 +71,9 @@ class Spending:
 
     Args:
         folder: of the file; made if it is missing.
-        keeper: the budget. If it has a limit, each request is written down before it is let through.
+        keeper: the budget. If it has a limit, each request is written to the file before it is sent.
         name: of the file.
-        start: names the start of the run: if the file has the same, its step goes on, else only its run does.
+        start: id of this start of the run. If the file has the same, the spending of the step is restored too.
 
     Raises:
         DataError: the file is not one that this class wrote.
@@ -99,12 +99,13 @@ class Spending:
             if not isinstance(error, OSError):
                 raise
             raise SetupError(
-                f"the judge's spending is kept in {self._path}, which cannot be opened ({error}). Make it writable"
+                f"the judge's spend file {self._path} cannot be opened ({error}). Make the file and its folder "
+                "writable"
             ) from error
         keeper.book = self._write
 
     def save(self, *, at_once: bool = False) -> None:
-        """Write the file within a second, or `at_once`. A disk that is full is only said."""
+        """Write the file within a second, or `at_once`. An error such as a full disk is only logged."""
         if self._file < 0:
             return
         if not at_once:
@@ -117,7 +118,7 @@ class Spending:
             logger.warning("%s could not be written: %s", self._path, error)
 
     def close(self) -> None:
-        """Save, and let another process use the file. A limited budget lets nothing through any more."""
+        """Save and unlock the file."""
         self.save(at_once=True)
         if self._due is not None:
             self._due.cancel()
@@ -203,7 +204,7 @@ def _totals(said: Mapping[str, Any], path: Path, name: str) -> Totals:
     try:
         numbers = {one: said[name][one] for one in ("usd", "calls", "tokens")}
         if not all(isinstance(number, int | float) and number >= 0 for number in numbers.values()):
-            raise ValueError("a number that is none, or below 0")
+            raise ValueError("expected numbers of 0 or more")
     except (ValueError, KeyError, TypeError) as error:
         raise _unreadable(path, error) from error
     return Totals(**numbers)
@@ -211,5 +212,5 @@ def _totals(said: Mapping[str, Any], path: Path, name: str) -> Totals:
 
 def _unreadable(path: Path, error: Exception) -> DataError:
     return DataError(
-        f"{path} does not say what the run has spent ({error}). Restore it, or delete it to begin the budget anew"
+        f"{path} is not a valid spend file ({error}). Restore it, or delete it to restart the budget"
     )

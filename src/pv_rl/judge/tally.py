@@ -1,4 +1,4 @@
-"""What a service counts between two reports, as numbers for a metric stream."""
+"""Metrics of a judge service between two reports."""
 
 from __future__ import annotations
 

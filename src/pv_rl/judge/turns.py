@@ -1,4 +1,4 @@
-"""Whose turn it is: which endpoint a request goes to, and when place, permit and money for it are there."""
+"""Request router: chooses an endpoint, then waits for a concurrency slot, budget and a circuit-breaker permit."""
 
 from __future__ import annotations
 
@@ -178,8 +178,8 @@ class Turns:
             most = 0
         if config.budget.in_dollars and not most:
             raise ConfigError(
-                "a budget in dollars needs sampling.max_tokens, at least 1: without it nobody knows what an answer may "
-                "cost"
+                "judge.budget has a limit in dollars, which needs a bound on the price of an answer. Set "
+                "judge.sampling.max_tokens to 1 or more"
             )
         return Route(
             endpoint=endpoint,

@@ -13,7 +13,7 @@ from pv_rl.losses.mode import LossMode
 __all__ = ["expected_remark", "mass", "mass_remark"]
 
 FAR = 3.0
-"""A mass above this, or below one over this, is worth a remark."""
+"""A mass above this, or below 1 over this, causes a remark."""
 
 
 def mass(mode: LossMode, lengths: Sequence[int], groups: Sequence[Hashable]) -> float:
@@ -53,7 +53,7 @@ def expected_remark(
 
 
 def mass_remark(mode: LossMode, masses: Sequence[float], where: str) -> str | None:
-    """What to tell the user where all of `masses` are above 3 or all are below 1/3; else None.
+    """A warning if all of `masses` are above 3 or all are below 1/3, else None.
 
     Args:
         mode: the weighting.
@@ -66,6 +66,6 @@ def mass_remark(mode: LossMode, masses: Sequence[float], where: str) -> str | No
     size = f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
     return (
         f"loss_agg_mode={mode.spec}: the mass of an update is {size} {where}; it is 1 with grpo, dapo and balanced. "
-        "Losses and gradients are scaled by it, so gradient clipping acts at another point, and the learning rate "
-        "means something else with an optimizer that does not divide the scale out, as Adam does."
+        "It scales losses and gradients: gradient clipping acts at another point, and an optimizer other than Adam, "
+        "which divides the scale out, needs another learning rate."
     )

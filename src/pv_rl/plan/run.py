@@ -1,4 +1,4 @@
-"""A run by name, composed, checked, estimated and shown."""
+"""The command `pv-rl plan`: composes, checks and estimates a run."""
 
 from __future__ import annotations
 

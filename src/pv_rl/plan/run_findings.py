@@ -1,4 +1,4 @@
-"""What verl refuses or does otherwise than the config seems to say, and what the plan leaves out."""
+"""Findings about a run's settings: what verl refuses or treats differently, and what the plan omits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What verl would not notice, or only after minutes: asked of a composed config before anything starts."""
+"""Config checks before a run: errors that verl misses, or finds only after minutes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of a composed config for settings that undo another one, or change an update's size, without an error."""
+"""Config checks for settings that silently undo another one, or change the size of an update."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def check_choices(config: DictConfig, overrides: Sequence[str] | None = None) ->
         overrides: Hydra's, with which it was composed; None: those of the command line, where Hydra runs.
 
     Raises:
-        ConfigError: a `loss_agg_mode` in the place of the recipe's, a mode of scope `prompt` with one response a
-            prompt, or group filtering by a metric that does not have the veto in it.
+        ConfigError: a `loss_agg_mode` that overrides the recipe's, a mode of scope `prompt` with one response a
+            prompt, or group filtering by a metric without the veto.
         LossModeError: the recipe's values make no weighting.
     """
     _check_recipe(config, overrides)
@@ -36,7 +36,7 @@ def check_choices(config: DictConfig, overrides: Sequence[str] | None = None) ->
 
 
 def remarks(config: DictConfig) -> list[str]:
-    """What the user should know before the run starts, though nothing is wrong: an update of another size.
+    """Warnings before the run starts: the size of an update is far from that of verl's modes.
 
     Raises:
         LossModeError: the mode cannot be read.
@@ -97,14 +97,14 @@ def _asked(recipe: Mapping[str, object]) -> str | None:
     if name in ("dapo", "grpo"):
         if "eta" in recipe:
             raise ConfigError(
-                f"recipe.eta={recipe['eta']} has no effect: {name} has no eta. Take recipe=balanced"
+                f"recipe.eta={recipe['eta']} has no effect with recipe={name}. Set recipe=balanced or remove it"
             )
         return f"{name}@{{scope}}"
     return "balanced:{eta}@{scope}" if name.startswith("balanced-") else None
 
 
 def _check_groups_of_one(config: DictConfig) -> None:
-    """With one response a prompt its group says nothing, so a mode that looks at groups is another one than it says."""
+    """A mode that compares the responses of a prompt has nothing to compare if there is one."""
     if value(config, N) != 1 or value(config, "trainer.val_only"):
         return
     import torch
@@ -132,8 +132,8 @@ def _check_group_filter(config: DictConfig) -> None:
         return
     if VETO in _rewards(config):
         raise ConfigError(
-            f"{filtering}.metric=acc drops a prompt whose verdicts are all right although some responses were vetoed, "
-            f"so the veto has no effect there: acc is that of the verdict. Set {filtering}.metric=score"
+            f"{filtering}.metric=acc ignores the veto of {VETO}: verl drops a prompt whose verdicts are all right, "
+            f"although some of its responses were vetoed. Set {filtering}.metric=score"
         )
 
 

@@ -1,4 +1,4 @@
-"""A run and its overrides, as one config."""
+"""Config composition: one config from the name of a run and its overrides."""
 
 from __future__ import annotations
 

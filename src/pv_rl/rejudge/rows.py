@@ -1,4 +1,4 @@
-"""A row of a ledger and what a judge says of it now."""
+"""Rows of a replay: a ledger's row, and the new judgment of it."""
 
 from __future__ import annotations
 

@@ -70,26 +70,28 @@ class RewardOutput:
         score = _finite(self.score)
         if score is None:
             raise DataError(
-                f"a reward of {brief(self.score)}; it is a finite number, or there is none: valid=False"
+                f"a reward's score is {brief(self.score)}; expected a finite number, or valid=False without a score"
             )
         flags = {name: _finite(getattr(self, name)) for name in ("valid", "drop_group")}
         for name, flag in flags.items():
             if flag not in (0, 1):
-                raise DataError(f"a reward's {name} is {brief(getattr(self, name))}; it is True or False")
+                raise DataError(f"a reward's {name} is {brief(getattr(self, name))}; expected True or False")
             object.__setattr__(self, name, bool(flag))
         if not self.valid and score != 0:
-            raise DataError(f"a reward of {score!r} that is not valid; where there is none it is 0")
+            raise DataError(f"a reward with valid=False has the score {score!r}; expected 0")
         if not isinstance(self.metrics, Mapping):
-            raise DataError(f"a reward's metrics are {brief(self.metrics)}; they are numbers by name, a dict")
+            raise DataError(f"a reward's metrics are {brief(self.metrics)}; expected a dict of numbers")
         metrics = {name: _finite(value) for name, value in self.metrics.items()}
         for name, value in metrics.items():
             if not isinstance(name, str) or not name or not name.isprintable() or value is None:
                 raise DataError(
-                    f"a reward's metric {brief(name)} is {brief(self.metrics[name])}; a metric is a finite number "
+                    f"a reward's metric {brief(name)} is {brief(self.metrics[name])}; expected a finite number "
                     "under a name of printable characters"
                 )
         if taken := RESERVED & metrics.keys():
-            raise DataError(f"a reward's metrics named {', '.join(sorted(taken))}; give them other names")
+            raise DataError(
+                f"a reward's metrics have reserved names: {', '.join(sorted(taken))}; rename them"
+            )
         object.__setattr__(self, "score", score)
         object.__setattr__(self, "metrics", metrics)
 
@@ -139,7 +141,7 @@ def _read_number(value: object) -> float:
         number = math.nan
     if not 0 <= number <= 1:
         raise DataError(
-            f"the label is {brief(value)}; this reward's label is a number in [0, 1]. "
+            f"the label is {brief(value)}; this reward expects a number in [0, 1]. "
             "Correct reward_model.ground_truth in the data file."
         )
     return number
@@ -149,7 +151,7 @@ def _read_text(value: object) -> str:
     nothing = value != value if isinstance(value, Number) else not str(value).strip()  # pandas says NaN
     if nothing or not isinstance(value, str | Number):
         raise DataError(
-            f"the label is {brief(value)}; this reward's label is a text that is not blank. "
+            f"the label is {brief(value)}; this reward expects a text that is not blank. "
             "Correct reward_model.ground_truth in the data file."
         )
     return str(value)

@@ -1,4 +1,4 @@
-"""Checked reward: calls a reward that anybody may have written, and verifies what comes of it.
+"""Checked reward: wraps the reward of any package and verifies what it returns.
 
 An error names the reward and the package that added it.
 """
@@ -50,7 +50,7 @@ class CheckedReward:
         self.label_kind: LabelKind = getattr(reward, "label_kind", "verdict")
         if self.label_kind not in tuple(LABELS):  # a list has no hash
             raise PluginError(
-                f"{who} has the label_kind {brief(self.label_kind)}; it is one of {', '.join(LABELS)}"
+                f"{who} has the label_kind {brief(self.label_kind)}; expected one of {', '.join(LABELS)}"
             )
         declared = getattr(reward, "metric_names", None)
         self.metric_names: tuple[str, ...] | None = None if declared is None else tuple(declared)

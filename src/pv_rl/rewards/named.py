@@ -1,4 +1,4 @@
-"""Every reward by its name, in the form that verl loads:
+"""Reward functions by name, in the form that verl loads:
 
     reward.custom_reward_function.path=pkg://pv_rl.rewards.named
     reward.custom_reward_function.name=verdict_fluency
@@ -105,7 +105,7 @@ def scorer(name: str) -> Scorer:
                 raise
             if next(_say_once(name, type(error.__cause__ or error)), False):
                 logger.error(
-                    "the reward %s failed for a row, which abstains; said once for this kind of error: %s: %s",
+                    "the reward %s failed for a row, which abstains; logged once for this type of error: %s: %s",
                     *(name, type(error).__name__, str(error)[:LONGEST]),
                 )
             metrics = dict.fromkeys(sorted((reward and reward.metric_names) or ()), 0.0)

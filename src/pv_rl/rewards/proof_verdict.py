@@ -1,4 +1,4 @@
-"""The binary verdict reward: right or wrong, and nothing for the way there."""
+"""Binary verdict reward: 1 if the verdict equals the label, else 0."""
 
 from __future__ import annotations
 

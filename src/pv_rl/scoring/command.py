@@ -80,7 +80,7 @@ def score_rollouts(
         if scoring.file is not None:
             scoring.file.finish()
     except KeyboardInterrupt:
-        kept = "nothing was kept, name a file with --out"
+        kept = "no row was saved; name a file with --out"
         if scoring.file is not None:
             kept = f"{len(scoring.file)} of {total} rows are in {out}; the same command scores the others"
         Console(stderr=True, soft_wrap=True).print(kept, markup=False, highlight=False)
@@ -116,7 +116,7 @@ def read_options(file: Path | None, settings: Sequence[str]) -> dict[str, Any]:
 
 
 class _Scoring:
-    """Rows on their way through a reward, and what came of them."""
+    """Scores the rows of a source and counts the results."""
 
     def __init__(self, reward: CheckedReward, source: Source) -> None:
         self.reward = reward

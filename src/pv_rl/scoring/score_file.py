@@ -116,8 +116,8 @@ class ScoreFile:
                 whole = line.endswith(b"\n")
                 if not line.startswith(self._head) and (whole or not self._head.startswith(line)):
                     raise DataError(
-                        f"--out {self.path} has rows of another command (line {at}): its rollouts, reward or options "
-                        "were not these. Name another file; answers in judge.cache are not paid for again"
+                        f"--out {self.path} has rows of another command (line {at}): the rollouts, the reward or its "
+                        "options differ. Name another file; answers in judge.cache are not paid for again"
                     )
                 if not whole:
                     self._file.truncate(begin)

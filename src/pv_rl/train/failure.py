@@ -1,4 +1,4 @@
-"""Why verl failed, in a few lines, from its exit code and the end of its log."""
+"""Failure report: why verl failed, in a few lines, from its exit code and the end of its log."""
 
 from __future__ import annotations
 

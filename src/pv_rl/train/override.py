@@ -1,4 +1,4 @@
-"""A value as a Hydra override."""
+"""Quoting of a value as a Hydra override."""
 
 from __future__ import annotations
 

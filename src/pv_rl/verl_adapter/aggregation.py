@@ -1,4 +1,4 @@
-"""verl's `agg_loss` with our modes, and the row weights that the loss functions hand it."""
+"""Patch of verl's `agg_loss`: adds our modes, which use the row weights of the micro-batch."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ class MicroBatch:
     def other_rows(self, given: str) -> VerlError:
         """The error where a loss function aggregates other rows than those of the micro-batch in their order."""
         return VerlError(
-            f"loss_agg_mode={self.mode.spec}: the loss function hands {given} to agg_loss in the place of the "
-            f"{len(self.weights)} rows of the micro-batch, so that weights would go to other rows. Let it keep every "
-            "row in its place, and set the mask of a row that it leaves out to 0."
+            f"loss_agg_mode={self.mode.spec}: the loss function passes {given} to agg_loss, expected the "
+            f"{len(self.weights)} rows of the micro-batch in their order, because each row has its own weight. Keep "
+            "every row in its place, and set the mask of a row to 0 to leave it out."
         )
 
 

@@ -1,4 +1,4 @@
-"""A config group of ours that Hydra took for a key, because it was not told where the groups are."""
+"""Check for a config group of ours that Hydra took for a key, because the search path is missing."""
 
 from __future__ import annotations
 

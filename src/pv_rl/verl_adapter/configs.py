@@ -1,4 +1,4 @@
-"""Let verl's configs take our specs, and refuse at start what could not work later."""
+"""Patches of verl's config classes: they accept our modes, and refuse at start what would fail later."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def patch_actor_config(module: ModuleType) -> None:
         contract.require(mode)
         if self.loss_scale_factor is not None:
             raise VerlError(
-                f"actor.loss_scale_factor={self.loss_scale_factor} has no effect with loss_agg_mode={mode.spec}: verl "
-                "reads it for seq-mean-token-sum-norm alone. Remove it; dr_grpo:MAX_LENGTH takes such a number"
+                f"actor_rollout_ref.actor.loss_scale_factor={self.loss_scale_factor} has no effect with loss_agg_mode="
+                f"{mode.spec}: verl uses it for seq-mean-token-sum-norm only. Remove it, or use dr_grpo:MAX_LENGTH"
             )
         loss_mode = self.policy_loss.get("loss_mode")
         if loss_mode in OWN_WAY:

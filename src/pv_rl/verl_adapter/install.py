@@ -1,4 +1,4 @@
-"""Register the patches, each to run right after verl imports the module it is about."""
+"""Registration of the patches, each to run right after verl imports its module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The judge's part in a run: how long the trainer waits, when the run has to stop, and a ledger that is closed."""
+"""Judge hooks in verl's trainers: exposed wait, the halt of a run, and closing the ledger."""
 
 from __future__ import annotations
 
@@ -139,7 +139,9 @@ def _halt_reason() -> str | None:
             if reason := service.halt_reason():
                 return reason
         except Exception as error:  # noqa: BLE001 - Ray's errors and timeouts; the watchdog restarts a silent actor
-            logger.warning("The judge's actor did not say whether to halt the run: %s", type(error).__name__)
+            logger.warning(
+                "The judge's actor did not report whether to halt the run: %s", type(error).__name__
+            )
     return None
 
 

@@ -1,4 +1,4 @@
-"""Put the row weights at hand while verl computes a micro-batch's loss, and say what was done with them."""
+"""Patches of verl's loss functions: provide the row weights of a micro-batch and log their use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rewards of a step were and what the judge did, for verl's metric stream."""
+"""Reward and judge metrics of a step, for verl's metric stream."""
 
 from __future__ import annotations
 

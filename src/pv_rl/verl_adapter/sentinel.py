@@ -1,4 +1,4 @@
-"""The sentinel in a run of verl: fed with what is logged, and its actions taken between two steps."""
+"""Sentinel hooks in verl: reads the logged metrics, and runs the actions between two steps."""
 
 from __future__ import annotations
 

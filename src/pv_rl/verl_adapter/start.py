@@ -1,4 +1,4 @@
-"""Patch of verl's `validate_config`: checks a config for what only pv-rl knows, before a run starts."""
+"""Patch of verl's `validate_config` with pv-rl's own config checks, before a run starts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def patch_validate_config(module: ModuleType) -> None:
 
 
 def check_config(config: DictConfig) -> None:
-    """Check what neither verl nor Hydra knows to be wrong.
+    """Check for errors that neither verl nor Hydra detects.
 
     Raises:
         ConfigError: a group that Hydra took for a key, settings that undo each other, or a sentinel that cannot be

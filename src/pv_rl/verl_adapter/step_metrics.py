@@ -1,4 +1,4 @@
-"""What the weights of a step do, for verl's metric stream."""
+"""Weight metrics of a step, for verl's metric stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A composed config, held to verl's own classes and checks before any GPU."""
+"""Config validation with verl's own classes and checks, before any GPU is used."""
 
 from __future__ import annotations
 

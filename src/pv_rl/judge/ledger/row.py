@@ -1,4 +1,4 @@
-"""One judged trace, as the ledger keeps it. There is no field for headers or keys."""
+"""Row of the ledger: one judged trace. There is no field for headers or keys."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Let me find the errors. But I need to verify the proof. Let me find one error: plans that nothing follows.
+"""Rule for empty announcements: plans that nothing follows (Let me find the errors. But I need to verify the proof.)
 
-Thinking models open with plans, too. An opening is an outline of different plans, fewer than twice `times`, in the
+Thinking models open with plans too. An opening is an outline of different plans, fewer than twice `times`, in the
 first sentences of a trace that goes on to say something. Elsewhere a chain of plans is empty.
 """
 

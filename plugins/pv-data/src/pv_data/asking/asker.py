@@ -1,4 +1,4 @@
-"""One model, asked by all stages of a process: what was answered before is not paid again."""
+"""Model client of a process: shared by its stages, and does not pay twice for a known answer."""
 
 from __future__ import annotations
 
@@ -230,9 +230,9 @@ class Asker:
             logger.warning("%s gave no usable answer, said once of its kind: %s", self._model.model, failure)
         if failure.kind == "budget":
             self.stop(
-                "the money is used up: what is left would not pay for an answer of sampling.max_tokens. With more "
-                "budget_usd it goes on; of several processes another may have some left, which is divided anew then. "
-                f"The request that was refused: {failure}"
+                "the budget is used up: the rest would not pay for an answer of sampling.max_tokens. Raise budget_usd "
+                "and run the same command again; what other processes have left is then divided anew. The refused "
+                f"request: {failure}"
             )
             raise Stopped(self._why or "") from failure
         self._in_vain += 1

@@ -1,4 +1,4 @@
-"""Answers that nobody can use, of a stage that is not done: a run that goes on does not pay for them again."""
+"""Store of unusable answers of an unfinished stage: a resumed run does not pay for them again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a judge's answer is read: strictly, since a wrong verdict costs more than asking again."""
+"""Parser of a judge's answer: strict, because a wrong verdict costs more than another request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every process of a stage opens: the models, the budget and the problems."""
+"""Resources of a stage's process: the models, the budget and the problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a stage is: questions, money and time, seen from its files, so that it is the same for every executor."""
+"""Progress of a stage: questions, money and time, read from its files, so that it is the same for every executor."""
 
 from __future__ import annotations
 

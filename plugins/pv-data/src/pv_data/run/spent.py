@@ -1,4 +1,4 @@
-"""What a run has spent, over all its processes and all the times that it went on."""
+"""Spending of a run, summed over its processes and resumes."""
 
 from __future__ import annotations
 

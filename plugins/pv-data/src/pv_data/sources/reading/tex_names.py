@@ -1,4 +1,4 @@
-"""What a problem is called in a LaTeX file, and which problem a solution says it is of."""
+"""Names of problems in a LaTeX file, and the problem that a solution names."""
 
 from __future__ import annotations
 
