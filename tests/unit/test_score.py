@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -287,7 +288,7 @@ def test_a_reward_that_fails_for_every_row_is_not_tried_to_the_end(tmp_path):
     calls = []
 
     class Broken:
-        async def score(self, sample: RewardInput):
+        async def score(self, sample: RewardInput) -> Any:
             calls.append(sample)
             return 0.5
 

@@ -131,9 +131,8 @@ def _is_cancelled() -> bool:
         task = asyncio.current_task()
     except RuntimeError:  # no event loop
         return False
-    if task is None or not hasattr(task, "cancelling"):  # Python 3.10 cannot tell
-        return True
-    return task.cancelling() > 0
+    requests = getattr(task, "cancelling", None)  # Python 3.10 cannot tell
+    return requests is None or requests() > 0
 
 
 def _line(error: BaseException) -> str:

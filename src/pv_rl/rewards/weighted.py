@@ -42,7 +42,7 @@ class Weighted:
         self.parts: dict[str, tuple[float, CheckedReward]] = {
             name: (weight, build_reward(name, options.get(name))) for name, weight in rewards.items()
         }
-        kinds = {part.label_kind for _, part in self.parts.values()}
+        kinds: set[LabelKind] = {part.label_kind for _, part in self.parts.values()}
         self.label_kind: LabelKind = kinds.pop() if len(kinds) == 1 else "any"  # each part reads it then
 
     def prepare(self, router_address: str | None = None) -> None:
