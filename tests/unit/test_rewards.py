@@ -177,7 +177,6 @@ def constant():
     """`constant`, added by a plugin."""
     with adding(
         RewardEntry(name="constant", build=Constant),
-        RewardEntry(name="odd", build=dict),
         RewardEntry(name="failing", build=Failing),
     ):
         yield
@@ -253,7 +252,10 @@ def with_metrics(**metrics: Any) -> Callable[[], RewardOutput]:
     return lambda: RewardOutput(score=1.0, metrics=metrics)
 
 
-@pytest.mark.parametrize("way", ["alone", "weighted", "vetoed"])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("odd", {}), ("weighted", {"rewards": {"odd": 1.0}}), ("verdict_fluency", {"reward": "odd"})],
+)
 @pytest.mark.parametrize(
     ("build", "text"),
     [
@@ -289,21 +291,15 @@ def with_metrics(**metrics: Any) -> Callable[[], RewardOutput]:
         (returning(with_metrics(words=np.ones(2))), "metric 'words' is array"),
         (returning(lambda: RewardOutput(score=1.0, metrics={1: 1.0})), "metric 1 is 1.0"),  # pyright: ignore[reportArgumentType]
         (
-            returning(lambda: RewardOutput(score=1.0, metrics=[1.0])),
+            returning(lambda: RewardOutput(score=1.0, metrics=[1.0])),  # pyright: ignore[reportArgumentType]
             "metrics are [1.0]; expected a dict of numbers",
-        ),  # pyright: ignore[reportArgumentType]
+        ),
         (returning(lambda: Numpy(score=1.0, metrics={"reward_error": 1.0})), "reserved names: reward_error"),
     ],
 )
 def test_whatever_a_plugins_reward_does_its_row_abstains_and_the_log_names_the_package(
-    build, text, way, caplog
+    build, text, name, options, caplog
 ):
-    options = {
-        "alone": {},
-        "weighted": {"rewards": {"odd": 1.0}},
-        "vetoed": {"reward": "odd"},
-    }[way]
-    name = {"alone": "odd", "weighted": "weighted", "vetoed": "verdict_fluency"}[way]
     with adding(RewardEntry(name="odd", build=build)):
         rows = [score("### True", True, name, **options) for _ in range(2)]
     assert rows == [{"score": 0, "reward_valid": 0, "reward_drop_group": 0, "reward_error": 1}] * 2
@@ -445,17 +441,15 @@ def test_what_prepare_raises_names_the_package_too():
             reward.prepare()
 
 
-@pytest.mark.parametrize("name", ["odd", "weighted"])
-def test_the_cancellation_of_a_row_goes_through(name):
+@pytest.mark.parametrize(("name", "options"), [("odd", {}), ("weighted", {"rewards": {"odd": 1.0}})])
+def test_the_cancellation_of_a_row_goes_through(name, options):
     class Hanging:
         async def score(self, sample: RewardInput) -> RewardOutput:
             await asyncio.Event().wait()
             raise AssertionError
 
     async def main() -> None:
-        row = asyncio.ensure_future(
-            scorer(name)("", "x", True, **({"rewards": {"odd": 1}} if name != "odd" else {}))
-        )
+        row = asyncio.ensure_future(scorer(name)("", "x", True, **options))
         await asyncio.sleep(0.01)
         row.cancel()
         await row
@@ -497,7 +491,7 @@ class Echo:
     ],
 )
 def test_a_reward_is_given_the_label_that_it_asks_for(kind, label, seen, way):
-    options = {"kind": kind} if kind else {}
+    options = {"kind": kind}
     name, options = {
         "alone": ("echo", options),
         "weighted": ("weighted", {"rewards": {"echo": 1.0}, "options": {"echo": options}}),
@@ -533,7 +527,7 @@ def test_a_reward_is_given_the_label_that_it_asks_for(kind, label, seen, way):
 )
 def test_a_label_of_another_kind_is_refused_by_the_reward_that_asks(kind, label, text, caplog):
     with adding(RewardEntry(name="echo", build=Echo)):
-        row = score("x", label, "echo", **({"kind": kind} if kind else {}))
+        row = score("x", label, "echo", kind=kind)
     assert (row["reward_valid"], row["reward_error"]) == (0, 1)
     assert f"the reward 'echo' of theirs: the label is {label!r}" in caplog.text
     assert text in caplog.text

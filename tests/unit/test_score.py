@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -175,7 +176,8 @@ def test_what_was_scored_is_there_when_it_is_stopped_and_is_not_paid_for_again(m
     assert {row["uid"] for row in lines(out)} == {"p0", "p2", "p3", "p5"}
 
     with JudgeServer(port=int(server.url.split(":")[2].split("/")[0])) as again:
-        code, output = score(*arguments(many, again, out))
+        faster = ("--set=judge.limits.concurrency=8", "--set=judge.budget.calls_per_run=9")
+        code, output = score(*arguments(many, again, out), *faster)
         assert len(again.chats()) == 2
     assert code == 0, output
     assert (numbers(output)["rows"], numbers(output)["mean score"]) == ("6", "0.5000")
@@ -335,7 +337,7 @@ def test_a_reward_that_fails_for_every_row_is_not_tried_to_the_end(tmp_path):
     calls = []
 
     class Broken:
-        async def score(self, sample: RewardInput):
+        async def score(self, sample: RewardInput) -> Any:
             calls.append(sample)
             return 0.5
 

@@ -29,7 +29,11 @@ __all__ = ["read_options", "score_rollouts"]
 
 AT_ONCE = 256
 MANY = 20
-"""After so many rows that failed, and more than were scored, the reward is taken to be broken."""
+"""After so many rows that failed, and no fewer than were scored, the reward is taken to be broken."""
+PACE = frozenset(
+    {"breaker", "budget", "cache", "deadline_s", "hedging", "limits", "prices", "retries", "timeouts"}
+)
+"""Settings of a judge that may be others when rows are added to a file: what it answers does not depend on them."""
 
 
 def score_rollouts(
@@ -70,7 +74,7 @@ def score_rollouts(
         raise DataError(f"--limit {limit} leaves no row to score")
     scoring = _Scoring(built, source)
     if out is not None:
-        how = {"reward": reward, "options": plain, "response": source.response, "label": source.label}
+        how = {"reward": reward, "options": _lasting(plain), "columns": [source.response, source.label]}
         scoring.file = ScoreFile(out, fingerprint(source.table.path, how), scoring.summary.add)
     spending = run_folder.set(None if out is None else out.with_name(f"{out.name}.run"))
     try:
@@ -113,6 +117,17 @@ def read_options(file: Path | None, settings: Sequence[str]) -> dict[str, Any]:
     if not isinstance(plain, dict):
         raise ConfigError(f"{file} is no mapping of options to values")
     return {str(name): value for name, value in plain.items()}
+
+
+def _lasting(options: Any, *, of_judge: bool = False) -> Any:
+    """The options without a judge's `PACE`, at any depth."""
+    if not isinstance(options, dict):
+        return options
+    return {
+        name: _lasting(value, of_judge=name == "judge")
+        for name, value in options.items()
+        if not (of_judge and name in PACE)
+    }
 
 
 class _Scoring:
