@@ -42,6 +42,7 @@ class FinalNumber:
     label_kind = (
         "text"  # the ground truth as the data file has it, `72`; without this it would have to be a verdict
     )
+    metric_names = ("acc", "number_missing")  # which a row without a truth has too
 
     async def score(self, sample: RewardInput) -> RewardOutput:
         truth = last_number(sample.label)
