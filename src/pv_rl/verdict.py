@@ -32,7 +32,9 @@ END_OF_TEXT = re.compile(
 BLOCK = 4096
 
 SENTENCE_END = re.compile(r"[.!?;。！？；]")
-CLAUSE_END = re.compile(rf"[:：]|[,，][\s{BOLD}]*\Z|[,，] so\b|\b(?:hence|thus|therefore)\b", re.IGNORECASE)
+CLAUSE_END = re.compile(
+    rf"[:：]|(?<! so)[,，][\s{BOLD}]*\Z|[,，] so\b|\b(?:hence|thus|therefore)\b", re.IGNORECASE
+)
 GAP = r"[^\w,，]*\Z"
 SAY = "(?:say|conclud|answer|giv|output|writ|return|deserv|earn|mean|accept|warrant)(?:e|t?ing)?"
 SAYING = rf"(?: (?:an?|the|any|be|been|being|have|also|then|still|just|only|{SAY}))*"
@@ -44,7 +46,7 @@ NOT_MEANT = re.compile(
     r"|\b(?:options|choices|(?:possible|allowed|permitted) (?:verdicts|answers|outputs|lines))(?: are\b|:)"
     r"|\b(?:far from|instead of|anything but|nowhere near|short of|opposite of|by no means|in no way|hardly|scarcely"
     r"|barely|unless|against|versus|(?<!or )not|never|neither|nor|cannot|would|could|might|(?-i:may)"
-    rf"){SAYING}|['’][td]\b{SAYING}|\bor|\A\W*otherwise[,，]?|\brul(?:e[sd]?|ing) out"
+    rf"){SAYING}|['’][td]\b{SAYING}|\bor|\A\W*otherwise[,，]?"
     rf"|\b(?:wrong|incorrect|mistaken|premature|absurd|tempting|tempted|impossible|unable"
     rf"|refus(?:e|es|ed|ing)|declin(?:e|es|ed|ing)) to {SAY}"
     r"|(?:不是|并非|绝非|远非|而非|不等于|不应该?|不能|无法|不可能|不会|之一|例如|比如|或者?|要么|请|很难|难以|格式)[是为判定断认说得出给输回答写]*"
@@ -53,7 +55,8 @@ NOT_MEANT = re.compile(
 )
 # The same on the verdict's own line. The first words hold up to a colon: `as I said: ### True` says it again.
 MENTION = re.compile(
-    r"\b(?:(?:or|with|than|earlier|previous|former|initial|says?|said|saying|write|writing)[^\w:：]*\Z"
+    r"\b(?:(?:with|than|rule out|ruling out|earlier|previous|former|initial|says?|said|saying|write|writing)"
+    r"[^\w:：]*\Z"
     r"|(?:(?:last|final|closing|verdict) line (?:must|should|shall|has to|have to|is to|can|may)"
     r" (?:be|read|say)(?: exactly| only| just)?"
     r"|(?:end|finish|conclude|respond|reply|answer)(?: \w+){0,4} with|format (?:is|was|of|like)"
@@ -64,7 +67,8 @@ MENTION = re.compile(
 )
 # `So I will end with ### False` is no mention of a rule.
 PERFORMED = re.compile(
-    r"(?:\A|[,，;]|\b(?:so|hence|thus|therefore|and))[^\w,，;]*I(?:['’](?:ll|m)| will| am| therefore| thus| now)*"
+    r"(?:\A|[,，;]|\b(?:so|hence|thus|therefore|and))[^\w,，;]*(?:I|we|let me)"
+    r"(?:['’](?:ll|m)| will| am| therefore| thus| now)*"
     rf" (?:end|finish|conclude|respond|reply|answer|say|write|go|going)(?: \w+){{0,4}}?{GAP}",
     re.IGNORECASE,
 )
