@@ -413,7 +413,7 @@ def test_where_a_reward_cannot_be_built_in_a_worker_of_verl_alone_its_rows_absta
             type("Odd", (Failing,), {"label_kind": "truth"}),
             "label_kind 'truth'; expected one of verdict, number",
         ),
-        (type("Odd", (Failing,), {"label_kind": ["text"]}), "the label_kind ['text']; it is one of"),
+        (type("Odd", (Failing,), {"label_kind": ["text"]}), "the label_kind ['text']; expected one of"),
         (refusing, "the reward 'odd' of theirs: odd.words: -1"),
     ],
 )
