@@ -32,9 +32,7 @@ END_OF_TEXT = re.compile(
 BLOCK = 4096
 
 SENTENCE_END = re.compile(r"[.!?;。！？；]")
-CLAUSE_END = re.compile(
-    rf"[:：]|(?<! so)[,，][\s{BOLD}]*\Z|[,，] so\b|\b(?:hence|thus|therefore)\b", re.IGNORECASE
-)
+CLAUSE_END = re.compile(r"[:：]|[,，] so\b|\b(?:hence|thus|therefore)\b", re.IGNORECASE)
 GAP = r"[^\w,，]*\Z"
 SAY = "(?:say|conclud|answer|giv|output|writ|return|deserv|earn|mean|accept|warrant)(?:e|t?ing)?"
 SAYING = rf"(?: (?:an?|the|any|be|been|being|have|also|then|still|just|only|{SAY}))*"
@@ -82,6 +80,8 @@ CONDITION = re.compile(
 # A True that is denied within five words of its clause is no acceptance.
 DENIAL = re.compile(r"(?:\b(?:not|cannot|never|neither|nor|would)|n['’]t)\b", re.IGNORECASE)
 DENIAL_WORDS = 5
+# `The missing case cannot occur, ### True` ends the denial; `it is not, in my view, ### True` only interrupts it.
+ENDED = re.compile(rf"[^,，]*(?<! so)[,，][{BOLD}]*\Z")
 
 
 def parse_verdict(text: str) -> bool | None:
@@ -98,7 +98,8 @@ def parse_verdict(text: str) -> bool | None:
       it (`the final line must be one of: ### True`), make it conditional (`if S3 holds, then ### True`, `it would be
       ### False`), deny it (`far from ### True`, `not ### False`) or, for a True, deny anything in the five words
       before it (`I cannot conclude ### True`). Such words apply up to the next punctuation, the latter up to a full
-      stop, a colon, `so` or `hence`, or a comma right before the verdict (`the gap is not fatal, so ### True`).
+      stop, a colon, `so` or `hence`, or the clause's only comma, right before the verdict (`the gap is not fatal, so
+      ### True`, but not `it is not, in my view, ### True`).
     - All verdicts on its line have to agree with it, in any spelling (`### FALSE ### True` gives None). So do the
       lines before it that end with a verdict, where only blank lines, lines without letters or digits and
       end-of-text marks stand between (`### True`, `---`, `### False` gives None, also below `one of:`). Other words
@@ -153,12 +154,12 @@ def _is_not_meant(text: str, line: int, since: int, at: int, accepts: bool) -> b
     if not sentence.strip(BOLD + " \t\r\n"):
         return False
     said = sentence[max(0, len(sentence) - (at - line)) :]
-    clause = CLAUSE_END.split(said)[-1].split()[-DENIAL_WORDS:]
+    clause = " ".join(CLAUSE_END.split(said)[-1].split()[-DENIAL_WORDS:])
     return bool(
         NOT_MEANT.search(sentence[-NEAR:])
         or (MENTION.search(said[-NEAR:]) and not PERFORMED.search(said[-NEAR:]))
         or CONDITION.search(said)
-        or (accepts and DENIAL.search(" ".join(clause)))
+        or (accepts and DENIAL.search(clause) and not ENDED.match(clause))
     )
 
 
