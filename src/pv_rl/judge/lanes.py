@@ -51,9 +51,11 @@ class Lanes:
             self._free = [self._new()]
         except Exception as error:  # noqa: BLE001 - from ImportError to ssl.SSLError
             given = ", ".join(name for name in os.environ if name.upper() in names)
+            # The text of an InvalidURL may quote a part of a proxy's password.
+            said = str(error) if isinstance(error, ImportError) else type(error).__name__
             raise ConfigError(
-                f"httpx cannot use the environment variable {given} ({type(error).__name__}: {error}). Correct or "
-                "unset it; a SOCKS proxy needs `pip install httpx[socks]`"
+                f"httpx cannot use the environment variable {given} ({said}). Correct or unset it; a SOCKS proxy needs "
+                "`pip install httpx[socks]`"
             ) from None
 
     @asynccontextmanager
