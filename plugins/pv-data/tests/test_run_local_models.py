@@ -560,13 +560,13 @@ def test_a_round_asks_what_is_not_kept_and_a_further_one_only_what_could_not_be_
     assert again["key"] == first[1]["key"]
     assert again["seed"] != first[1]["seed"]
     assert (spent(tmp_path).calls, spent(tmp_path).usd) == (4, 0)
+    keeper.close()
     second = prefill._Keeper(job, "grader", 1)
     second.keep([output(again)])
     failure = Unanswered(unanswered(tmp_path)).get(again["key"], 1)
     assert failure is not None
     assert (failure.kind, failure.requests, failure.usage.completion_tokens) == ("invalid_json", 2, 2 * 7)
     assert not due(1)
-    keeper.close()
     second.close()
     forget_failures(job.run)  # when the stage is done
     assert [row["key"] for row in due(0)] == [row["key"] for row in first[1:]]

@@ -11,7 +11,6 @@ from types import ModuleType
 from typing import Any
 
 from pv_rl.errors import ConfigError
-from pv_rl.judge.shared import run_folder
 from pv_rl.rewards import named
 from pv_rl.rewards.base import Prepared
 from pv_rl.rewards.build import build_reward
@@ -103,6 +102,8 @@ def _prepare(config: Any, router_address: str | None) -> None:
     if function.path == OURS + named.__name__.rpartition(".")[2]:
         built = build_reward(function.name, named.plain(function.get("reward_kwargs") or {}))
         if isinstance(built, Prepared):
+            from pv_rl.judge.shared import run_folder  # a client of HTTP, which few processes need
+
             token = run_folder.set(Path(config.trainer.default_local_dir))
             try:
                 built.prepare(router_address)
