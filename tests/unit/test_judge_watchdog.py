@@ -17,6 +17,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from judge_server import Fault, JudgeServer, Script
 
+from pv_rl.errors import SetupError
 from pv_rl.judge import shared, watchdog
 from pv_rl.judge.answer import Answer, JudgeFailure
 from pv_rl.judge.config import read_config
@@ -86,6 +87,18 @@ def test_an_actor_with_more_open_questions_than_a_step_has_rows_still_answers_it
         ray.get(actor.ping.remote(), timeout=25)  # questions end after 30 s
         assert ray.wait(asked, timeout=0)[0] == []
         ray.kill(actor)
+
+
+def test_an_actor_that_cannot_start_is_an_error_of_one_line(cluster, tmp_path):
+    (tmp_path / "cache.sqlite").write_text("no database")
+    settings = {
+        "endpoints": [{"url": "http://127.0.0.1:9", "model": "m"}],
+        "cache": f"{tmp_path}/cache.sqlite",
+    }
+    with pytest.raises(SetupError, match=r"did not come up: .*is not a cache") as caught:
+        shared.prepare_service(ServiceConfig(judge=read_config(settings)))
+    assert "\n" not in str(caught.value)
+    assert caught.value.__suppress_context__
 
 
 def test_an_actor_that_hangs_again_and_again_ends_the_run_with_the_reason(cluster, monkeypatch, caplog):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import logging
 import os
 import sys
 import tempfile
@@ -18,12 +17,13 @@ from weakref import WeakKeyDictionary
 from pv_rl.errors import SetupError
 from pv_rl.judge.answer import Answer, JudgeFailure
 from pv_rl.judge.client import JudgeClient
+from pv_rl.judge.failure_log import FailureLog
 from pv_rl.judge.ledger import LedgerRow
 from pv_rl.judge.quarantine import Quarantine
 from pv_rl.judge.service import JudgeService, Question, ServiceConfig
 from pv_rl.judge.spending import FILE, spend_file
 from pv_rl.judge.tally import RowId, Span
-from pv_rl.judge.watchdog import Watchdog
+from pv_rl.judge.watchdog import Watchdog, last_line
 
 __all__ = [
     "DriverService",
@@ -35,8 +35,6 @@ __all__ = [
     "run_folder",
     "shared_service",
 ]
-
-logger = logging.getLogger("pv_rl")
 
 REPORT_TIMEOUT_S = 30.0
 CLOSE_TIMEOUT_S = 120.0
@@ -114,7 +112,7 @@ def prepare_service(config: ServiceConfig) -> None:
     try:
         service.halt_reason()
     except ray.exceptions.RayError as error:
-        raise SetupError(f"the judge's actor did not come up: {error}") from error
+        raise SetupError(f"the judge's actor did not come up: {last_line(error)}") from None
     service.watch()
     _of_driver[name] = service
 
@@ -166,6 +164,7 @@ class _RayService:
     def __init__(self, actor: Any, config: ServiceConfig) -> None:
         self._actor = actor
         self._patience = (config.judge.deadline_s if config.judge else 0.0) + RESTART_S
+        self._log = FailureLog()
 
     async def ask(self, question: Question) -> Answer | JudgeFailure:
         from ray.exceptions import RayError, RayTaskError
@@ -175,8 +174,9 @@ class _RayService:
         except RayTaskError:  # a mistake of ours: it is the reward that has failed, not the judge
             raise
         except (RayError, TimeoutError, asyncio.TimeoutError) as error:
-            logger.error("the judge's actor did not answer: %r", error)
-            return JudgeFailure(f"the judge's actor did not answer: {type(error).__name__}", "connect")
+            failure = JudgeFailure(f"the judge's actor did not answer: {type(error).__name__}", "connect")
+            self._log.add(failure)
+            return failure
 
     async def record(self, row: LedgerRow, begin: float | None = None, failed: bool | None = None) -> None:
         from ray.exceptions import RayError
@@ -185,7 +185,8 @@ class _RayService:
             await asyncio.wait_for(self._actor.record.remote(row, begin, failed), RESTART_S)
         except (RayError, TimeoutError, asyncio.TimeoutError) as error:
             # The reward is known: it is not lost because nobody could write it down.
-            logger.error("a row was not written to the judge's ledger: %s", type(error).__name__)
+            why = f"a row was not written to the judge's ledger: {type(error).__name__}"
+            self._log.add(JudgeFailure(why, "connect"))
 
 
 class _Actor(JudgeService):

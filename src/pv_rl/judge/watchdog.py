@@ -11,7 +11,7 @@ import threading
 import time
 from typing import Any
 
-__all__ = ["Watchdog"]
+__all__ = ["Watchdog", "last_line"]
 
 logger = logging.getLogger("pv_rl")
 
@@ -59,9 +59,7 @@ class Watchdog:
                     self._restart(ray, patience)
                     patience = SILENT_S + START_S
             except ActorDiedError as error:
-                self._give_up(
-                    f"the judge's actor died and cannot be restarted: {' '.join(str(error).split())}"
-                )
+                self._give_up(f"the judge's actor died and cannot be restarted: {last_line(error)}")
             except Exception:
                 if not ray.is_initialized():  # the run is over
                     return
@@ -89,3 +87,9 @@ class Watchdog:
     def _give_up(self, reason: str) -> None:
         self.gave_up = reason
         logger.error("%s. The run ends after this step.", reason[0].upper() + reason[1:])
+
+
+def last_line(error: Exception) -> str:
+    """What went wrong in an actor, without the traceback that Ray puts before it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__
