@@ -134,11 +134,11 @@ def test_a_file_that_cannot_be_made_again_stops_requests_and_no_other_file_is_wr
     (run / FILE).unlink()
     run.rmdir()
     run.touch()
-    with pytest.raises(JudgeFailure, match="could not be written down"):
+    with pytest.raises(JudgeFailure, match="could not be written to the spend file"):
         budget.reserve("judge", 1, 1)
     with (tmp_path / "other").open("wb", buffering=0) as other:
         other.write(b"kept")
-        with pytest.raises(JudgeFailure, match="could not be written down"):
+        with pytest.raises(JudgeFailure, match="could not be written to the spend file"):
             budget.reserve("judge", 1, 1)
     assert (tmp_path / "other").read_bytes() == b"kept"
     assert budget.at_most == Spent()
@@ -151,7 +151,7 @@ def test_a_file_that_another_run_has_made_meanwhile_stops_requests_and_is_left_a
     Spending(tmp_path, second)
     second.reserve("judge", 1, 1)
     for _ in range(2):
-        with pytest.raises(JudgeFailure, match="in use by the judge of another process"):
+        with pytest.raises(JudgeFailure, match="in use by another process"):
             first.reserve("judge", 1, 1)
     spending.save(at_once=True)
     assert first.at_most == Spent()

@@ -18,7 +18,7 @@ pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[ve
 from pv_rl import plugins
 from pv_rl.errors import ConfigError
 from pv_rl.losses import mode, response_weights
-from pv_rl.rewards import named
+from pv_rl.rewards import build_reward, named
 
 sys.path.insert(0, str(Path(__file__).parent))
 from trainer import check_step_metrics, check_weights, read_metrics, train
@@ -66,7 +66,7 @@ def test_the_example_gives_the_reward_that_it_says(in_this_process):
 
     assert [score(50, words=100), score(400, words=100), score(400)] == [1.0, 0.25, 0.5]
     with pytest.raises(ConfigError, match="above 0"):
-        score(1, words=0)
+        build_reward("brevity", {"words": 0})
 
 
 @pytest.mark.parametrize(
