@@ -7,8 +7,8 @@ from tensordict import TensorDict
 from verl.utils import tensordict_utils as tu
 from verl.workers.config import ActorConfig, PolicyLossConfig
 
+from pv_rl.losses.mode import find_mode
 from pv_rl.verl_adapter.batch_weights import batch_fields
-from pv_rl.verl_adapter.modes import find_mode
 from pv_rl.verl_adapter.row_weights import row_fields
 
 

@@ -15,8 +15,8 @@ from verl.workers.utils import losses
 
 from pv_rl.errors import LossModeError, VerlError
 from pv_rl.losses import resolve_mode, response_weights
+from pv_rl.losses.mode import find_mode
 from pv_rl.plugins import VERL_MODES
-from pv_rl.verl_adapter.modes import find_mode
 from pv_rl.verl_adapter.row_weights import row_fields
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -98,7 +98,7 @@ def read_completion(raw: bytes, prompt_tokens: int) -> Completion:
         raise RequestFailed("refusal", f"the model declined: {said}", usage=usage, text=text)
     if finish == "length":
         raise RequestFailed("truncated", "the answer was cut at max_tokens", usage=usage, text=text)
-    if isinstance(finish, str) and finish in BROKEN_OFF:
+    if finish in BROKEN_OFF:
         raise RequestFailed("server_error", f"finish_reason is {finish}", usage=usage, text=text)
     if not text.strip():
         # A model that sampled nothing may sample something; one that only thought would only think again.

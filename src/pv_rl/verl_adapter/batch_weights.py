@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from pv_rl.losses import BatchStats, LossMode, step_stats
-from pv_rl.verl_adapter.modes import find_mode
+from pv_rl.losses.mode import find_mode
 from pv_rl.verl_adapter.row_weights import field_name, mini_batch_rows
 
 __all__ = ["batch_fields", "batch_totals", "patch_training_worker"]

@@ -7,11 +7,14 @@ from types import ModuleType
 
 from pv_rl.errors import LossModeError, VerlError
 from pv_rl.losses import resolve_mode
+from pv_rl.losses.mode import find_mode
 from pv_rl.plugins import VERL_MODES
 from pv_rl.verl_adapter import contract
-from pv_rl.verl_adapter.modes import OWN_WAY, find_mode
 
 __all__ = ["patch_actor_config", "patch_critic_config"]
+
+OWN_WAY = frozenset({"sapo", "geo_mean"})
+"""The policy losses of verl 0.9 that aggregate without regard to loss_agg_mode (core_algos.py)."""
 
 
 def patch_actor_config(module: ModuleType) -> None:

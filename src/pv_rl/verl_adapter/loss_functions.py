@@ -11,9 +11,9 @@ from torch import Tensor
 
 from pv_rl.errors import VerlError
 from pv_rl.losses import LossMode
+from pv_rl.losses.mode import find_mode
 from pv_rl.verl_adapter.aggregation import MicroBatch, in_use
 from pv_rl.verl_adapter.batch_weights import batch_totals
-from pv_rl.verl_adapter.modes import find_mode
 from pv_rl.verl_adapter.patching import replace_everywhere
 from pv_rl.verl_adapter.row_weights import field_name, mini_batch_rows
 

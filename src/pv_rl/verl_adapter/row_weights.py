@@ -18,7 +18,7 @@ from torch import Tensor
 
 from pv_rl.errors import VerlError
 from pv_rl.losses import LossMode, response_weights
-from pv_rl.verl_adapter.modes import find_mode
+from pv_rl.losses.mode import find_mode
 from pv_rl.verl_adapter.step_metrics import VERDICT_KEYS, gives_verdicts, reward_info, step_metrics
 
 __all__ = [
