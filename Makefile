@@ -8,6 +8,8 @@ VENV := .venv
 PIP_TORCH ?= torch==2.13.0
 CONSTRAINTS := constraints/cpu.txt
 
+PACKAGES := plugins/pv-judge plugins/pv-runs plugins/pv-data plugins/pv-eval plugins/pv-cpu examples/lab
+
 # Beside the installed packages, for the tests that hold the adapter to other releases of verl and to Megatron.
 OTHER_VERLS := 0.8.0 0.9.0
 MEGATRON := megatron-core==0.16.1
@@ -36,10 +38,10 @@ test-paths: $(VENV)/.installed $(JUDGE)/.installed
 lint: $(VENV)/.installed
 	$(VENV)/bin/pre-commit run --all-files
 
-$(VENV)/.installed: pyproject.toml plugins/pv-cpu/pyproject.toml plugins/pv-data/pyproject.toml $(CONSTRAINTS)
+$(VENV)/.installed: pyproject.toml $(PACKAGES:%=%/pyproject.toml) $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install $(PIP_TORCH)
-	$(VENV)/bin/pip install -c $(CONSTRAINTS) -e ".[quickstart,dev]" -e plugins/pv-cpu -e plugins/pv-data
+	$(VENV)/bin/pip install -c $(CONSTRAINTS) -e ".[verl,dev]" $(PACKAGES:%=-e %)
 	touch $@
 
 $(VENV)/beside/verl-%/.installed: | $(VENV)/.installed

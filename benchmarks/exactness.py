@@ -46,9 +46,9 @@ GRPO advantages (`_compute_advantage`, which is where pv-rl adds its weights) an
 a dictionary in the place of TransferQueue, and log-probs of the old and the reference policy that are drawn near
 the model's own.
 
-**Expected:** `tests/grid/oracle.py`: the paper's weights as plain loops, the published policy losses and KL estimators,
-the same model in float64, one row at a time, without padding. It imports neither verl nor pv-rl. A row whose response
-mask is empty is outside P, G, N, T and every sum.
+**Expected:** `tests/support/grid/oracle.py`: the paper's weights as plain loops, the published policy losses and KL
+estimators, the same model in float64, one row at a time, without padding. It imports neither verl nor pv-rl. A row
+whose response mask is empty is outside P, G, N, T and every sum.
 
 **Error:** `||measured - expected|| / ||expected||`, the worst update of a step, the worst step of a family.
 The columns name the dtype of parameters, activations, gradients and reductions. What comes with the rows (advantages,

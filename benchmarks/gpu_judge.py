@@ -38,11 +38,11 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from pv_rl.judge.answer import JudgeFailure, Usage
-from pv_rl.judge.client import JudgeClient
-from pv_rl.judge.config import read_config
-from pv_rl.judge.fluency import FluencyPrompt, parse_fluency
-from pv_rl.judge.tally import percentile
+from pv_judge.answer import JudgeFailure, Usage
+from pv_judge.client import JudgeClient
+from pv_judge.config import read_config
+from pv_judge.fluency import FluencyPrompt, parse_fluency
+from pv_judge.metrics import percentile
 
 ROOT = Path(__file__).resolve().parents[1]
 PORT = 8311

@@ -155,9 +155,9 @@ async def drive(client, prompts: list[str]) -> None:
 
 
 def ours(url: str, booked: bool = True):
-    from pv_rl.judge.client import JudgeClient
-    from pv_rl.judge.config import Budget, Endpoint, JudgeConfig, Limits, Price
-    from pv_rl.judge.spending import Spending
+    from pv_judge.client import JudgeClient
+    from pv_judge.config import Budget, Endpoint, JudgeConfig, Limits, Price
+    from pv_judge.spend_file import Spending
 
     config = JudgeConfig(
         endpoints=(Endpoint(url=url, model="judge"),),

@@ -19,8 +19,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from pv_rl.lab import MODEL_DIR
-from pv_rl.lab.dataset import make_rows, write_dataset
+from pv_lab import MODEL_DIR
+from pv_lab.dataset import make_rows, write_dataset
 
 REPLAY = Path(__file__).resolve().parent / "replay"
 NUMBERS = ("actor/grad_norm", "actor/pg_loss", "actor/entropy_loss", "actor/pv_rl/token_weight_max")

@@ -68,7 +68,8 @@ def steppers(prompts: int):
     from grid.cases import Case, make_scores
     from grid.driver import Driver
     from grid.worker import build_actor, configure
-    from pv_rl.lab import MODEL_DIR
+
+    from pv_lab import MODEL_DIR
 
     actor = build_actor(str(MODEL_DIR), "float32")
     lengths = tuple(tuple(8 + (37 * p + 53 * r) % 110 for r in range(8)) for p in range(prompts))
@@ -89,7 +90,8 @@ def steppers(prompts: int):
 def make_rows(case):
     """Random words of the lab; old and reference log-probs as a policy near the model has them."""
     from grid.oracle import Row
-    from pv_rl.lab.tokenizer import VOCABULARY
+
+    from pv_lab.tokenizer import VOCABULARY
 
     generator = torch.Generator().manual_seed(0)
     rows = []

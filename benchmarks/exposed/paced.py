@@ -46,7 +46,8 @@ def pace_decoding(module) -> None:
 
 def draw_tokens(module) -> None:
     import torch
-    from pv_rl.lab.tokenizer import EOS, VOCABULARY
+
+    from pv_lab.tokenizer import EOS, VOCABULARY
 
     words = torch.tensor([token for word, token in VOCABULARY.items() if any(map(str.isdigit, word))])
     last, original = setting("END"), module.Rows.next_uniform

@@ -9,7 +9,7 @@ import json
 
 import aiohttp
 
-from pv_rl.judge.fluency import FluencyPrompt
+from pv_judge.fluency import FluencyPrompt
 from pv_rl.verdict import parse_verdict
 
 PROMPT = FluencyPrompt.load()

@@ -14,8 +14,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from judge_server import JudgeServer, Latency, Script
-from pv_rl.lab import MODEL_DIR
-from pv_rl.lab.dataset import make_rows, write_dataset
+
+from pv_lab import MODEL_DIR
+from pv_lab.dataset import make_rows, write_dataset
 
 HERE = Path(__file__).resolve().parent
 MODES = {

@@ -9,9 +9,10 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from pv_rl.lab.tokenizer import EOS, VOCABULARY
 from verl.experimental.agent_loop.single_turn_agent_loop import SingleTurnAgentLoop
 from verl.workers.rollout.replica import TokenOutput
+
+from pv_lab.tokenizer import EOS, VOCABULARY
 
 WORDS = [word for word in VOCABULARY if not word.startswith("<")]
 LONGEST = 120

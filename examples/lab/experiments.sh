@@ -30,7 +30,7 @@ three() {  # the same command as three processes that share the stacks
 }
 
 start() {  # NAME MIX
-  "$PY" -m pv_rl.lab.warmstart --out "$STARTS/$1" --begin examples/lab/weights --steps "${START_STEPS:-1000}" --lr 0.001 \
+  "$PY" -m pv_lab.warmstart --out "$STARTS/$1" --begin examples/lab/src/pv_lab/weights --steps "${START_STEPS:-1000}" --lr 0.001 \
     --seed 1 --device "${DEVICE:-cuda}" --workers "${WORKERS:-4}" --proofs 512 --mix "$2" > "$STARTS/$1.log" 2>&1
 }
 
@@ -47,21 +47,21 @@ for step in $STEPS_TO_DO; do
       mkdir -p "$OUT/starts"
       for name in loops only_loops weak; do cp "$STARTS/$name/training.json" "$OUT/starts/$name.json"; done
       [ -n "${KEEP_STARTS:-1}" ] && for name in loops only_loops weak; do cp "$STARTS/$name/model.safetensors" "$OUT/starts/$name.safetensors"; done ;;
-    2) three pv_rl.lab.collapse_runs --starts "$STARTS" --out "$OUT/collapse" --at-once 30 ;;
-    3) three pv_rl.lab.veto_runs --starts "$STARTS" --out "$OUT/veto" --at-once 35 ;;
-    4) three pv_rl.lab.weighting_map --only fresh --rates-from docs/data/map_runs.csv --eval-seed 7 --at-once 50 --out "$OUT/map2" ;;
-    5) three pv_rl.lab.weighting_map --only grid --start "$STARTS/weak" --rate 1e-4 --rate 2e-4 --rate 4e-4 --share 0.6 \
+    2) three pv_lab.collapse_runs --starts "$STARTS" --out "$OUT/collapse" --at-once 30 ;;
+    3) three pv_lab.veto_runs --starts "$STARTS" --out "$OUT/veto" --at-once 35 ;;
+    4) three pv_lab.weighting_map --only fresh --rates-from docs/data/map_runs.csv --eval-seed 7 --at-once 50 --out "$OUT/map2" ;;
+    5) three pv_lab.weighting_map --only grid --start "$STARTS/weak" --rate 1e-4 --rate 2e-4 --rate 4e-4 --share 0.6 \
          --share 0.75 --seeds 4 --at-once 40 --out "$OUT/weak" &&
-       three pv_rl.lab.weighting_map --only fresh --start "$STARTS/weak" --fresh-seeds 5 --eval-seed 7 --at-once 17 --out "$OUT/weak" ;;
-    6) three pv_rl.lab.collapse_runs --causes slow --steps 100 --starts "$STARTS" --out "$OUT/collapse_slow" --at-once 17 ;;
+       three pv_lab.weighting_map --only fresh --start "$STARTS/weak" --fresh-seeds 5 --eval-seed 7 --at-once 17 --out "$OUT/weak" ;;
+    6) three pv_lab.collapse_runs --causes slow --steps 100 --starts "$STARTS" --out "$OUT/collapse_slow" --at-once 17 ;;
   esac || { echo "step $step failed"; exit 1; }
   echo "step $step took $((SECONDS - begun)) s"
 done
 
 # On any machine, afterwards:
-#   python -m pv_rl.lab.sentinel_table $OUT/collapse --seeds tune            (tune: --watch '{"shift": 2}' and the like)
-#   python -m pv_rl.lab.sentinel_table $OUT/collapse --seeds confirm --out docs/data/collapse_runs.csv
+#   python -m pv_lab.sentinel_table $OUT/collapse --seeds tune            (tune: --watch '{"shift": 2}' and the like)
+#   python -m pv_lab.sentinel_table $OUT/collapse --seeds confirm --out docs/data/collapse_runs.csv
 #   the same for $OUT/collapse_slow
-#   python -m pv_rl.lab.veto_report $OUT/veto --out report/veto
-#   python -m pv_rl.lab.map_report $OUT/map2/fresh --out report/map2
-#   python -m pv_rl.lab.map_report $OUT/weak/grid --out report/weak; python -m pv_rl.lab.map_report $OUT/weak/fresh --out report/weak2
+#   python -m pv_lab.veto_report $OUT/veto --out report/veto
+#   python -m pv_lab.map_report $OUT/map2/fresh --out report/map2
+#   python -m pv_lab.map_report $OUT/weak/grid --out report/weak; python -m pv_lab.map_report $OUT/weak/fresh --out report/weak2

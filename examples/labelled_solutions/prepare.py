@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from pv_rl.lab.dataset import write_dataset
 
+from pv_lab.dataset import write_dataset
 from pv_rl.errors import DataError
 
 TURNS = [turn.strip() for turn in Path(__file__).with_name("prompt.txt").read_text().split("===\n")]

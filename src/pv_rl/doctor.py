@@ -189,7 +189,7 @@ def _reward() -> Finding:
 def _config(arguments: Sequence[str]) -> Finding:
     import verl  # noqa: F401  (its config is what ours stands on)
 
-    from pv_rl.quickstart.settings import CONFIG_NAME
+    from pv_lab.quickstart.settings import CONFIG_NAME
     from pv_rl.recipes import check, compose
     from pv_rl.recipes.choices import MODE, remarks
     from pv_rl.recipes.compose import split_run, value
@@ -239,7 +239,7 @@ def _worker() -> Finding:
 def _judge() -> Finding:
     import httpx
 
-    from pv_rl.judge.keys import Key, unlogged
+    from pv_judge.keys import Key, unlogged
 
     address, key = os.environ.get(JUDGE_URL), os.environ.get(JUDGE_KEY, "").strip()
     if not address:

@@ -1,12 +1,14 @@
-"""Files that are there whole or not at all."""
+"""Atomic writing: a file is complete or unchanged."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-__all__ = ["write_atomically"]
+from pv_rl.errors import DataError
+
+__all__ = ["check_target", "write_atomically", "write_together"]
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
@@ -25,3 +27,30 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
         raise OSError(error.errno, error.strerror, str(path)) from error  # a full disk does not say where
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write_together(files: Mapping[Path, bytes]) -> None:
+    """Write every file beside its place, then move all into place: an error while writing leaves all unchanged."""
+    if not files:
+        return
+    (path, data), *others = files.items()
+
+    def write(temporary: Path) -> None:
+        temporary.write_bytes(data)
+        write_together(dict(others))  # before this one takes its place
+
+    write_atomically(path, write)
+
+
+def check_target(option: str, path: Path) -> None:
+    """Check before any work that a file can be written.
+
+    Raises:
+        DataError: the path is a folder, or its folder is missing.
+    """
+    if path.is_dir():
+        raise DataError(f"{option} {path} is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise DataError(
+            f"{option} {path}: there is no folder {path.parent}; make it first, or name another file"
+        )

@@ -13,6 +13,7 @@ import pluggy
 from pv_rl.errors import PluginError
 
 if TYPE_CHECKING:
+    import typer
     from torch import Tensor
 
     from pv_rl.rewards.base import Reward
@@ -23,6 +24,7 @@ __all__ = [
     "Parameter",
     "RewardEntry",
     "hookimpl",
+    "pv_rl_commands",
     "pv_rl_degeneration_rules",
     "pv_rl_loss_modes",
     "pv_rl_rewards",
@@ -137,3 +139,8 @@ def pv_rl_rewards() -> list[RewardEntry]:  # pyright: ignore[reportReturnType]
 @hookspec
 def pv_rl_degeneration_rules() -> list[DegenerationRule]:  # pyright: ignore[reportReturnType]
     """The rules that this plugin adds to the fluency veto, for configs that name them. Called once a process."""
+
+
+@hookspec
+def pv_rl_commands() -> typer.Typer:  # pyright: ignore[reportReturnType]
+    """The commands and groups of commands that this plugin adds to `pv-rl`. Called by the command line alone."""

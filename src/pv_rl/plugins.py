@@ -35,6 +35,7 @@ __all__ = [
     "Door",
     "Kind",
     "broken_plugins",
+    "command_groups",
     "degeneration_rules",
     "entries",
     "entry",
@@ -243,6 +244,17 @@ def reward_entry(name: str) -> RewardEntry | None:
 def degeneration_rules() -> Mapping[str, DegenerationRule]:
     """Every rule of the fluency veto, by name, in order of registration."""
     return entries(RULES)
+
+
+def command_groups(hook: str = "pv_rl_commands", door: Door = PV_RL) -> list[Any]:
+    """The Typer app of each plugin that adds commands; a plugin whose hook fails is logged and left out."""
+    groups = []
+    for plugin in getattr(_loaded(door)[0].hook, hook).get_hookimpls():
+        try:
+            groups.append(plugin.function())
+        except Exception:
+            logger.exception("%s leaves out the commands of the plugin %s", door.project, plugin.plugin_name)
+    return groups
 
 
 def broken_plugins(*kinds: Kind) -> Mapping[str, str]:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 
 pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
 pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install 'pv-rl[quickstart]'")
 
-sys.path.append(str(Path(__file__).parents[1]))
-from hypothesis import given, settings
-
 from grid.cases import Case
 from grid.compare import TOLERANCE, Grid
 from grid.fixed import fixed_grid
 from grid.strategy import cases
+from hypothesis import given, settings
 
 LOCAL_MODES = ["dapo", "balanced:0.6", "dapo@batch", "balanced:0.3@batch"]
 

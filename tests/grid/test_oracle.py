@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from places import SUPPORT
 
 pytest.importorskip("transformers", reason="verl is not installed: pip install 'pv-rl[verl]'")
 import torch
-
-sys.path.append(str(Path(__file__).parents[1]))
 from grid.oracle import Loss, Row, kl_divergence, policy_loss, update_weights, weights_of
 
 LENGTHS, GROUPS = [1, 2, 5, 4], ["a", "a", "a", "b"]
@@ -98,5 +96,5 @@ def test_kl_estimators_and_their_slopes_are_the_published_ones(estimator, value,
 
 def test_it_imports_neither_verl_nor_pv_rl():
     code = "import sys, grid.oracle; sys.exit(any(name.split('.')[0] in ('verl', 'pv_rl') for name in sys.modules))"
-    folder = str(Path(__file__).parents[1])
+    folder = str(SUPPORT)
     assert subprocess.run([sys.executable, "-c", code], cwd=folder, timeout=120).returncode == 0

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
+from places import ROOT
 
 pytest.importorskip("torch", reason="torch is not installed: pip install 'pv-rl[torch]'")
-sys.path.append(str(Path(__file__).parents[1]))
 from grid.fixed import fixed_grid
 
-PAGE = Path(__file__).parents[2] / "docs" / "exactness.md"
+PAGE = ROOT / "docs" / "exactness.md"
 
 
 def test_the_page_has_every_family_with_all_its_cases():

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pv_rl import __version__
-from pv_rl.cli import _free_folder, app
+from pv_rl.cli import app
 
 runner = CliRunner()
 
@@ -54,11 +54,3 @@ def test_quickstart_says_in_a_line_that_a_folder_cannot_be_made(tmp_path):
         assert answer.exit_code == 1
         assert text in answer.stderr
         assert "Traceback" not in answer.output
-
-
-def test_the_default_folder_is_the_next_free_one(tmp_path):
-    base = tmp_path / "run"
-    assert _free_folder(base) == base
-    base.mkdir()
-    (tmp_path / "run-2").mkdir()
-    assert _free_folder(base) == tmp_path / "run-3"

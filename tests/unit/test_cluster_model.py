@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 
 pytest.importorskip("simpy", reason="simpy is not installed; it is the model's alone: pip install simpy")
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from cluster.judge import JudgePolicy
 from cluster.trainer import Cluster, simulate
 

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import pickle
 import random
-import sys
 import time
 from itertools import chain
-from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-
-sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
-
 from traces.loops import DISGUISES, TEXTS, looping_trace
 
 from pv_rl.errors import ConfigError, PluginError

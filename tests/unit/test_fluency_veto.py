@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from added_rewards import adding
 from judge_server import Fault, JudgeServer, Script
 
+from pv_judge.ledger import read_ledger
+from pv_judge.ray_service import close_local_services, local_reports
 from pv_rl import plugins
 from pv_rl.errors import ConfigError
 from pv_rl.hookspecs import Parameter, RewardEntry, hookimpl
-from pv_rl.judge.ledger import read_ledger
-from pv_rl.judge.shared import close_local_services, local_reports
 from pv_rl.rewards import RewardInput, RewardOutput, build_reward
 from pv_rl.rewards.degeneration import DegenerationRule
 

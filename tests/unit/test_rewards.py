@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from omegaconf import OmegaConf
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from added_rewards import adding
+from omegaconf import OmegaConf
 
 from pv_rl.errors import ConfigError, DataError, PluginError, PvRlError, VerlError
 from pv_rl.hookspecs import RewardEntry

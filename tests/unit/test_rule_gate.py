@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
-
-sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
-
 from rule_gate import MEANT_FOR, degenerate_texts, spoiled_and_fluent
 from traces.corrupt import KINDS, STRENGTHS, VERDICT
 from traces.real import DATA, real_traces

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from places import ROOT
 
 pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
 
-ROOT = Path(__file__).parents[2]
 PARTS = ("pyproject.toml", "README.md", "LICENSE", "src", "hydra_configs", "examples/lab")
 WAYS = {
     "pv-rl train": ("pv_rl.cli", "train", "run=8b", "cluster=node8", "recipe=dapo", "data_dir=DIR"),

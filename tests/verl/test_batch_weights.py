@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import functools
-import sys
 import types
-from pathlib import Path
 
 import pytest
 
 pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
 import torch
+from micro_batch import Step, actor_config
 from verl.workers import engine_workers
 from verl.workers.utils import losses
 
 from pv_rl.losses import resolve_mode, response_weights
 from pv_rl.verl_adapter import batch_weights
-
-sys.path.insert(0, str(Path(__file__).parent))
-from micro_batch import Step, actor_config
 
 LENGTHS = [3, 7, 2, 4]
 

@@ -12,18 +12,18 @@ from pathlib import Path
 from statistics import mean
 
 import pytest
+from places import ROOT
 
 pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
+
+from trainer import check_step_metrics, check_weights, read_metrics, train
 
 from pv_rl import plugins
 from pv_rl.errors import ConfigError
 from pv_rl.losses import mode, response_weights
 from pv_rl.rewards import build_reward, named
 
-sys.path.insert(0, str(Path(__file__).parent))
-from trainer import check_step_metrics, check_weights, read_metrics, train
-
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = ROOT / "examples"
 CACHES = (plugins._loaded, plugins._registry, mode._resolve, named.scorer, named._built)
 
 

@@ -9,9 +9,9 @@ import re
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from places import ROOT
 
 pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
 
@@ -26,7 +26,7 @@ from pv_rl.verl_adapter.config_groups import check_groups
 from pv_rl.verl_adapter.validation import validate
 
 ACTOR, ROLLOUT, REF = "actor_rollout_ref.actor", "actor_rollout_ref.rollout", "actor_rollout_ref.ref"
-PAGE = (Path(__file__).parents[2] / "docs" / "existing_config.md").read_text()
+PAGE = (ROOT / "docs" / "existing_config.md").read_text()
 BLOCKS = [  # of the page, those that are overrides to append
     shlex.split(block.replace("\\\n", " "))
     for block in re.findall(r"(?:^ {4}.*\n)+", PAGE, re.MULTILINE)

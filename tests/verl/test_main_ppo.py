@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 from reference import check_reference_loop
 from trainer import check_rewards, check_step_metrics, check_weights, main_ppo, read_metrics, train
 

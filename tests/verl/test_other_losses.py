@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
 import torch
+from micro_batch import Step, actor_config, nested
 from verl.trainer.distillation import losses as distillation
 from verl.trainer.ppo.core_algos import POLICY_LOSS_REGISTRY
 from verl.workers.config import DistillationLossConfig, PolicyLossConfig
@@ -17,9 +16,6 @@ from verl.workers.utils import losses
 
 from pv_rl.errors import VerlError
 from pv_rl.losses import response_weights
-
-sys.path.insert(0, str(Path(__file__).parent))
-from micro_batch import Step, actor_config, nested
 
 LENGTHS = [3, 7, 2, 9, 1, 5]
 GROUPS = ["a", "a", "b", "b", "b", "b"]

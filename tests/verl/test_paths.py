@@ -6,12 +6,9 @@ What an update was given is written down in the driver, after verl has rejected 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 from trainer import check_weights, read_metrics, train
 
 pytestmark = [pytest.mark.slow, pytest.mark.paths]

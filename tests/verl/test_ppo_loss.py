@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import inspect
-import sys
-from pathlib import Path
 
 import pytest
 
 pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
 import torch
+from micro_batch import Step, actor_config
 from verl.trainer.ppo import core_algos
 from verl.workers.utils import losses
 
@@ -18,9 +17,6 @@ from pv_rl.losses import resolve_mode, response_weights
 from pv_rl.losses.mode import find_mode
 from pv_rl.plugins import VERL_MODES
 from pv_rl.verl_adapter.row_weights import row_fields
-
-sys.path.insert(0, str(Path(__file__).parent))
-from micro_batch import Step, actor_config
 
 LENGTHS = [3, 7, 2, 9, 1, 5, 4, 6]
 GROUPS = ["a", "a", "a", "b", "b", "b", "b", "b"]

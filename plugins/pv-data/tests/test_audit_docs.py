@@ -5,16 +5,16 @@ from __future__ import annotations
 import doctest
 import re
 import shlex
-from pathlib import Path
 
 import pytest
+from places import ROOT
 from typer.testing import CliRunner
 
 import pv_data.audit
 from pv_data.audit import compare, usual_plans
 from pv_data.audit.command import app
 
-PAGE = Path(__file__).parents[3] / "docs" / "audit.md"
+PAGE = ROOT / "docs" / "audit.md"
 
 
 def test_its_examples_say_what_they_say():

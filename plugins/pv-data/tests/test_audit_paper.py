@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
-from pathlib import Path
 from typing import Any
 
+import places
 import pytest
 from scipy.stats import binomtest
 
@@ -22,7 +22,7 @@ from pv_data.audit import (
     weigh,
 )
 
-PAPER = Path(__file__).parents[4] / "shared" / "paper"
+PAPER = places.SHARED / "paper"
 NEED = 0.9
 
 

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from itertools import combinations
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from sources_cases import DATA, needs_data, problems, real
 
 from pv_data.duplicates import clusters, contamination, first_of_each, problems_of

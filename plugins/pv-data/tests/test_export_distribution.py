@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from pathlib import Path
 
+import places
 import pytest
 
 from pv_data.export.distribution import distribution, of_counts
 from pv_data.export.slices import Slice
 from pv_data.records import Qpc
 
-PAPER = Path(__file__).resolve().parents[4] / "shared" / "paper" / "data_distribution.csv"
+PAPER = places.SHARED / "paper" / "data_distribution.csv"
 METHODS = {"ground truth": "ground_truth", "naive negative": "naive_negative"}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import places
 import pyarrow.parquet as pq
 import pytest
 
@@ -14,7 +15,7 @@ from pv_data.splits import SplitRules
 from pv_data.table import read_rows, write_part
 from pv_rl.errors import DataError
 
-SOLUTIONS = Path(__file__).resolve().parents[4] / "shared" / "data" / "gsm8k_solutions"
+SOLUTIONS = places.SHARED / "data" / "gsm8k_solutions"
 JUDGES = ("r1", "r1", "mini")
 GENERATORS = ("6b_finetuning", "6b_verification", "175b_finetuning", "175b_verification")
 

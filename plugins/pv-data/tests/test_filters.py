@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from sources_cases import needs_data, problems, real
 
 from pv_data.filters import geometry, language, length

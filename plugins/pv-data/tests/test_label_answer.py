@@ -11,8 +11,8 @@ import pytest
 
 from pv_data.labels.answer import KEYS, Check, parse_check
 from pv_data.labels.prompt import CHECK_TEMPLATE, PROMPT, check_messages
-from pv_rl.judge.answer import JudgeFailure
-from pv_rl.judge.json_answer import LONGEST_ANSWER
+from pv_judge.answer import JudgeFailure
+from pv_judge.json_answer import LONGEST_ANSWER
 
 
 def answer(*values: object, **more: object) -> str:

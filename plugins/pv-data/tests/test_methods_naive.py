@@ -6,8 +6,8 @@ import json
 import random
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
+import places
 import pytest
 
 from pv_data.methods.base import Given, Unfit
@@ -17,7 +17,7 @@ from pv_data.methods.truncation import truncated
 from pv_data.records import Problem, Proof
 from pv_rl.errors import ConfigError
 
-DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
+DATA = places.SHARED / "data"
 PROBLEM = Problem(
     source="S",
     native_id="1",

@@ -6,8 +6,8 @@ import json
 import time
 from bisect import bisect_right
 from functools import cache
-from pathlib import Path
 
+import places
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,7 +16,7 @@ from pv_data.methods.base import Unfit
 from pv_data.methods.masking import Masked, key_steps, masked
 from pv_data.methods.steps import protected, split_steps
 
-DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
+DATA = places.SHARED / "data"
 A = "We first show that the number n has at least two divisors."
 B = "Suppose that it has not, and take the least counterexample."
 

@@ -6,16 +6,13 @@ import io
 import json
 import random
 import shlex
-import sys
 from pathlib import Path
 
+from audit_cases import fill, pilot_run, write_run
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 from rich.console import Console
 from typer.testing import CliRunner
-
-sys.path.insert(0, str(Path(__file__).parent))
-from audit_cases import fill, pilot_run, write_run
 
 from pv_data.audit import lower_bound
 from pv_data.cli import app

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import csv
-import sys
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
-
-sys.path.insert(0, str(Path(__file__).parent))
 from audit_cases import fill, write_run
+from typer.testing import CliRunner
 
 from pv_data.audit import read_audit, weigh
 from pv_data.cli import app

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "tests"))
-sys.path.insert(0, str(Path(__file__).parent))
-
 from panel import JudgeServer, Script, make_tables, settings
 
 from pv_data.order import PILOT, place

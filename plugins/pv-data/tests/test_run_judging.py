@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-import sys
 from collections import Counter
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "tests"))
-sys.path.insert(0, str(Path(__file__).parent))
-
 from panel import JudgeServer, Script, answer, by_mark, make_tables, settings
 
 from pv_data.asking.asker import Stopped
@@ -27,8 +22,8 @@ from pv_data.run.places import answers
 from pv_data.run.portions import portions
 from pv_data.run.spent import budget_of, fold, spent
 from pv_data.table import read_rows
-from pv_rl.judge.answer import JudgeFailure
-from pv_rl.judge.config import Limits
+from pv_judge.answer import JudgeFailure
+from pv_judge.config import Limits
 
 
 def labels(run: Path) -> dict[str, Label]:
@@ -248,7 +243,6 @@ def test_ray_makes_the_same_tables(tmp_path, monkeypatch):
     from pv_data.run.on_ray import ray_started, run_on_ray
 
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     here, there = tmp_path / "here", tmp_path / "there"
     for run in (here, there):
         make_tables(run, 150, words="TORN")

@@ -9,13 +9,8 @@ import sys
 import time
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "tests"))
-sys.path.insert(0, str(Path(__file__).parent))
-
 from judge_server.script import Fault, Latency
 from panel import JudgeServer, Script, by_mark, make_tables, settings
 
@@ -28,7 +23,6 @@ from pv_data.table import read_rows, write_part
 CHILD = """
 import sys
 from pathlib import Path
-sys.path.insert(0, {tests!r})
 from panel import settings
 from pv_data.run.judging import Judging
 from pv_data.run.local import run_local
@@ -76,7 +70,6 @@ def test_a_killed_run_loses_nothing_and_pays_for_nothing_twice(proofs, kills, wo
     script = Script(reply=by_mark, faults=FAULTS, latency=Latency(median_s=0.05, sigma=0.5))
     with JudgeServer(script) as server:
         code = CHILD.format(
-            tests=str(Path(__file__).parent),
             run=str(killed),
             url=server.url,
             workers=workers,

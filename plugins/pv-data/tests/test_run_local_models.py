@@ -19,17 +19,13 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
+import panel
 import psutil
 import pytest
-from rich.console import Console
-from typer.testing import CliRunner
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "tests"))
-sys.path.insert(0, str(Path(__file__).parent))
-
-import panel
 from local_model import END, LOG, answered, asked, make_model, own_server
 from panel import JudgeServer, Script, by_mark
+from rich.console import Console
+from typer.testing import CliRunner
 
 from pv_data.asking.asker import Stopped
 from pv_data.asking.keeping import Keeping, Question
@@ -55,8 +51,8 @@ from pv_data.serving.checkpoint import MARK, fingerprint
 from pv_data.serving.folder import context_of, ends_of
 from pv_data.serving.options import arguments_of, choose_gpus
 from pv_data.table import read_rows, write_part
+from pv_judge.config import read_config
 from pv_rl.errors import ConfigError, DataError, SetupError
-from pv_rl.judge.config import read_config
 
 WORDS = ("SOUND", "a guess", "TORN", "MUMBLED SOUND")
 """Proofs that a local model reads; it mumbles at two of three seeds."""
@@ -417,10 +413,10 @@ def test_the_command_serves_it_and_a_dry_run_starts_nothing(tiny, tmp_path, monk
     assert str(tiny) not in manifest
 
 
+HERE = str(Path(__file__).parent)
 CHILD = """
 import sys
 from pathlib import Path
-sys.path.insert(0, {tests!r})
 from test_run_local_models import *
 if __name__ == "__main__":
     served._command, serving.choose_server = own_server, lambda asked: "vllm"
@@ -438,8 +434,15 @@ def test_the_server_is_gone_however_the_run_ends_and_what_it_answered_is_not_ask
 ):
     tables(tmp_path, [f"SOUND {n}" for n in range(256)])
     program = tmp_path / "child.py"
-    program.write_text(CHILD.format(tests=str(Path(__file__).parent), run=str(tmp_path), folder=str(tiny)))
-    child = subprocess.Popen([sys.executable, str(program)], env={**os.environ, "PV_TEST_DELAY_S": "1"})
+    program.write_text(CHILD.format(run=str(tmp_path), folder=str(tiny)))
+    child = subprocess.Popen(
+        [sys.executable, str(program)],
+        env={
+            **os.environ,
+            "PV_TEST_DELAY_S": "1",
+            "PYTHONPATH": HERE + os.pathsep + os.environ["PYTHONPATH"],
+        },
+    )
     deadline = time.monotonic() + 60
     while len(kept(tmp_path)) < 64:
         assert time.monotonic() < deadline
@@ -600,9 +603,9 @@ def test_batches_of_ray_data_answer_the_same_and_lose_nothing(tiny, tmp_path, mo
     pytest.importorskip("torch", reason="ray.data.llm needs torch")
     from pv_data.run.on_ray import run_on_ray
 
-    here, there, fake = tmp_path / "here", tmp_path / "there", Path(__file__).parent / "fake_vllm"
+    here, there, fake = tmp_path / "here", tmp_path / "there", Path(__file__).parent / "support" / "fake_vllm"
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    monkeypatch.setenv("PYTHONPATH", f"{Path(__file__).parent}:{fake}")
+    monkeypatch.setenv("PYTHONPATH", f"{fake}:{os.environ['PYTHONPATH']}")
     monkeypatch.syspath_prepend(str(fake))
     words = [*WORDS * 18, *LOST, "UNTEMPLATED", "long " * 2000]
     for run in (here, there):

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import csv
-import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
-
-sys.path.insert(0, str(Path(__file__).parent))
 from audit_cases import fill, pilot_run, write_run
+from typer.testing import CliRunner
 
 from pv_data.audit import Rounds, pilot_questions
 from pv_data.cli import app

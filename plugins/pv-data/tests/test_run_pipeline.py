@@ -6,24 +6,20 @@ import gzip
 import json
 import re
 import shutil
-import sys
 from pathlib import Path
 
+import places
 import pytest
-from typer.testing import CliRunner
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "tests"))
-sys.path.insert(0, str(Path(__file__).parent))
-
 from judge_server.script import Latency
 from panel import JudgeServer, Script, answer
+from typer.testing import CliRunner
 
 from pv_data.cli import app
 from pv_data.records import Aside, Judgment, Label, Problem, Proof, Qpc
 from pv_data.run import collecting, pipeline, progress
 from pv_data.table import read_rows
 
-SHARED = Path(__file__).parents[4] / "shared" / "data"
+SHARED = places.SHARED / "data"
 GSM8K = SHARED / "gsm8k_solutions" / "example_model_solutions.jsonl"
 CONFIG = """
 vars: {{url: "???"}}

@@ -15,10 +15,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "tests"))
-sys.path.insert(0, str(Path(__file__).parent))
-
 from judge_server.script import Latency
 from panel import JudgeServer, Script, answer, by_mark, make_tables, settings
 
@@ -31,17 +27,16 @@ from pv_data.run.local import run_local
 from pv_data.run.places import forget_doubtful, forget_failures, unanswered
 from pv_data.run.together import cause, together
 from pv_data.table import read_rows, write_part
+from pv_judge.cache import AnswerCache, CacheUnavailable
+from pv_judge.config import Breaker
 from pv_rl.errors import ConfigError, DataError
-from pv_rl.judge.cache import AnswerCache, CacheUnavailable
-from pv_rl.judge.config import Breaker
 
 CHILD = """
 import sys
 from pathlib import Path
-sys.path.insert(0, {tests!r})
-from panel import settings  # noqa: E402
-from pv_data.asking.asker import Stopped  # noqa: E402
-from pv_data.run.judging import Judging  # noqa: E402
+from panel import settings
+from pv_data.asking.asker import Stopped
+from pv_data.run.judging import Judging
 def judge(job, workers):
     if {executor!r} == "local":
         from pv_data.run.local import run_local
@@ -70,7 +65,6 @@ def test_after_ctrl_c_every_answer_that_left_the_server_is_kept(executor, worker
         program = tmp_path / "child.py"
         program.write_text(
             CHILD.format(
-                tests=str(Path(__file__).parent),
                 run=str(tmp_path),
                 url=server.url,
                 workers=workers,

@@ -6,7 +6,6 @@ import gzip
 import json
 import os
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from sources_cases import jsonl, problems, proofs, read, reasons
 
 from pv_data.duplicates import problems_of

@@ -10,7 +10,6 @@ import io
 import json
 import random
 import re
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,9 +17,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from sources_cases import DATA, FOLDERS, needs_data, read
 
 from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import random
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from sources_cases import problems, proofs, read, reasons
 
 PUTNAM = r"""\documentclass{article}

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from sources_cases import DATA, FOLDERS, needs_data, problems, proofs, real, reasons
 
 from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof

@@ -10,8 +10,8 @@ import time
 import pytest
 
 from pv_data.asking.writing import Writer
-from pv_rl.judge.answer import Usage
-from pv_rl.judge.cache import AnswerCache, CachedAnswer, CacheUnavailable
+from pv_judge.answer import Usage
+from pv_judge.cache import AnswerCache, CachedAnswer, CacheUnavailable
 
 
 def answer(text: str) -> CachedAnswer:
@@ -122,7 +122,7 @@ def test_the_event_loop_does_not_wait_for_another_process_that_writes(tmp_path):
 
 
 def test_a_file_that_another_process_holds_for_long_is_waited_for(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr("pv_rl.judge.cache.BUSY_S", 0.1)
+    monkeypatch.setattr("pv_judge.cache.BUSY_S", 0.1)
     path = tmp_path / "answers.sqlite"
 
     async def main() -> None:

@@ -14,13 +14,13 @@ from typing import Any, Literal, TypeAlias
 from pydantic import Field
 from pydantic.dataclasses import dataclass as settings
 
+from pv_judge.answer import Answer, JudgeFailure
+from pv_judge.config import STRICT, JudgeConfig, read_config
+from pv_judge.fluency import FluencyPrompt, parse_fluency
+from pv_judge.ledger import LedgerRow
+from pv_judge.ray_service import SharedService, prepare_service, shared_service
+from pv_judge.service import Halt, Question, ServiceConfig
 from pv_rl.errors import ConfigError
-from pv_rl.judge.answer import Answer, JudgeFailure
-from pv_rl.judge.config import STRICT, JudgeConfig, read_config
-from pv_rl.judge.fluency import FluencyPrompt, parse_fluency
-from pv_rl.judge.ledger import LedgerRow
-from pv_rl.judge.service import Halt, Question, ServiceConfig
-from pv_rl.judge.shared import SharedService, prepare_service, shared_service
 from pv_rl.rewards.base import LabelKind, Prepared, Reward, RewardInput, RewardOutput, read_label
 from pv_rl.rewards.build import build_reward
 from pv_rl.rewards.degeneration import Anomaly, find_anomalies, rules_from_config

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from omegaconf import open_dict
 
-from pv_rl.judge.tally import RowId
+from pv_judge.metrics import RowId
 from pv_rl.rewards.named import DROP_GROUP, VALID
 from pv_rl.verl_adapter.patching import replace_everywhere
 from pv_rl.verl_adapter.reward_metrics import broken_reason, judge_numbers, reward_numbers

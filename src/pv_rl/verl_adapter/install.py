@@ -39,18 +39,20 @@ def _patches() -> dict[str, Callable[[ModuleType], None]]:
     def lazily(*functions: tuple[str, str]) -> Callable[[ModuleType], None]:
         def patch(module: ModuleType) -> None:
             for ours, function in functions:
-                getattr(importlib.import_module(f"pv_rl.verl_adapter.{ours}"), function)(module)
+                getattr(
+                    importlib.import_module(ours if "." in ours else f"pv_rl.verl_adapter.{ours}"), function
+                )(module)
 
         return patch
 
     return {
         "verl.utils.config": lazily(("start", "patch_validate_config")),
-        "verl.utils.tracking": lazily(("sentinel", "patch_tracking")),
+        "verl.utils.tracking": lazily(("pv_runs.sentinel.verl_hooks", "patch_tracking")),
         "verl.trainer.ppo.core_algos": lazily(("aggregation", "patch_agg_loss")),
         "verl.workers.utils.losses": lazily(("loss_functions", "patch_loss_functions")),
         "verl.trainer.distillation.losses": lazily(("loss_functions", "patch_distillation_loss")),
         "verl.workers.engine_workers": lazily(
-            ("batch_weights", "patch_training_worker"), ("sentinel", "patch_workers")
+            ("batch_weights", "patch_training_worker"), ("pv_runs.sentinel.verl_hooks", "patch_workers")
         ),
         "verl.workers.config.actor": lazily(("configs", "patch_actor_config")),
         "verl.workers.config.critic": lazily(("configs", "patch_critic_config")),
@@ -62,7 +64,7 @@ def _patches() -> dict[str, Callable[[ModuleType], None]]:
         "verl.trainer.ppo.v1.trainer_base": lazily(
             ("row_weights", "patch_v1_trainer"),
             ("abstention", "patch_v1_trainer"),
-            ("sentinel", "patch_v1_trainer"),
+            ("pv_runs.sentinel.verl_hooks", "patch_v1_trainer"),
             ("checkpoints", "patch_v1_trainer"),
             ("judge_run", "patch_v1_trainer"),
             ("held_out_metrics", "patch_v1_trainer"),
@@ -70,7 +72,7 @@ def _patches() -> dict[str, Callable[[ModuleType], None]]:
         "verl.trainer.ppo.ray_trainer": lazily(
             ("row_weights", "patch_legacy_trainer"),
             ("abstention", "patch_legacy_trainer"),
-            ("sentinel", "patch_legacy_trainer"),
+            ("pv_runs.sentinel.verl_hooks", "patch_legacy_trainer"),
             ("checkpoints", "patch_legacy_trainer"),
             ("judge_run", "patch_legacy_trainer"),
             ("held_out_metrics", "patch_legacy_trainer"),

@@ -11,9 +11,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from pv_judge.ray_service import driver_services
 from pv_rl.errors import RunHalted
-from pv_rl.judge.shared import driver_services
-from pv_rl.train.stopping import asked_to_stop, forget
+from pv_rl.stop_file import asked_to_stop, forget
 
 __all__ = ["patch_legacy_trainer", "patch_other_fit", "patch_replay_buffer", "patch_v1_trainer"]
 
@@ -54,7 +54,7 @@ def _timed(original: Callable[..., Any]) -> Callable[..., Any]:
 def patch_v1_trainer(module: ModuleType) -> None:
     """Wrap `PPOTrainer.step` and `fit` (verl/trainer/ppo/v1/trainer_base.py:533, :412).
 
-    Symptom without it: neither the policy `halt` nor somebody who asks (`pv_rl.train.stopping`) can end a run after a
+    Symptom without it: neither the policy `halt` nor somebody who asks (`pv_rl.stop_file`) can end a run after a
     checkpoint, and the ledger stays a journal. Can go when verl lets a reward end a run.
     """
     trainer = module.PPOTrainer

@@ -7,8 +7,8 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pv_rl.judge.shared import driver_services
-from pv_rl.judge.tally import RowId, Span
+from pv_judge.metrics import RowId, Span
+from pv_judge.ray_service import driver_services
 from pv_rl.rewards.named import DROP_GROUP, ERROR, VALID
 
 __all__ = ["broken_reason", "judge_numbers", "reward_numbers"]

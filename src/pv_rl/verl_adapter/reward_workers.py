@@ -102,7 +102,7 @@ def _prepare(config: Any, router_address: str | None) -> None:
     if function.path == OURS + named.__name__.rpartition(".")[2]:
         built = build_reward(function.name, named.plain(function.get("reward_kwargs") or {}))
         if isinstance(built, Prepared):
-            from pv_rl.judge.shared import run_folder  # a client of HTTP, which few processes need
+            from pv_judge.ray_service import run_folder  # a client of HTTP, which few processes need
 
             token = run_folder.set(Path(config.trainer.default_local_dir))
             try:

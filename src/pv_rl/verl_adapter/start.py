@@ -49,7 +49,7 @@ def check_config(config: DictConfig) -> None:
     # `import verl` imports this module in every process, and only the driver needs these.
     from pv_rl.recipes.choices import check_choices
     from pv_rl.verl_adapter.config_groups import check_groups
-    from pv_rl.verl_adapter.sentinel import read_settings
+    from pv_runs.sentinel.verl_hooks import read_settings
 
     check_groups(config)
     check_choices(config)

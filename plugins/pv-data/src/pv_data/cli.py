@@ -2,37 +2,52 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
+import click
 import typer
+from typer.core import TyperGroup
 
 from pv_data import __version__
 from pv_data.audit.command import app as audit
 from pv_data.duplicates.command import contamination_command
-from pv_data.evaluate.command import best_of_k, evaluate_command
-from pv_data.evaluate.interop.command import export_command
-from pv_data.evaluate.report_command import report
+from pv_data.plugins import command_groups
 from pv_data.run.audit_commands import draw, record, status
 from pv_data.run.command import run_command
 from pv_rl.plugins import Kind
 
 __all__ = ["app"]
 
+EVALUATION = ("eval", "report", "best-of-k", "eval-export")
+"""Commands of the package pv-eval."""
+
+
+class _Commands(TyperGroup):
+    """Names the package of a command that is not installed."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args and args[0] in EVALUATION and self.get_command(ctx, args[0]) is None:
+            raise click.UsageError(
+                f"`pv-data {args[0]}` comes with the package pv-eval, which is not installed. From a clone of pv-rl: "
+                "pip install ./plugins/pv-eval"
+            )
+        return super().resolve_command(ctx, args)
+
+
 app = typer.Typer(
     name="pv-data",
     help="Question-proof-check data: build, label, audit and evaluate.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    cls=_Commands,
 )
 app.command("run")(run_command)
-app.command("eval")(evaluate_command)
-app.command("report")(report)
 app.command("contamination")(contamination_command)
-app.command("best-of-k")(best_of_k)
-app.command("eval-export")(export_command)
 app.add_typer(audit, name="audit")
 for step in (draw, record, status):
     audit.command()(step)
+for group in command_groups():
+    app.registered_commands += group.registered_commands
 
 
 def _version(asked: bool) -> None:

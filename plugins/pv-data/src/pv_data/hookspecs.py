@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import pluggy
 
@@ -16,7 +16,18 @@ from pv_data.methods.base import Method
 from pv_data.records import Aside, Problem, Proof, is_name
 from pv_rl.errors import PluginError
 
-__all__ = ["MethodEntry", "Read", "SourceEntry", "hookimpl", "pv_data_methods", "pv_data_sources"]
+if TYPE_CHECKING:
+    import typer
+
+__all__ = [
+    "MethodEntry",
+    "Read",
+    "SourceEntry",
+    "hookimpl",
+    "pv_data_commands",
+    "pv_data_methods",
+    "pv_data_sources",
+]
 
 hookspec = pluggy.HookspecMarker("pv_data")
 hookimpl = pluggy.HookimplMarker("pv_data")
@@ -71,3 +82,8 @@ def pv_data_sources() -> list[SourceEntry]:  # pyright: ignore[reportReturnType]
 @hookspec
 def pv_data_methods() -> list[MethodEntry]:  # pyright: ignore[reportReturnType]
     """The generation methods that this plugin adds."""
+
+
+@hookspec
+def pv_data_commands() -> typer.Typer:  # pyright: ignore[reportReturnType]
+    """The commands that this plugin adds to `pv-data`. Called by the command line alone."""

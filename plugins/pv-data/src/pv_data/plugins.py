@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from pv_rl import plugins
 from pv_rl.errors import ConfigError
 from pv_rl.plugins import Door, Kind, broken_plugins, entries, entry, nearest
 
-__all__ = ["METHODS", "SOURCES", "named"]
+__all__ = ["METHODS", "SOURCES", "command_groups", "named"]
 
 PV_DATA = Door(project="pv_data", group="pv_data.plugins", hookspecs="pv_data.hookspecs")
 SOURCES = Kind(
@@ -24,6 +25,11 @@ METHODS = Kind(
     builtin="pv_data.methods.builtin",
     door=PV_DATA,
 )
+
+
+def command_groups() -> list[Any]:
+    """The Typer app of each plugin that adds commands to `pv-data`."""
+    return plugins.command_groups("pv_data_commands", PV_DATA)
 
 
 def named(kind: Kind, name: str) -> Any:

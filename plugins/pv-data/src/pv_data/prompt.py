@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 
+from pv_judge.answer import Messages
+from pv_judge.fluency import CONTROL
 from pv_rl.errors import ConfigError
-from pv_rl.judge.answer import Messages
-from pv_rl.judge.fluency import CONTROL
 
 __all__ = ["Prompt", "mark_of"]
 

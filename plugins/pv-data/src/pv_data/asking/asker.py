@@ -17,10 +17,10 @@ from pv_data.asking.settings import Model
 from pv_data.asking.unanswered import DOUBT, Unanswered, entry
 from pv_data.asking.writing import Writer
 from pv_data.records import Origin
+from pv_judge.answer import JudgeFailure, Usage
+from pv_judge.budget import BudgetKeeper
+from pv_judge.cache import AnswerCache, CachedAnswer, CacheUnavailable
 from pv_rl.errors import PvRlError
-from pv_rl.judge.answer import JudgeFailure, Usage
-from pv_rl.judge.budget import BudgetKeeper
-from pv_rl.judge.cache import AnswerCache, CachedAnswer, CacheUnavailable
 
 __all__ = ["Asker", "Question", "Replied", "Stopped"]
 

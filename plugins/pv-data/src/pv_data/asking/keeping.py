@@ -9,8 +9,8 @@ from functools import cached_property
 
 from pv_data.asking.settings import Model
 from pv_data.records import Origin, content_id
-from pv_rl.judge.answer import Messages
-from pv_rl.judge.cache import CachedAnswer, cache_key
+from pv_judge.answer import Messages
+from pv_judge.cache import CachedAnswer, cache_key
 
 __all__ = ["Keeping", "Question"]
 

@@ -10,7 +10,7 @@ from pv_data.asking.asker import Replied, Stopped
 from pv_data.asking.keeping import Keeping, Question
 from pv_data.asking.settings import Model
 from pv_data.asking.unanswered import Unanswered
-from pv_rl.judge.cache import AnswerCache
+from pv_judge.cache import AnswerCache
 
 __all__ = ["Kept"]
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 from pydantic.dataclasses import dataclass
 
-from pv_rl.judge.config import STRICT
+from pv_judge.config import STRICT
 
 __all__ = ["FIELDS", "Local", "check_local"]
 

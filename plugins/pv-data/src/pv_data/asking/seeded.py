@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pv_data.asking.unanswered import ANSWERED
-from pv_rl.judge.answer import JudgeFailure, Usage
-from pv_rl.judge.asking import Asking
-from pv_rl.judge.client import Found, JudgeClient
-from pv_rl.judge.completion import RequestFailed
-from pv_rl.judge.turns import Route
+from pv_judge.answer import JudgeFailure, Usage
+from pv_judge.asking import Asking
+from pv_judge.client import Found, JudgeClient
+from pv_judge.completion import RequestFailed
+from pv_judge.router import Route
 
 __all__ = ["ATTEMPTS", "Attempts", "SeededClient"]
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from pv_data.asking.local import Local, check_local
-from pv_rl.judge.config import STRICT, Budget, Endpoint, JudgeConfig, Limits, Timeouts
+from pv_judge.config import STRICT, Budget, Endpoint, JudgeConfig, Limits, Timeouts
 
 __all__ = ["Model", "places", "share"]
 

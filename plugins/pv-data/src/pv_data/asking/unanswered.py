@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import get_args
 
-from pv_rl.judge.answer import FailureKind, JudgeFailure, Usage
-from pv_rl.judge.cache import AnswerCache, CachedAnswer
+from pv_judge.answer import FailureKind, JudgeFailure, Usage
+from pv_judge.cache import AnswerCache, CachedAnswer
 
 __all__ = ["ANSWERED", "DOUBT", "UNREADABLE", "Unanswered", "entry"]
 

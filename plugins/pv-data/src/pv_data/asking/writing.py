@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from pv_rl.judge.cache import AnswerCache, CachedAnswer, CacheUnavailable
+from pv_judge.cache import AnswerCache, CachedAnswer, CacheUnavailable
 
 __all__ = ["Writer"]
 

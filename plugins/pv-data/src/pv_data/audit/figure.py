@@ -6,11 +6,10 @@ from pathlib import Path
 
 from pv_data.audit.comparison import Comparison
 from pv_data.audit.operating import operating_characteristic
+from pv_judge.pages.colours import choose_colours
 from pv_rl.errors import DataError
-from pv_rl.files import write_atomically
-from pv_rl.report.colours import choose_colours
-from pv_rl.weights.needs import needs
-from pv_rl.weights.writing import check_target
+from pv_rl.extras import needs
+from pv_rl.files import check_target, write_atomically
 
 __all__ = ["check_plot", "draw_comparison"]
 

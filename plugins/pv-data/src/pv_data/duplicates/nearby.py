@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pv_data.duplicates.shingles import shingles
 from pv_rl.errors import ConfigError
-from pv_rl.weights.needs import needs
+from pv_rl.extras import needs
 
 if TYPE_CHECKING:
     import numpy as np

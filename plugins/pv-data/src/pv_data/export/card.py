@@ -16,7 +16,7 @@ from pv_data.export.spending import Asked
 from pv_data.export.winning import LabelRules
 from pv_data.report.labels import LabelReport
 from pv_data.splits import Splits
-from pv_rl.report.text import markdown, plain
+from pv_judge.pages.text import markdown, plain
 
 __all__ = ["CardFacts", "write_card"]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pv_data.export.slices import Slice
 from pv_data.records import GROUND_TRUTH, Qpc
 from pv_data.spreadsheet import no_formula
-from pv_rl.report.text import markdown, plain
+from pv_judge.pages.text import markdown, plain
 
 __all__ = ["GROUPS", "Distribution", "Line", "distribution"]
 

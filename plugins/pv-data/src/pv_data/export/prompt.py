@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pv_data.prompt import FENCE, cleaned, mark_of
+from pv_judge.answer import Messages
 from pv_rl.errors import ConfigError
-from pv_rl.judge.answer import Messages
 
 if TYPE_CHECKING:
     from jinja2 import Template

@@ -13,7 +13,7 @@ from typing import Any
 
 from pv_data.methods.language import DISPLAY, INLINE
 from pv_data.records import Problem
-from pv_rl.weights.needs import needs
+from pv_rl.extras import needs
 
 __all__ = ["ENOUGH", "language", "language_of", "words_only"]
 

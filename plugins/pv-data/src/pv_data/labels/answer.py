@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import NoReturn
 
-from pv_rl.judge.answer import FailureKind, JudgeFailure
-from pv_rl.judge.json_answer import read_json, without_thoughts
+from pv_judge.answer import FailureKind, JudgeFailure
+from pv_judge.json_answer import read_json, without_thoughts
 
 __all__ = ["CONDITIONS", "Check", "parse_check"]
 

@@ -7,7 +7,7 @@ paper's (Appendix, "LLM check"), the words ours.
 from __future__ import annotations
 
 from pv_data.prompt import Prompt
-from pv_rl.judge.answer import Messages
+from pv_judge.answer import Messages
 
 __all__ = ["CHECK_TEMPLATE", "check_messages"]
 

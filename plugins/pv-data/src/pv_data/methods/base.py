@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pv_data.records import Problem, Proof
-from pv_rl.judge.answer import Messages
+from pv_judge.answer import Messages
 
 __all__ = ["Ask", "Given", "Made", "Method", "Unfit"]
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from pv_data.report.labels import LabelReport, RuleQuality, SliceQuality
 from pv_data.report.ratio import Ratio
-from pv_rl.report.blocks import Block, Grid, Heading, Items, Paragraph
-from pv_rl.report.markdown_file import to_markdown
-from pv_rl.report.text import plain
-from pv_rl.report.web_page import to_html
-from pv_rl.report.writing import write_together
+from pv_judge.pages.blocks import Block, Grid, Heading, Items, Paragraph
+from pv_judge.pages.markdown_file import to_markdown
+from pv_judge.pages.text import plain
+from pv_judge.pages.web_page import to_html
+from pv_rl.files import write_together
 
 __all__ = ["blocks", "write_label_report"]
 

@@ -2,7 +2,7 @@
 
     with others      = its votes that are as the majority of the other judges' votes on the proof / its votes where they
                        have one; where they are split evenly, or there is no other, the vote is left out
-    Cohen's kappa    of the same pairs (`pv_rl.judge.agreement`): 0 where it agrees no more than chance would
+    Cohen's kappa    of the same pairs (`pv_judge.agreement`): 0 where it agrees no more than chance would
     alike            = proofs on which all its votes are the same / proofs on which it has two votes or more
     pairwise         = the chance that two of its votes on a proof are the same, mean over these proofs
 
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from pv_data.report.raters import raters
 from pv_data.report.ratio import Ratio, ratio
-from pv_rl.judge.agreement import kappa
+from pv_judge.agreement import kappa
 
 __all__ = ["Ballot", "Peers", "ballots", "peers"]
 

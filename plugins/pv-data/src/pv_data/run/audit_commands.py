@@ -11,8 +11,7 @@ from typing import Annotated
 import typer
 
 from pv_rl.errors import PvRlError
-from pv_rl.files import write_atomically
-from pv_rl.weights.writing import check_target
+from pv_rl.files import check_target, write_atomically
 
 __all__ = ["draw", "record", "status"]
 

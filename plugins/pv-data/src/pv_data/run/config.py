@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 
 from pv_data.asking.settings import Model
 from pv_data.records import NAME
-from pv_rl.judge.config import STRICT, Budget, Price, read_config
+from pv_judge.config import STRICT, Budget, Price, read_config
 
 __all__ = ["Duplicates", "Filters", "Generate", "Labels", "RunConfig", "Seat", "Source", "Split", "read_run"]
 

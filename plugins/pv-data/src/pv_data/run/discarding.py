@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Iterable
 
-from pv_rl.train.override import quoted
+from pv_rl.recipes.override import quoted
 
 __all__ = ["discarding"]
 

@@ -20,8 +20,8 @@ from pv_data.run.config import Generate, RunConfig
 from pv_data.run.opening import Opened, opened
 from pv_data.run.together import together
 from pv_data.table import read_group, read_rows
+from pv_judge.answer import JudgeFailure
 from pv_rl.errors import ConfigError
-from pv_rl.judge.answer import JudgeFailure
 
 __all__ = ["Generating", "methods"]
 

@@ -20,7 +20,7 @@ from pv_data.run.config import RunConfig, Seat
 from pv_data.run.opening import Opened, opened, problem_of
 from pv_data.run.together import cause, together
 from pv_data.table import read_group, read_rows
-from pv_rl.judge.answer import JudgeFailure
+from pv_judge.answer import JudgeFailure
 
 __all__ = ["Judging"]
 

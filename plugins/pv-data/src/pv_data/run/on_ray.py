@@ -25,8 +25,8 @@ from pv_data.run.chunk import Job, moneys
 from pv_data.run.config import RunConfig
 from pv_data.run.prefill import cpus_of, prefill
 from pv_data.run.task import be_ready, do_part
+from pv_judge.processes import interruptible
 from pv_rl.errors import PvRlError, SetupError
-from pv_rl.train.process import interruptible
 
 __all__ = ["ray_started", "run_on_ray"]
 

@@ -15,8 +15,8 @@ from pv_data.run.config import RunConfig
 from pv_data.run.places import answers, unanswered
 from pv_data.run.spent import budget_of
 from pv_data.table import read_rows
+from pv_judge.spend_file import Spending
 from pv_rl.errors import DataError
-from pv_rl.judge.spending import Spending
 
 __all__ = ["Opened", "opened", "problem_of"]
 

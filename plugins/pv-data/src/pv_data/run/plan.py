@@ -21,7 +21,7 @@ from pv_data.run.generating import Generating, methods
 from pv_data.run.judging import Judging
 from pv_data.run.names import check_names
 from pv_data.table import read_rows
-from pv_rl.judge.answer import Messages
+from pv_judge.answer import Messages
 
 __all__ = ["Estimate", "estimates", "plan"]
 

@@ -23,10 +23,10 @@ from pv_data.run.serving import lacking
 from pv_data.run.spent import budget_of
 from pv_data.run.weights import folder_of
 from pv_data.serving.batch import Batch, batch_by_vllm
+from pv_judge.answer import JudgeFailure, Usage
+from pv_judge.cache import AnswerCache, CachedAnswer
+from pv_judge.spend_file import Spending
 from pv_rl.errors import SetupError
-from pv_rl.judge.answer import JudgeFailure, Usage
-from pv_rl.judge.cache import AnswerCache, CachedAnswer
-from pv_rl.judge.spending import Spending
 
 __all__ = ["cpus_of", "prefill"]
 

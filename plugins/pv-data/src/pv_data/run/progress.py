@@ -21,7 +21,7 @@ from rich.progress import (
 from pv_data.run.chunk import Job, is_done, pending
 from pv_data.run.places import answers
 from pv_data.run.spent import spent
-from pv_rl.judge.cache import AnswerCache, CacheUnavailable
+from pv_judge.cache import AnswerCache, CacheUnavailable
 
 __all__ = ["shown"]
 

@@ -19,10 +19,10 @@ from pv_data.run.places import answers
 from pv_data.run.weights import LOGS, folder_of
 from pv_data.serving.options import arguments_of, choose_gpus, visible_gpus
 from pv_data.serving.served import LONG_S, Served, choose_server, served
+from pv_judge.cache import AnswerCache
+from pv_judge.config import Endpoint, Timeouts
+from pv_judge.processes import interruptible
 from pv_rl.errors import ConfigError
-from pv_rl.judge.cache import AnswerCache
-from pv_rl.judge.config import Endpoint, Timeouts
-from pv_rl.train.process import interruptible
 
 __all__ = ["Servers", "lacking"]
 

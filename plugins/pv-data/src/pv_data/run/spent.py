@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from pv_data.run.config import RunConfig
+from pv_judge.budget import BudgetKeeper, Totals
+from pv_judge.config import Budget
+from pv_judge.spend_file import FILE, read_spent
 from pv_rl.files import write_atomically
-from pv_rl.judge.budget import BudgetKeeper, Totals
-from pv_rl.judge.config import Budget
-from pv_rl.judge.spending import FILE, read_spent
 
 __all__ = ["budget_of", "fold", "spent"]
 

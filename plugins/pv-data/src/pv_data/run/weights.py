@@ -10,7 +10,7 @@ from pv_data.asking.settings import Model
 from pv_data.run.config import RunConfig
 from pv_data.run.manifest import FILE
 from pv_data.serving.checkpoint import fingerprint, model_folder
-from pv_rl.judge.config import read_config
+from pv_judge.config import read_config
 
 __all__ = ["LOGS", "folder_of", "with_revisions"]
 

@@ -16,8 +16,8 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from pv_judge.processes import interruptible, process_tree
 from pv_rl.errors import DataError, SetupError
-from pv_rl.train.process import interruptible, process_tree
 
 __all__ = ["fingerprint", "is_model", "is_verl", "model_folder"]
 

@@ -19,8 +19,8 @@ import httpx
 
 from pv_data.serving.folder import settings_in
 from pv_data.serving.options import visible_gpus
+from pv_judge.processes import interruptible, process_tree
 from pv_rl.errors import ConfigError, SetupError
-from pv_rl.train.process import interruptible, process_tree
 
 __all__ = ["LONG_S", "SERVERS", "Served", "choose_server", "served"]
 

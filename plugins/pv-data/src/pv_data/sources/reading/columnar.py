@@ -12,7 +12,7 @@ from pv_data.sources.reading.fields import Fields
 from pv_data.sources.reading.files import check_regular
 from pv_data.sources.reading.unusable import aside
 from pv_rl.errors import DataError
-from pv_rl.weights.needs import needs
+from pv_rl.extras import needs
 
 if TYPE_CHECKING:
     import pyarrow as pa

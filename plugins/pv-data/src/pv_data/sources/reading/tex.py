@@ -10,7 +10,7 @@ from typing import Any
 from pv_data.sources.reading.fields import LONGEST, checked
 from pv_data.sources.reading.files import opened
 from pv_data.sources.reading.unusable import Unusable
-from pv_rl.weights.needs import needs
+from pv_rl.extras import needs
 
 __all__ = [
     "LISTS",

@@ -1,0 +1,111 @@
+"""What the terminal shows while the trainer works: one bar and the numbers that matter."""
+
+from __future__ import annotations
+
+import time
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from pv_lab.quickstart.curves import Point
+
+__all__ = ["Display", "before_and_after", "show"]
+
+
+class Display:
+    """A live display of a run. On a console that is no terminal it prints one line a validated step."""
+
+    def __init__(self, console: Console, steps: int):
+        self.console = console
+        self.steps = steps
+        self.points: list[Point] = []
+        self.phase = "starting Ray and the workers"
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}"),
+            console=console,
+        )
+        self._task = self._progress.add_task(self.phase, total=steps, left="")
+        self._live = Live(get_renderable=self._render, console=console, refresh_per_second=2, transient=True)
+        self._first_step_at: float | None = None
+
+    def __enter__(self) -> Display:
+        if self.console.is_terminal:
+            self._live.start()
+        else:
+            self.console.print(f"{self.phase} ...")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.console.is_terminal:
+            self._live.stop()
+
+    def add(self, point: Point) -> None:
+        """Take in the next point of the run."""
+        self.points.append(point)
+        self.phase = "training"
+        self._progress.update(
+            self._task, completed=point.step, description=self.phase, left=self._left(point.step)
+        )
+        if not self.console.is_terminal and (point.balanced is not None or point.step == 1):
+            self.console.print(_line(self.points, self.steps), highlight=False)
+
+    def _left(self, step: int) -> str:
+        """Time left, from the pace since the first step: the start-up before it is no guide."""
+        now = time.monotonic()
+        if self._first_step_at is None or step <= 1:
+            self._first_step_at = now
+            return ""
+        left = (now - self._first_step_at) / (step - 1) * (self.steps - step)
+        return f"about {left:.0f} s left"
+
+    def _render(self) -> Group:
+        return Group(self._progress, _line(self.points, self.steps))
+
+
+def _line(points: list[Point], steps: int) -> str:
+    if not points:
+        return "held-out accuracy, reward and response length show up with the first step"
+    last = points[-1]
+    held_out = next((p for p in reversed(points) if p.balanced is not None), None)
+    parts = [
+        f"step {last.step}/{steps}",
+        f"reward {show(last.reward)}",
+        f"response {show(last.length, 0)} tokens",
+    ]
+    if held_out:
+        parts.append(
+            f"held-out {show(held_out.balanced)} at step {held_out.step} "
+            f"(right proofs {show(held_out.right)}, wrong proofs {show(held_out.wrong)})"
+        )
+    return "   ".join(parts)
+
+
+def show(value: float | None, digits: int = 2) -> str:
+    """A number for people; a dash where there is none."""
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def before_and_after(points: list[Point], mode: str) -> Table:
+    """A table of the first and the last validation, with the rewards and lengths of the steps beside them."""
+    validated = [p for p in points if p.balanced is not None]
+    trained = [p for p in points if p.reward is not None]
+    first, last = validated[0], validated[-1]
+    table = Table(title=f"The lab verifier before and after {last.step} steps of {mode}")
+    for heading in ("", "before", "after"):
+        table.add_column(heading, justify="left" if not heading else "right")
+    table.add_row("held-out accuracy, right proofs", show(first.right), show(last.right))
+    table.add_row("held-out accuracy, wrong proofs", show(first.wrong), show(last.wrong))
+    table.add_row("held-out balanced accuracy", show(first.balanced), show(last.balanced))
+    if trained:
+        window = max(1, min(5, len(trained) // 2))
+        start, end = trained[:window], trained[-window:]
+        for name, attribute, digits in (("reward", "reward", 2), ("response length, tokens", "length", 0)):
+            values = [sum(getattr(p, attribute) for p in part) / len(part) for part in (start, end)]
+            table.add_row(f"{name} (mean of {window} steps)", *(show(v, digits) for v in values))
+    return table

@@ -1,0 +1,129 @@
+"""Prepare the lab, run verl on it, show it, and report what changed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import psutil
+from rich.console import Console
+
+from pv_judge.processes import interruptible, process_tree
+from pv_lab.quickstart.command import environment, verl_command
+from pv_lab.quickstart.curves import Point, follow
+from pv_lab.quickstart.display import Display, before_and_after
+from pv_lab.quickstart.figure import draw
+from pv_lab.quickstart.settings import Settings
+from pv_rl.errors import SetupError
+from pv_rl.recipes.override import override
+from pv_runs.train.failure import describe
+from pv_runs.train.script import script
+
+__all__ = ["run_quickstart"]
+
+RAY_FOLDER = "pvrl"
+HEADING = "# What pv-rl quickstart ran.\nunset RAY_ADDRESS"
+
+
+def run_quickstart(settings: Settings, console: Console) -> list[Point]:
+    """Train the lab verifier and report.
+
+    Returns:
+        The points of the run, the first before training.
+
+    Raises:
+        SetupError: the folder is in use, or verl failed (its last exceptions are in the text).
+        LossModeError: nobody knows the mode.
+        KeyboardInterrupt: as usual, with every process of the run gone.
+    """
+    _check_mode(settings.mode)
+    out = settings.out.resolve()
+    _make_folder(out)
+    started = time.monotonic()
+    from pv_lab.prepare import write_data
+
+    write_data(out / "data", settings.seed)
+    log, metrics = out / "verl.log", out / "metrics.jsonl"
+    console.print(f"verl's own log: {log}")
+    command = verl_command(settings, out)
+    (out / "command.sh").write_text(script(command, environment(out / "again.jsonl"), HEADING))
+    env = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"} | environment(metrics)
+    with interruptible(), _ray_folder() as ray_folder:
+        command = [*command, override("+ray_kwargs.ray_init._temp_dir", ray_folder)]
+        with (
+            process_tree(command, env=env, cwd=out, log=log) as child,
+            Display(console, settings.steps) as display,
+        ):
+            try:
+                for point in follow(metrics):
+                    if point is not None:
+                        display.add(point)
+                    elif child.poll() is not None:
+                        break
+                    else:
+                        time.sleep(0.2)
+            except KeyboardInterrupt:
+                console.print("stopping the run; again to kill it at once")
+                raise
+
+    points = display.points
+    if child.returncode != 0 or not points or points[-1].step < settings.steps:
+        raise SetupError(describe(child.returncode, log))
+    _report(points, settings, out, console, time.monotonic() - started)
+    return points
+
+
+@contextlib.contextmanager
+def _ray_folder() -> Iterator[Path]:
+    """A folder for Ray's sockets, whose names have to be short, gone afterwards.
+
+    Those of quick starts that were killed are removed as well: the folder is named after its process.
+    """
+    root = Path("/tmp") if os.path.isdir("/tmp") else Path(tempfile.gettempdir())
+    for stale in root.glob(f"{RAY_FOLDER}-*-*"):
+        owner = stale.name.split("-")[1]
+        if owner.isdigit() and not psutil.pid_exists(int(owner)):
+            shutil.rmtree(stale, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"{RAY_FOLDER}-{os.getpid()}-", dir=root))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _check_mode(mode: str) -> None:
+    from pv_rl.losses import resolve_mode
+    from pv_rl.plugins import VERL_MODES
+
+    if mode not in VERL_MODES:
+        resolve_mode(mode)
+
+
+def _make_folder(out: Path) -> None:
+    if out.exists() and not out.is_dir():
+        raise SetupError(f"--out {out} is a file; name a folder")
+    if out.exists() and any(out.iterdir()):
+        raise SetupError(
+            f"--out {out} is not empty; name another folder, or remove it: rm -r {shlex.quote(str(out))}"
+        )
+    out.mkdir(parents=True, exist_ok=True)
+
+
+def _report(points: list[Point], settings: Settings, out: Path, console: Console, seconds: float) -> None:
+    console.print(before_and_after(points, settings.mode))
+    draw(points, settings.mode, out / "curves.png")
+    record = {
+        "settings": asdict(settings) | {"out": str(out)},
+        "seconds": round(seconds, 1),
+        "points": [asdict(point) | {"balanced": point.balanced} for point in points],
+    }
+    (out / "result.json").write_text(json.dumps(record, indent=1))
+    console.print(f"{seconds:.0f} s. Curves: {out / 'curves.png'}   Numbers: {out / 'result.json'}")

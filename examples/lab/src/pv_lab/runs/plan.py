@@ -1,0 +1,148 @@
+"""The runs that there are to be, and what of them is there already."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
+
+from pv_judge.pages.text import plain
+from pv_lab.runs.settings import LabSettings
+from pv_rl.errors import ConfigError, DataError
+from pv_rl.files import write_atomically
+from pv_rl.recipes import compose
+from pv_runs.train.record import RECORD, read_record, run_folders
+
+__all__ = ["MODE", "LabRun", "check_folder", "compose_run", "plan_runs", "save_config"]
+
+MODE = "actor_rollout_ref.actor.loss_agg_mode"
+OF_EACH = (MODE, "seed", "trainer.experiment_name")
+"""Keys in which the runs of a lab differ."""
+SHOWN = 5
+"""Keys that an error lists."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabRun:
+    """One run: a weighting and a seed."""
+
+    mode: str
+    seed: int
+    folder: Path
+
+    @property
+    def state(self) -> Literal["new", "running", "finished", "stopped", "failed"]:
+        """As its run.json says; `new` without one. `running` may be one that was killed."""
+        return read_record(self.folder).state if (self.folder / RECORD).is_file() else "new"
+
+    @property
+    def overrides(self) -> tuple[str, ...]:
+        """In which it differs from the others."""
+        return (f"{MODE}={self.mode}", f"seed={self.seed}", f"trainer.experiment_name=lab-{self.folder.name}")
+
+
+def plan_runs(settings: LabSettings) -> list[LabRun]:
+    """All runs, seed by seed, so that a lab which is stopped has all weightings of the seeds that it got to."""
+    out = settings.out.resolve()
+    return [
+        LabRun(mode=mode, seed=seed, folder=out / f"{re.sub('[:@]', '-', mode)}-seed-{seed}")
+        for seed in range(settings.first_seed, settings.first_seed + settings.seeds)
+        for mode in settings.specs
+    ]
+
+
+def compose_run(settings: LabSettings, run: LabRun) -> DictConfig:
+    """The config of a run.
+
+    Raises:
+        ConfigError: an override that Hydra does not take, or a group or an option that does not exist.
+    """
+    return copy.deepcopy(_compose((*settings.all_overrides, *run.overrides)))
+
+
+@lru_cache(maxsize=64)
+def _compose(overrides: tuple[str, ...]) -> DictConfig:
+    """Once: a lab composes what it checks before anything starts, and again what it starts."""
+    return compose("lab", overrides)
+
+
+def save_config(settings: LabSettings, run: LabRun, config: DictConfig) -> None:
+    """Write the record that `pv-rl train` has from Hydra: verl starts from it, and reports read it."""
+    folder = run.folder / ".hydra"
+    folder.mkdir(parents=True, exist_ok=True)
+    overrides = OmegaConf.to_yaml(OmegaConf.create([*settings.all_overrides, *run.overrides]))
+    text = OmegaConf.to_yaml(config)
+    write_atomically(folder / "overrides.yaml", lambda path: path.write_text(overrides))
+    write_atomically(folder / "config.yaml", lambda path: path.write_text(text))
+
+
+def check_folder(settings: LabSettings, config: DictConfig) -> None:
+    """Refuse a folder with runs that cannot be compared with these: all have to differ in weighting and seed only.
+
+    Args:
+        settings: whose `out` is looked at; runs of other weightings and seeds may be in it.
+        config: of any of the runs.
+
+    Raises:
+        ConfigError: it holds such a run, is a run itself or no folder; the text names what differs.
+    """
+    out = settings.out
+    if out.exists() and not out.is_dir():
+        raise ConfigError(f"--out {out} is a file; name a folder")
+    if (out / RECORD).exists():
+        raise ConfigError(f"--out {out} is the folder of one run; name a folder for all runs")
+    now = _comparable(OmegaConf.create(OmegaConf.to_yaml(config)))  # as it would be read again
+    for folder in run_folders(out):
+        before = _comparable(_read(folder))
+        differ = [key for key in dict.fromkeys([*now, *before]) if now.get(key) != before.get(key)]
+        if differ:
+            said = [f"{key} is {_say(before, key)} there and {_say(now, key)} here" for key in differ[:SHOWN]]
+            more = f" and {len(differ) - SHOWN} keys more" if len(differ) > SHOWN else ""
+            raise ConfigError(
+                f"--out {out} holds runs of other settings, {folder.name} for example: {'; '.join(said)}{more}. Runs "
+                "that are put side by side may differ in weighting and seed only: name another --out, or give the "
+                "settings that are there"
+            )
+
+
+def _read(folder: Path) -> Any:
+    """The config of a run that is there, with what `pv-rl train --resume` has changed of it."""
+    path = folder / ".hydra" / "config.yaml"
+    try:
+        return OmegaConf.merge(
+            OmegaConf.load(path),
+            OmegaConf.from_dotlist([one.lstrip("+") for one in read_record(folder).overrides]),
+        )
+    except (OSError, ValueError, YAMLError, OmegaConfBaseException) as error:
+        raise DataError(
+            f"{path} cannot be read ({' '.join(str(error).split())}), so that nobody knows whether the run can be "
+            "compared: restore it, or take the run out of the folder"
+        ) from error
+
+
+def _comparable(config: Any) -> dict[str, str]:
+    return {
+        key: value
+        for key, value in _flat(OmegaConf.to_container(config, resolve=False))
+        if key not in OF_EACH
+    }
+
+
+def _flat(tree: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(tree, dict) and tree:
+        for key, value in tree.items():
+            yield from _flat(value, f"{prefix}.{key}" if prefix else str(key))
+    else:
+        yield prefix, "null" if tree is None else str(tree)
+
+
+def _say(config: Mapping[str, str], key: str) -> str:
+    return plain(config[key], 60) if key in config else "not set"

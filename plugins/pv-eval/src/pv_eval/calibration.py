@@ -1,0 +1,116 @@
+"""Whether the share of votes that accept can be read as the probability that the proof is right.
+
+The share of pair i is v_i = a_i / (a_i + r_i): votes without a verdict do not vote, and a pair without any verdict is
+left out and counted. y_i is 1 for a right proof, w_i the weight.
+
+    Brier = sum_i w_i (v_i - y_i)^2 / sum_i w_i          0 is perfect; 0.25 who always says one half
+    ECE   = sum_b |sum_{i in b} w_i (v_i - y_i)| / sum_i w_i
+
+over B bins of equal width, [0, 1/B), [1/B, 2/B), ..., the last with its upper end; B = 10. An ECE is never negative, so
+in small samples it is too high even for a calibrated verifier, the more so the more bins; compare it only between
+verifiers on the same pairs.
+
+Example: shares 0.75 and 0.7 of two right proofs, 0.75 of a wrong one, 0.0 of a wrong one, 10 bins. Bin [0.7, 0.8) has
+sums of v 2.2 and of y 2, bin [0, 0.1) has 0 and 0: ECE = 0.2/4 = 0.05. Brier = (0.0625 + 0.09 + 0.5625 + 0)/4 = 0.179.
+
+Source: M. Naeini et al. 2015 (ECE), doi:10.1609/aaai.v29i1.9602; G. Brier 1950.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from pv_eval.counts import Floats, VoteCounts
+from pv_eval.intervals import Bootstrap, Estimate, estimate_all
+from pv_eval.sums import Columns, Statistic, ratio, sum_by_question
+from pv_rl.errors import ConfigError
+
+__all__ = ["BINS", "Bin", "Calibration", "calibration", "vote_share"]
+
+BINS = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bin:
+    """One line of a reliability table."""
+
+    low: float
+    high: float
+    pairs: int
+    share: float
+    """Mean share of accepting votes."""
+    right: Estimate
+    """Share of right proofs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    brier: Estimate
+    ece: Estimate
+    bins: tuple[Bin, ...]
+    """Those that hold a pair."""
+    number_of_bins: int
+    left_out: int
+    """Pairs without a verdict in any vote."""
+
+
+def vote_share(counts: VoteCounts) -> Floats:
+    """(P,) v_i, NaN where there is no verdict."""
+    return ratio(counts.accepted, counts.accepted + counts.rejected)
+
+
+def calibration(counts: VoteCounts, how: Bootstrap, bins: int = BINS) -> Calibration:
+    """Measure it.
+
+    Raises:
+        ConfigError: fewer than 1 or more than 100 bins.
+    """
+    if type(bins) is not int or not 1 <= bins <= 100:
+        raise ConfigError(f"bins={bins!r}; an ECE has 1 to 100 bins, 10 as a rule")
+    share = vote_share(counts)
+    known = ~np.isnan(share)
+    filled, label = np.where(known, share, 0.0), counts.label.astype(float)
+    # 1e-9: 0.29 * 100 is 28.999999999999996, and belongs to bin 29
+    place = np.where(known, np.minimum(np.floor(filled * bins + 1e-9), bins - 1), -1).astype(int)
+    used = sorted(set(place[known].tolist()))
+    by_pair: dict[str, Floats] = {"known": known.astype(float), "square": known * (filled - label) ** 2}
+    statistics: dict[str, Statistic] = {
+        "brier": lambda s: ratio(s["square"], s["known"]),
+        "ece": partial(_ece, used=used),
+    }
+    for number in used:
+        inside = place == number
+        by_pair |= {f"pairs {number}": inside * 1.0, f"share {number}": inside * filled}
+        by_pair[f"right {number}"] = inside * label
+        statistics[f"right {number}"] = partial(_right, number=number)
+    sums = sum_by_question(counts, by_pair)
+    found = estimate_all(sums, statistics, how)
+    total = sums.total
+    return Calibration(
+        brier=found["brier"],
+        ece=found["ece"],
+        bins=tuple(
+            Bin(
+                low=number / bins,
+                high=(number + 1) / bins,
+                pairs=int((place == number).sum()),
+                share=float(ratio(total[f"share {number}"], total[f"pairs {number}"])),
+                right=found[f"right {number}"],
+            )
+            for number in used
+        ),
+        number_of_bins=bins,
+        left_out=int((~known).sum()),
+    )
+
+
+def _ece(s: Columns, used: list[int]) -> Floats:
+    gaps = [np.abs(s[f"share {number}"] - s[f"right {number}"]) for number in used]
+    return ratio(np.sum(gaps, axis=0) if gaps else np.zeros_like(s["known"]), s["known"])
+
+
+def _right(s: Columns, number: int) -> Floats:
+    return ratio(s[f"right {number}"], s[f"pairs {number}"])

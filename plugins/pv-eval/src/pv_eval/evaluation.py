@@ -1,0 +1,159 @@
+"""All numbers of one verifier on one set."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+from pv_eval.calibration import BINS, Calibration, calibration
+from pv_eval.checks import Checked, Finding
+from pv_eval.counts import Floats, VoteCounts, count_votes
+from pv_eval.intervals import Bootstrap, Estimate, estimate_all
+from pv_eval.lengths import LengthRow, lengths
+from pv_eval.majority import TIES, majority_right, majority_verdicts
+from pv_eval.metrics import METRICS, class_sums, sampling_error
+from pv_eval.sums import Columns, ratio, sum_by_question
+from pv_judge.agreement import Agreement, agreement
+
+__all__ = ["Evaluation", "Slice", "evaluate", "with_labels"]
+
+MOST_SLICES = 50
+"""That have metrics of their own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slice:
+    """The metrics of one part of the set."""
+
+    name: str
+    pairs: int
+    questions: int
+    right: int
+    """Right proofs among them."""
+    metrics: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """What is known of a verifier."""
+
+    pairs: int
+    questions: int
+    right: int
+    """Right proofs."""
+    votes: int
+    samples: tuple[int, int]
+    """Fewest and most of a pair."""
+    metrics: Mapping[str, Estimate]
+    """By the names of `METRICS`."""
+    majority: Mapping[int, Mapping[str, Estimate]]
+    """maj@k by k, then by the treatment of ties."""
+    sampling_error: float
+    """Standard error of Avg@k from sampling alone, k the fewest samples of a pair."""
+    calibration: Calibration
+    lengths: tuple[LengthRow, ...]
+    without_length: int
+    """Votes."""
+    agreement: Agreement
+    """Of the majority verdict with the label; a tie or no verdict is a third category, `none`."""
+    majority_kinds: Mapping[str, int]
+    """Pairs by `decided`, `tied`, `no verdict`."""
+    slices: tuple[Slice, ...]
+    problems: tuple[Finding, ...]
+    how: Bootstrap
+
+
+def evaluate(
+    checked: Checked | VoteCounts,
+    how: Bootstrap | None = None,
+    *,
+    bins: int = BINS,
+    problems: tuple[Finding, ...] = (),
+) -> Evaluation:
+    """Measure everything.
+
+    Args:
+        checked: what `check` gave, or votes that are counted already.
+        how: of the intervals.
+        bins: of the calibration.
+        problems: to carry along with votes that are counted already.
+
+    Raises:
+        DataError: the set is refused.
+    """
+    how = how or Bootstrap()
+    counts = count_votes(checked) if isinstance(checked, Checked) else checked
+    found = checked.problems if isinstance(checked, Checked) else problems
+    rows, without_length = lengths(counts, how)
+    fewest, most = int(counts.samples.min()), int(counts.samples.max())
+    numbers = Counter(pair.slice for pair in counts.pairs)
+    largest = [name for name, _ in sorted(numbers.items(), key=lambda one: (-one[1], one[0]))]
+    if len(largest) > MOST_SLICES:
+        more = len(largest) - MOST_SLICES
+        found = (
+            *found,
+            Finding(what=f"slices without a line, beyond the {MOST_SLICES} largest", number=more),
+        )
+    names = sorted(largest[:MOST_SLICES])
+    return Evaluation(
+        pairs=len(counts.pairs),
+        questions=len(counts.questions),
+        right=int(counts.label.sum()),
+        votes=len(counts.votes),
+        samples=(fewest, most),
+        metrics=estimate_all(class_sums(counts), METRICS, how),
+        majority={k: _majority(counts, k, how) for k in _sizes(fewest)},
+        sampling_error=sampling_error(counts, fewest),
+        calibration=calibration(counts, how, bins),
+        lengths=tuple(rows),
+        without_length=without_length,
+        agreement=with_labels(counts, how),
+        majority_kinds=dict(majority_verdicts(counts)[1]),
+        slices=tuple(_slice(counts, name, how) for name in names) if len(names) > 1 else (),
+        problems=found,
+        how=how,
+    )
+
+
+def with_labels(counts: VoteCounts, how: Bootstrap) -> Agreement:
+    """Agreement of majority verdicts with labels; weights are not in it."""
+    words = {True: "right", False: "wrong", None: "none"}
+    verdicts = [words[verdict] for verdict in majority_verdicts(counts)[0]]
+    labels = [words[bool(label)] for label in counts.label]
+    # a category that no rater ever uses changes AC1, so `none` is one only where it is used
+    used = [*("right", "wrong"), *(("none",) if "none" in verdicts else ())]
+    found = agreement(
+        labels, verdicts, used, clusters=counts.question.tolist(), resamples=how.resamples or 1, seed=how.seed
+    )
+    if how.resamples and len(counts.questions) > 1:
+        return found
+    bare = {name: replace(getattr(found, name), low=None, high=None) for name in ("raw", "kappa", "ac1")}
+    return replace(found, **bare)
+
+
+def _majority(counts: VoteCounts, k: int, how: Bootstrap) -> dict[str, Estimate]:
+    by_pair = {ties: majority_right(counts, k, ties) for ties in TIES}  # pyright: ignore[reportArgumentType]
+    sums = sum_by_question(counts, {**by_pair, "all": counts.weight * 0 + 1})
+    return estimate_all(sums, {ties: partial(_mean, name=ties) for ties in TIES}, how)
+
+
+def _mean(s: Columns, name: str) -> Floats:
+    return ratio(s[name], s["all"])
+
+
+def _sizes(fewest: int) -> list[int]:
+    """1, 3, 5, ... up to 9 and the number of samples itself: odd sizes tie only through missing votes."""
+    return sorted({k for k in (1, 3, 5, 7, 9) if k <= fewest} | {fewest})
+
+
+def _slice(counts: VoteCounts, name: str, how: Bootstrap) -> Slice:
+    part = counts.part([pair.slice == name for pair in counts.pairs])
+    return Slice(
+        name=name,
+        pairs=len(part.pairs),
+        questions=len(part.questions),
+        right=int(part.label.sum()),
+        metrics=estimate_all(class_sums(part), METRICS, how),
+    )

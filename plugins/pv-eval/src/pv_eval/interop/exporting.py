@@ -1,0 +1,134 @@
+"""A folder for each harness: data, task and the verdict parser, which need neither pv-data nor pv-rl."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+
+from pv_data.export.prompt import VerifierPrompt
+from pv_eval.sampling import Sampling
+from pv_eval.sets.base import EvalSet
+from pv_rl import verdict
+from pv_rl.errors import ConfigError
+from pv_rl.files import write_together
+
+__all__ = ["HARNESSES", "export_tasks"]
+
+
+def export_tasks(
+    found: EvalSet, out: Path, prompt: VerifierPrompt, sampling: Sampling, harnesses: Sequence[str]
+) -> list[Path]:
+    """Write `out/HARNESS/...` for each harness; all files or none.
+
+    Raises:
+        ConfigError: there is no such harness.
+    """
+    strange = [name for name in harnesses if name not in HARNESSES]
+    if strange or not harnesses:
+        raise ConfigError(f"--to is {', '.join(harnesses) or 'empty'}; it is {', '.join(HARNESSES)}")
+    common = {
+        "data.jsonl": _data(found, prompt),
+        "verdict.py": inspect.getsource(verdict),
+        "README.md": _readme(found, prompt),
+    }
+    texts = {
+        out / name / file: text
+        for name in harnesses
+        for file, text in {**common, **HARNESSES[name](found, prompt, sampling)}.items()
+    }
+    for path in texts:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    write_together({path: text.encode("utf-8", "replace") for path, text in texts.items()})
+    return list(texts)
+
+
+def task_name(found: EvalSet) -> str:
+    """What a harness calls the set: letters, digits and underscores."""
+    return "proof_verification_" + (re.sub(r"\W+", "_", found.name, flags=re.ASCII).strip("_") or "set")
+
+
+def _data(found: EvalSet, prompt: VerifierPrompt) -> str:
+    lines = [
+        {
+            "pair_id": pair.pair_id,
+            "question_id": pair.question_id,
+            "slice": pair.slice,
+            "target": str(pair.label),
+            "prompt": prompt.messages(pair.question, pair.proof)[0]["content"],
+        }
+        for pair in found.pairs
+    ]
+    # ASCII: some line breaks of Unicode would cut a line in two for readers that split by them
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+def _lm_eval(found: EvalSet, prompt: VerifierPrompt, sampling: Sampling) -> dict[str, str]:
+    name = task_name(found)
+    metrics = "".join(
+        f"  - metric: {metric}\n    aggregation: mean\n    higher_is_better: {better}\n"
+        for metric, better in (("acc", "true"), ("accepted", "true"), ("missing", "false"))
+    )
+    sampled = "true" if sampling.temperature > 0 else "false"
+    task = f"""\
+# lm_eval --model ... --tasks {name} --include_path THIS_FOLDER --apply_chat_template --log_samples
+task: {name}
+custom_dataset: !function utils.load
+test_split: test
+output_type: generate_until
+doc_to_text: "{{{{prompt}}}}"
+doc_to_target: "{{{{target}}}}"
+process_results: !function utils.process_results
+repeats: {sampling.n}
+filter_list:
+  - name: all
+    filter:
+      - function: take_first_k
+        k: {sampling.n}
+generation_kwargs:
+  until: []
+  do_sample: {sampled}
+  temperature: {sampling.temperature}
+  top_p: {sampling.top_p}
+  max_gen_toks: {sampling.max_tokens}
+metric_list:
+{metrics}metadata:
+  version: 1
+  prompt: {prompt.template}
+"""
+    return {f"{name}.yaml": task, "utils.py": _template("lm_eval_utils.txt")}
+
+
+def _inspect(found: EvalSet, prompt: VerifierPrompt, sampling: Sampling) -> dict[str, str]:
+    settings = {
+        "task": task_name(found),
+        "set": found.name,
+        "n": sampling.n,
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "max_tokens": sampling.max_tokens,
+        "prompt": prompt.template,
+    }
+    return {"task.py": _template("inspect_task.txt"), "settings.json": json.dumps(settings, indent=1) + "\n"}
+
+
+HARNESSES: Mapping[str, Callable[[EvalSet, VerifierPrompt, Sampling], dict[str, str]]] = {
+    "lm-eval": _lm_eval,
+    "inspect": _inspect,
+}
+"""The files that each harness needs besides data, parser and README."""
+
+
+def _readme(found: EvalSet, prompt: VerifierPrompt) -> str:
+    said = "\n".join(f"- {sentence}" for sentence in found.said())
+    return (
+        f"# {task_name(found)}\n\nWritten by `pv-data eval-export`; the prompt is {prompt.template}.\n\n{said}\n\n"
+        "`acc` counts a missing verdict as wrong. Intervals, classes and calibration: `pv-data eval`.\n"
+    )
+
+
+def _template(name: str) -> str:
+    return (files("pv_eval.interop") / "templates" / name).read_text(encoding="utf-8")

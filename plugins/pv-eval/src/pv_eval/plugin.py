@@ -1,0 +1,19 @@
+"""What this package adds to pv-data: the commands of an evaluation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pv_data.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    import typer
+
+__all__ = ["pv_data_commands"]
+
+
+@hookimpl
+def pv_data_commands() -> typer.Typer:
+    from pv_eval.cli import data_app
+
+    return data_app

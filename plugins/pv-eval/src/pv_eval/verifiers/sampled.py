@@ -1,0 +1,203 @@
+"""Votes of a file: traces that were sampled before, or verl's dump of rollouts or of a validation.
+
+A row belongs to a pair by its `pair_id`, by its problem and proof, or by its prompt, which holds both. It has a trace
+(`trace`, `output`, `response`) or a verdict. Samples of a pair are numbered in the order of the file, unless a column
+`sample` numbers them. A column `logit` has the log of the odds of True over False, as `--score logit` takes it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pv_data.export.prompt import VerifierPrompt
+from pv_eval.sets.base import EvalSet
+from pv_eval.sets.columns import label_of, number_of, text_of
+from pv_eval.sets.rows import read_rows
+from pv_eval.verifiers.trace import Trace
+from pv_eval.votes import Pair
+from pv_judge.rowfiles.steps import choose_file
+from pv_rl.errors import DataError
+
+__all__ = ["Read", "read_traces"]
+
+TRACES = ("trace", "output", "response", "text")
+VERDICTS = ("verdict",)
+IDS = ("pair_id", "proof_id")
+PROMPTS = ("input", "prompt")
+LABELS = ("label", "gts", "ground_truth")
+TOKENS = ("tokens", "response_length", "completion_tokens")
+MARK = re.compile(r"<proof ([0-9a-f]{16})>")
+"""Of our own prompt: a hash of problem and proof (`pv_data.export.prompt`)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Read:
+    """What a file says of a set."""
+
+    file: Path
+    """Of a folder, the one that was chosen."""
+    traces: Mapping[tuple[str, int], Trace]
+    left_out: Mapping[str, int]
+    """Rows by the reason why they are no vote."""
+    other_labels: int
+    """Rows that are labelled otherwise than their pair."""
+    counted: bool
+    """Whether every trace has its number of tokens."""
+
+    def notes(self) -> tuple[str, ...]:
+        """Sentences for the report."""
+        left = "; ".join(f"{reason}: {number}" for reason, number in self.left_out.items())
+        said = [f"Traces are those of {self.file.name}; how they were sampled is not known here."]
+        said += [f"Rows of the file of traces that are no vote: {left}."] if left else []
+        if self.other_labels:
+            said.append(
+                f"{self.other_labels} rows of the file of traces carry another label than the set; the set's counts."
+            )
+        return tuple(said)
+
+
+def read_traces(path: Path, found: EvalSet, *, step: int | None = None) -> Read:
+    """Traces of a JSONL, CSV or Parquet file, or of a folder with a file a step, as verl dumps it.
+
+    Args:
+        step: which of a folder; None for the last.
+
+    Raises:
+        DataError: the file cannot be read, numbers a sample twice, or no row of it belongs to the set.
+    """
+    file = choose_file(path, step)[0] if path.is_dir() else path
+    places = _Places(found.pairs)
+    traces: dict[tuple[str, int], Trace] = {}
+    left: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
+    others = 0
+    for where, row in read_rows(file):
+        pair = places.find(row)
+        trace = _trace(row, where) if not isinstance(pair, str) else pair
+        if isinstance(pair, str) or isinstance(trace, str):
+            left[pair if isinstance(pair, str) else str(trace)] += 1
+            continue
+        label = label_of(_first(row, LABELS))
+        others += label is not None and label is not pair.label
+        sample = _sample(row, where)
+        key = (pair.pair_id, counts[pair.pair_id] if sample is None else sample)
+        counts[pair.pair_id] += 1
+        if key in traces:
+            raise DataError(f"{where}: the pair {key[0]!r} has its sample {key[1]} already; number each once")
+        traces[key] = trace
+    if not traces:
+        said = "; ".join(f"{reason}: {number}" for reason, number in left.items()) or "it has no rows"
+        raise DataError(
+            f"{file} has no trace of the set {found.name} ({said}). A row needs pair_id, or problem and proof, or the "
+            f"prompt that holds both (input), and {', '.join(TRACES)} or verdict"
+        )
+    counted = all(trace.tokens is not None for trace in traces.values())
+    return Read(file=file, traces=traces, left_out=dict(left), other_labels=others, counted=counted)
+
+
+def _first(row: Mapping[str, Any], names: Sequence[str]) -> Any:
+    return next((row[name] for name in names if row.get(name) is not None), None)
+
+
+def _trace(row: Mapping[str, Any], where: str) -> Trace | str:
+    logit = _logit(row, where)
+    tokens = number_of(_first(row, TOKENS))
+    whole = int(tokens) if tokens is not None and tokens >= 0 and tokens == int(tokens) else None
+    text = text_of(_first(row, TRACES))
+    if text is not None:
+        return Trace(text=text, tokens=whole, known=True, logit=logit)
+    if not any(name in row for name in VERDICTS):
+        return "neither trace nor verdict"
+    said = _first(row, VERDICTS)
+    if said is None or (isinstance(said, str) and said.strip().lower() in ("", "none", "null", "missing")):
+        return Trace(text=None, tokens=whole, missing="no verdict", known=True)
+    verdict = label_of(said)
+    return (
+        "verdict cannot be read"
+        if verdict is None
+        else Trace(text=None, tokens=whole, verdict=verdict, known=True, logit=logit)
+    )
+
+
+def _logit(row: Mapping[str, Any], where: str) -> float | None:
+    given = row.get("logit")
+    if given in (None, ""):
+        return None
+    number = number_of(given)
+    if number is None or not math.isfinite(number):
+        raise DataError(
+            f"{where}: its logit is {given!r:.60}; it is a finite number, or empty where there is none"
+        )
+    return number
+
+
+def _sample(row: Mapping[str, Any], where: str) -> int | None:
+    given = row.get("sample")
+    if given in (None, ""):
+        return None
+    number = number_of(given)
+    if number is None or number < 0 or number != int(number):
+        raise DataError(f"{where}: its sample is {given!r:.60}; it is a whole number from 0")
+    return int(number)
+
+
+class _Places:
+    """Finds the pair that a row is about."""
+
+    def __init__(self, pairs: Sequence[Pair]) -> None:
+        self._texts = [(_key(pair.proof), _key(pair.question), pair) for pair in pairs]
+        self._by_id = {pair.pair_id: pair for pair in pairs}
+        self._by_text = {(question, proof): pair for proof, question, pair in self._texts}
+        self._by_mark = _marks(pairs)
+        self._of_prompt: dict[str, Pair | str] = {}
+
+    def find(self, row: Mapping[str, Any]) -> Pair | str:
+        """The pair, or why there is none."""
+        name = _first(row, IDS)
+        if name is not None:
+            return self._by_id.get(str(name), "pair_id is not in the set")
+        problem, proof = text_of(row.get("problem")), text_of(row.get("proof"))
+        if problem is not None and proof is not None:
+            return self._by_text.get((_key(problem), _key(proof)), "problem and proof are not in the set")
+        prompt = _prompt(_first(row, PROMPTS))
+        if prompt is None:
+            return "neither pair_id, nor problem and proof, nor a prompt"
+        if prompt not in self._of_prompt:  # rollouts repeat their prompt
+            self._of_prompt[prompt] = self._in(prompt)
+        return self._of_prompt[prompt]
+
+    def _in(self, prompt: str) -> Pair | str:
+        marked = [self._by_mark[mark] for mark in set(MARK.findall(prompt)) if mark in self._by_mark]
+        if len(marked) == 1:
+            return marked[0]
+        text = _key(prompt)
+        held = [pair for proof, question, pair in self._texts if proof in text and question in text]
+        if len(held) > 1:  # a proof may be the beginning of another
+            most = max(len(pair.proof) for pair in held)
+            held = [pair for pair in held if len(pair.proof) == most]
+        if len(held) == 1:
+            return held[0]
+        return "prompt holds no pair of the set" if not held else "prompt holds several pairs of the set"
+
+
+def _key(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _marks(pairs: Sequence[Pair]) -> dict[str, Pair]:
+    """Pairs by the mark that our own prompt gives them."""
+    bare = VerifierPrompt(name="mark", text="{{ mark }}")
+    return {bare.messages(pair.question, pair.proof)[0]["content"]: pair for pair in pairs}
+
+
+def _prompt(value: object) -> str | None:
+    """A text, or a chat as verl's parquet has it."""
+    if isinstance(value, list) and all(isinstance(one, Mapping) for one in value):
+        return "\n".join(str(one.get("content", "")) for one in value)
+    return text_of(value)

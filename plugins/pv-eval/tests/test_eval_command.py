@@ -1,0 +1,226 @@
+"""`pv-data eval` and `pv-data best-of-k` from the command line, against a server and against files."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from eval_cases import SERVER, by_mark, model, own_server, run, small_set
+from judge_server import Fault, JudgeServer, Script
+
+from pv_data.serving import served
+from pv_eval import read_run
+
+
+def test_votes_and_their_record_are_written_and_the_report_with_them(tmp_path):
+    out = tmp_path / "out"
+    with JudgeServer(Script(reply=by_mark, faults=[Fault(kind="refusal", requests=[5])])) as server:
+        arguments = ["eval", "--set", f"table:{small_set(tmp_path)}", "--verifier", server.url, "--out", out]
+        arguments += ["--model", "judge", "-n", 2, "--resamples", 100, "--client", "limits.concurrency=1"]
+        result = run(*arguments, "--client", "prices={judge: {input: 1.0, output: 2.0}}")
+        assert result.exit_code == 0, result.output
+        assert len(server.chats()) == 16
+    pairs, votes, info = read_run(out)
+    assert [pair.label for pair in pairs] == [True, False] * 4
+    assert len(votes) == 16
+    # sample 0 of all pairs goes first: the fifth request is p4's, which was refused
+    assert [(vote.pair_id, vote.sample) for vote in votes if vote.verdict is None] == [("p4", 0)]
+    label = {pair.pair_id: pair.label for pair in pairs}
+    wrong = {vote.pair_id for vote in votes if vote.verdict is (not label[vote.pair_id])}
+    assert wrong == {"p3"}
+    assert (info.verifier, info.set_name, info.length_unit, info.temperature) == (
+        "judge",
+        "set",
+        "tokens",
+        0.6,
+    )
+    assert "Traces without a verdict by the model's own doing, of 16: refusal: 1." in info.notes
+    spent = info.settings["spent"]
+    assert spent["requests"] == 16
+    assert spent["usd"] > 0
+    assert info.settings["sampling"]["n"] == 2
+    assert info.settings["prompt"].startswith("verifier@")
+    report = json.loads((out / "report" / "report.json").read_text())
+    assert report
+    again = run(*arguments)  # all of it is known: no server is needed any more
+    assert again.exit_code == 0, again.output
+    assert read_run(out)[1] == votes
+
+
+def test_a_checkpoint_is_served_once_and_not_at_all_where_all_is_known(tmp_path, monkeypatch):
+    started = []
+
+    def command(server: str, folder: Path, name: str, port: int) -> list[str]:
+        started.append(folder)
+        return own_server(server, folder, name, port)
+
+    monkeypatch.setattr(served, "_command", command)
+    monkeypatch.setattr("pv_eval.verifiers.gathering.choose_server", lambda asked: "vllm")
+    folder = model(tmp_path / "step")
+    arguments = [
+        "eval",
+        "--set",
+        f"table:{small_set(tmp_path)}",
+        "--verifier",
+        folder,
+        "-n",
+        1,
+        "--no-report",
+    ]
+    for _ in range(2):
+        result = run(*arguments, "--out", tmp_path / "out")
+        assert result.exit_code == 0, result.output
+    assert len(started) == 1
+    _, votes, info = read_run(tmp_path / "out")
+    assert [vote.verdict for vote in votes] == [True, False] * 4
+    assert [vote.length for vote in votes] == [2] * 8
+    assert info.verifier == "step"
+    assert info.settings["verifier"]["server"] == "vllm"
+    model(folder, b"other weights")  # under the same name
+    assert run(*arguments, "--out", tmp_path / "out").exit_code == 0
+    assert len(started) == 2
+
+
+def test_a_server_that_dies_while_it_is_asked_ends_it_at_once(tmp_path, monkeypatch):
+    def command(server: str, folder: Path, name: str, port: int) -> list[str]:
+        dying = SERVER.replace(
+            "    def do_POST(self):", "    def do_POST(self):\n        import os; os._exit(9)"
+        )
+        return [sys.executable, "-c", dying, str(port)]
+
+    monkeypatch.setattr(served, "_command", command)
+    monkeypatch.setattr("pv_eval.verifiers.gathering.choose_server", lambda asked: "vllm")
+    arguments = [
+        "--set",
+        f"table:{small_set(tmp_path)}",
+        "--verifier",
+        model(tmp_path / "m"),
+        "--out",
+        tmp_path / "o",
+    ]
+    result = run("eval", *arguments, "-n", 1)
+    assert result.exit_code == 1
+    assert "the server ended by itself, with 9; its log" in result.output
+    assert "0 of 8 traces are there" in result.output
+
+
+def test_traces_of_a_file_need_no_server(tmp_path):
+    traces = tmp_path / "traces.jsonl"
+    rows = [{"pair_id": f"p{n}", "trace": f"x\n### {n % 2 == 0}"} for n in range(8) for _ in range(3)]
+    traces.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = run(
+        "eval",
+        "--set",
+        f"table:{small_set(tmp_path)}",
+        "--verifier",
+        traces,
+        "--out",
+        tmp_path / "out",
+        "--no-report",
+    )
+    assert result.exit_code == 0, result.output
+    _, votes, info = read_run(tmp_path / "out")
+    assert len(votes) == 24
+    assert all(vote.verdict is (int(vote.pair_id[1:]) % 2 == 0) for vote in votes)
+    assert (info.verifier, info.length_unit, info.temperature) == ("traces", "characters", None)
+
+    dumps = tmp_path / "grpo-seed-0" / "validation"
+    dumps.mkdir(parents=True)
+    traces.rename(dumps / "40.jsonl")
+    result = run(
+        "eval",
+        "--set",
+        f"table:{small_set(tmp_path)}",
+        "--verifier",
+        dumps,
+        "--out",
+        tmp_path / "of",
+        "--no-report",
+    )
+    assert result.exit_code == 0, result.output
+    assert read_run(tmp_path / "of")[2].verifier == "grpo-seed-0, step 40"
+
+    chosen = run("best-of-k", tmp_path / "out", "--resamples", 0, "--json", tmp_path / "best.json")
+    assert chosen.exit_code == 0, chosen.output
+    curves = json.loads((tmp_path / "best.json").read_text())["verifiers"]["traces"]["curves"]
+    # two of four candidates are right; a perfect verifier misses only where both of k are wrong: 1 - 1/6 for k = 2
+    assert [round(one["value"], 6) for one in curves["uniform"]] == [0.5, round(5 / 6, 6), 1.0, 1.0]
+    assert [one["value"] for one in curves["random"]] == [0.5] * 4
+
+
+def test_a_part_of_a_set_is_no_choice_of_its_order_and_is_said(tmp_path):
+    def kept(limit: int) -> set[str]:
+        with JudgeServer(Script(reply=by_mark)) as server:
+            arguments = [
+                "--set",
+                f"table:{small_set(tmp_path)}",
+                "--verifier",
+                server.url,
+                "--model",
+                "m",
+                "-n",
+                1,
+            ]
+            result = run("eval", *arguments, "--limit", limit, "--out", tmp_path / f"{limit}", "--no-report")
+            assert result.exit_code == 0, result.output
+        pairs, _, info = read_run(tmp_path / f"{limit}")
+        assert any(f"A part of {limit} of its 8 pairs" in note for note in info.notes)
+        return {pair.pair_id for pair in pairs}
+
+    few, more = kept(3), kept(5)
+    assert few < more
+    assert few != {"p0", "p1", "p2"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--verifier", "http://127.0.0.1:9/v1"], "an endpoint needs --model"),
+        (["--verifier", "nowhere"], "give an address"),
+        (["--verifier", "http://127.0.0.1:9/v1", "--model", "m", "--top-p", "2"], "above 0 up to 1"),
+        (["--verifier", "http://127.0.0.1:9/v1", "--model", "m", "--client", "limit.x=1"], "limit"),
+        (
+            ["--verifier", "http://127.0.0.1:9/v1", "--model", "m", "--client", "endpoints=1"],
+            "--verifier and --model",
+        ),
+        (["--verifier", "http://127.0.0.1:9/v1", "--model", "m", "--prompt", "none.txt"], "cannot be read"),
+        (["--verifier", "http://127.0.0.1:9/v1", "--model", "m", "--train", "SET"], "were trained on"),
+        (["--verifier", "http://127.0.0.1:9/v1", "--model", "m", "--limit", "0"], "--limit is 0"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line_before_anything_is_asked(tmp_path, arguments, said):
+    path = small_set(tmp_path)
+    arguments = [str(path) if one == "SET" else one for one in arguments]
+    result = run("eval", "--set", f"table:{path}", "--out", tmp_path / "out", *arguments)
+    assert result.exit_code == 1
+    assert said in result.output
+    assert isinstance(result.exception, SystemExit)
+    assert result.output.splitlines()[-1].startswith("pv-data eval: ")
+
+
+def test_a_server_that_cannot_be_reached_ends_it_and_writes_no_votes(tmp_path):
+    arguments = [
+        "--set",
+        f"table:{small_set(tmp_path, 80)}",
+        "--verifier",
+        "http://127.0.0.1:9/v1",
+        "--model",
+        "m",
+    ]
+    arguments += ["--client", "retries.attempts=1", "--client", "breaker.failures=10000"]
+    result = run("eval", *arguments, "-n", 1, "--out", tmp_path / "out")
+    assert result.exit_code == 1
+    assert "50 requests in a row failed, the last so: " in result.output
+    assert not (tmp_path / "out" / "votes.parquet").exists()
+
+
+def test_the_commands_wait_for_nothing_heavy():
+    code = (
+        "import sys, pv_eval.command, pv_eval.interop.command\n"
+        "print(*(sys.modules.keys() & {'numpy', 'scipy', 'pyarrow', 'matplotlib', 'torch', 'verl', 'httpx'}))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.split() == []

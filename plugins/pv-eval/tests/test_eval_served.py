@@ -1,0 +1,208 @@
+"""Checkpoints: what is one, what tells them apart, how verl's are converted, and a server that leaves nothing behind.
+
+The server of these tests is a small one that speaks the protocol; vLLM and transformers are started by hand, see
+docs/eval_command.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+from eval_cases import SERVER, model, own_server
+
+from pv_data.serving import checkpoint, served
+from pv_data.serving.checkpoint import fingerprint, is_model, is_verl, model_folder
+from pv_eval.verifiers.choose import choose_verifier
+from pv_rl.errors import ConfigError, DataError, SetupError
+
+
+def verl_checkpoint(folder: Path) -> Path:
+    actor = folder / "global_step_30" / "actor"
+    (actor / "huggingface").mkdir(parents=True)
+    (actor / "huggingface" / "config.json").write_text("{}")
+    (actor / "model_world_size_2_rank_0.pt").write_bytes(b"0")
+    (actor / "model_world_size_2_rank_1.pt").write_bytes(b"1")
+    return folder / "global_step_30"
+
+
+def test_a_verifier_is_told_by_what_it_is(tmp_path):
+    step = verl_checkpoint(tmp_path)
+    (tmp_path / "dumps").mkdir()
+    (tmp_path / "dumps" / "5.jsonl").write_text("{}\n")
+    kinds = {
+        "http://host:1/v1/chat/completions": "endpoint",
+        str(model(tmp_path / "m")): "checkpoint",
+        str(step): "checkpoint",
+        str(step / "actor"): "checkpoint",
+        str(tmp_path / "dumps"): "traces",
+        str(tmp_path / "dumps" / "5.jsonl"): "traces",
+    }
+    assert {given: choose_verifier(given).kind for given in kinds} == kinds
+    assert choose_verifier("http://host:1/v1/chat/completions").url == "http://host:1/v1"
+    for wrong in (str(tmp_path), str(tmp_path / "nowhere"), "Qwen/Qwen3-8B"):
+        with pytest.raises(ConfigError, match="give an address"):
+            choose_verifier(wrong)
+    assert not is_model(step)
+    assert not is_verl(tmp_path / "m")
+
+
+def test_models_of_other_weights_have_other_fingerprints(tmp_path):
+    size = 10 * checkpoint.BLOCK * checkpoint.BLOCKS
+    one = bytearray(size)
+    first = fingerprint(model(tmp_path / "a", bytes(one)))
+    assert fingerprint(model(tmp_path / "b", bytes(one))) == first  # wherever it lies
+    trained = bytes(byte ^ (n % 1000 == 0) for n, byte in enumerate(one[:1000])) * (size // 1000 + 1)
+    assert fingerprint(model(tmp_path / "c", trained[:size])) != first
+    assert fingerprint(model(tmp_path / "d", bytes(one) + b"\0")) != first
+    (tmp_path / "b" / "config.json").write_text('{"a": 1}')
+    assert fingerprint(tmp_path / "b") != first
+
+
+def converting(monkeypatch) -> list[list[str]]:
+    """verl's conversion, done by a copy; returns the checkpoints that were converted."""
+    done = []
+
+    def merge(actor: Path, made: Path, log: Path) -> None:
+        done.append(actor)
+        model(made, b"".join(path.read_bytes() for path in sorted(actor.glob("*.pt"))))
+
+    monkeypatch.setattr(checkpoint, "_merge", merge)
+    return done
+
+
+def test_a_verl_checkpoint_is_converted_once_and_again_when_it_changes(tmp_path, monkeypatch):
+    step = verl_checkpoint(tmp_path)
+    done = converting(monkeypatch)
+    first = model_folder(step, tmp_path / "log")
+    assert first == step.resolve() / "actor_merged"
+    assert (first / "model.safetensors").read_bytes() == b"01"
+    assert model_folder(step / "actor", tmp_path / "log") == first
+    assert len(done) == 1
+    (step / "actor" / "model_world_size_2_rank_0.pt").write_bytes(b"9")
+    os.utime(step / "actor" / "model_world_size_2_rank_0.pt", (1, 1))
+    assert (model_folder(step, tmp_path / "log") / "model.safetensors").read_bytes() == b"91"
+    assert len(done) == 2
+
+
+def test_a_conversion_that_fails_leaves_nothing_half_made(tmp_path, monkeypatch):
+    step = verl_checkpoint(tmp_path)
+
+    def merge(actor: Path, made: Path, log: Path) -> None:
+        made.mkdir()
+        (made / "config.json").write_text("{}")
+        raise SetupError("verl could not convert it")
+
+    monkeypatch.setattr(checkpoint, "_merge", merge)
+    with pytest.raises(SetupError, match="could not convert"):
+        model_folder(step, tmp_path / "log")
+    assert sorted(path.name for path in step.iterdir()) == ["actor"]
+
+
+def test_whole_weights_in_a_checkpoint_are_used_as_they_are_and_lora_is_refused(tmp_path, monkeypatch):
+    done = converting(monkeypatch)
+    step = verl_checkpoint(tmp_path)
+    (step / "actor" / "lora_train_meta.json").write_text("{}")
+    with pytest.raises(DataError, match="LoRA"):
+        model_folder(step, tmp_path / "log")
+    model(step / "actor" / "huggingface")
+    assert model_folder(step, tmp_path / "log") == (step / "actor" / "huggingface").resolve()
+    assert done == []
+
+
+def test_a_server_answers_while_it_is_needed_and_is_gone_after(tmp_path, monkeypatch):
+    monkeypatch.setattr(served, "_command", own_server)
+    folder = model(tmp_path / "m")
+    with served.served(folder, server="vllm", log=tmp_path / "logs" / "server.log") as one:
+        assert (one.model, one.at_once) == ("m", 256)
+        assert httpx.get(one.url, trust_env=False).status_code == 200
+    with pytest.raises(httpx.TransportError):
+        httpx.get(one.url, trust_env=False)
+    assert (tmp_path / "logs" / "server.log").read_text().startswith("serving")
+
+
+def test_the_server_is_chosen_by_what_there_is(tmp_path, monkeypatch):
+    there = {"vllm": True, "gpu": True}
+    monkeypatch.setattr(served, "_has", lambda package: there.get(package, package != "openai"))
+    monkeypatch.setattr(served, "visible_gpus", lambda: ["0"] if there["gpu"] else [])
+    assert served.choose_server() == "vllm"
+    there["gpu"] = False
+    assert served.choose_server() == "transformers"
+    there |= {"vllm": False, "gpu": True}
+    assert served.choose_server() == "transformers"
+    with pytest.raises(ConfigError, match="auto, vllm, transformers"):
+        served.choose_server("sglang")
+    # what it needs is looked at when it is started: where all is known, nothing is needed
+    for server, said in (("vllm", "pip install vllm"), ("transformers", "lacks openai")):
+        with (
+            pytest.raises(SetupError, match=said),
+            served.served(model(tmp_path / "m"), server=server, log=tmp_path / "log"),
+        ):
+            pass
+
+
+def test_transformers_is_told_to_sample_and_where_a_text_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(served, "_command", own_server)
+    folder = model(tmp_path / "m")
+    (folder / "config.json").write_text('{"eos_token_id": 1, "pad_token_id": 3}')
+    (folder / "generation_config.json").write_text(
+        '{"eos_token_id": [1, 2], "top_k": 20, "do_sample": false}'
+    )
+    with served.served(folder, server="transformers", log=tmp_path / "log") as one:
+        assert one.at_once == 1
+        config = json.loads(one.fields["generation_config"])
+    assert config == {"do_sample": True, "top_k": 0, "eos_token_id": [1, 2], "pad_token_id": 3}
+
+
+def test_a_server_that_does_not_come_up_is_said_with_the_end_of_its_log(tmp_path, monkeypatch):
+    folder = model(tmp_path / "m")
+    code = "import sys; sys.stderr.write('\\x1b[31mCUDA out of memory'); sys.exit(3)"
+    monkeypatch.setattr(served, "_command", lambda *_: [sys.executable, "-c", code])
+    with (
+        pytest.raises(SetupError, match=r"ended by itself, with 3; .*\n\?\[31mCUDA out of memory"),
+        served.served(folder, server="vllm", log=tmp_path / "log"),
+    ):
+        pass
+    monkeypatch.setattr(served, "_command", lambda *_: [sys.executable, "-c", "import time; time.sleep(60)"])
+    with (
+        pytest.raises(SetupError, match="did not come up within 1 s"),
+        served.served(folder, server="vllm", log=tmp_path / "log", start_s=1),
+    ):
+        pass
+
+
+CHILD = """
+import sys, time
+from pathlib import Path
+from pv_data.serving import served
+served._command = lambda server, folder, name, port: [sys.executable, "-c", {server!r}, str(port)]
+with served.served(Path({folder!r}), server="vllm", log=Path({log!r})):
+    print("up", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_the_server_goes_with_the_command_however_it_ends(tmp_path, how):
+    code = CHILD.format(server=SERVER, folder=str(model(tmp_path / "m")), log=str(tmp_path / "log"))
+    child = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # CI may run us with it ignored
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "up\n"
+    (server,) = psutil.Process(child.pid).children()
+    child.send_signal(how)
+    child.wait(timeout=30)
+    _, alive = psutil.wait_procs([server], timeout=15)
+    assert not alive

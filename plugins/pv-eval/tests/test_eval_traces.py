@@ -1,0 +1,156 @@
+"""Traces that were sampled before: every row finds its pair, or is counted under the reason why not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pv_data.export.prompt import VerifierPrompt
+from pv_eval.sets.base import Candidate, EvalSet, build_set
+from pv_eval.verifiers.sampled import read_traces
+from pv_eval.verifiers.trace import to_vote
+from pv_eval.votes import Pair
+from pv_rl.errors import DataError
+
+
+def small_set() -> EvalSet:
+    made = [
+        Pair(
+            pair_id=f"p{n}",
+            question_id="q",
+            label=n == 0,
+            question="Prove that $1 + 1 = 2$.",
+            proof=f"By induction on {n}." + " It is clear." * n,
+        )
+        for n in range(3)
+    ]
+    return build_set("small", [Candidate(pair=pair) for pair in made])
+
+
+def lines(path: Path, rows: list[dict]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_rows_are_found_by_id_by_text_and_by_prompt(tmp_path):
+    found = small_set()
+    first, second, third = found.pairs
+    own = VerifierPrompt.load().messages(third.question, third.proof)[0]["content"]
+    other = f"Please check.\n{second.question}\n\n{second.proof}\nIs it right?"
+    rows = [
+        {"pair_id": "p0", "trace": "a\n### True"},
+        {"pair_id": "p0", "trace": "b\n### False"},
+        {"problem": first.question, "proof": " By  induction on 0.", "trace": "c"},
+        {"input": f"user\n{own}\nassistant\n", "output": "d\n### True"},
+        {"input": other, "output": "e\n### False"},
+        {"pair_id": "p9", "trace": "x"},
+        {"input": "Something else.", "output": "x"},
+        {"trace": "x"},
+        {"pair_id": "p1", "trace": 3},
+    ]
+    read = read_traces(lines(tmp_path / "t.jsonl", rows), found)
+    assert {key: trace.text for key, trace in read.traces.items()} == {
+        ("p0", 0): "a\n### True",
+        ("p0", 1): "b\n### False",
+        ("p0", 2): "c",
+        ("p2", 0): "d\n### True",
+        ("p1", 0): "e\n### False",
+    }
+    assert read.left_out == {
+        "pair_id is not in the set": 1,
+        "prompt holds no pair of the set": 1,
+        "neither pair_id, nor problem and proof, nor a prompt": 1,
+        "neither trace nor verdict": 1,
+    }
+
+
+def test_a_proof_that_begins_another_is_not_taken_for_it(tmp_path):
+    made = [
+        Pair(pair_id=name, question_id="q", label=True, question="Prove it.", proof=proof)
+        for name, proof in (("short", "First. Then."), ("long", "First. Then. Last."))
+    ]
+    found = build_set("s", [Candidate(pair=pair) for pair in made])
+    rows = [{"input": f"Check. Prove it. {pair.proof} End.", "output": pair.pair_id} for pair in made]
+    read = read_traces(lines(tmp_path / "t.jsonl", rows), found)
+    assert {key[0]: trace.text for key, trace in read.traces.items()} == {"short": "short", "long": "long"}
+
+
+def test_verdicts_without_a_trace_and_numbered_samples_are_read(tmp_path):
+    rows = [
+        {"pair_id": "p0", "verdict": "True", "sample": 1},
+        {"pair_id": "p0", "verdict": False, "sample": 0},
+        {"pair_id": "p1", "verdict": None, "sample": 0},
+        {"pair_id": "p1", "verdict": "perhaps", "sample": 1},
+    ]
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "pair_id,verdict,sample\n" + "".join(f"{r['pair_id']},{r['verdict']},{r['sample']}\n" for r in rows)
+    )
+    for one in (path, lines(tmp_path / "t.jsonl", rows)):
+        read = read_traces(one, small_set())
+        assert [(key, read.traces[key].verdict, read.traces[key].missing) for key in sorted(read.traces)] == [
+            (("p0", 0), False, ""),
+            (("p0", 1), True, ""),
+            (("p1", 0), None, "no verdict"),
+        ]
+        assert read.left_out == {"verdict cannot be read": 1}
+
+
+def test_labels_that_differ_from_the_sets_are_counted(tmp_path):
+    rows = [{"pair_id": f"p{n}", "output": "x", "gts": "True"} for n in range(3)]
+    read = read_traces(lines(tmp_path / "t.jsonl", rows), small_set())
+    assert read.other_labels == 2
+    assert any("2 rows of the file of traces carry another label" in note for note in read.notes())
+
+
+def test_a_folder_of_dumps_gives_its_last_step_unless_another_is_named(tmp_path):
+    for step in (3, 12):
+        lines(
+            tmp_path / f"{step}.jsonl", [{"pair_id": "p0", "output": f"step {step}", "response_length": step}]
+        )
+    assert read_traces(tmp_path, small_set()).traces["p0", 0].text == "step 12"
+    read = read_traces(tmp_path, small_set(), step=3)
+    assert (read.traces["p0", 0].text, read.traces["p0", 0].tokens, read.counted) == ("step 3", 3, True)
+
+
+def test_parquet_with_chats_is_read(tmp_path):
+    first = small_set().pairs[0]
+    messages = [dict(one) for one in VerifierPrompt.load().messages(first.question, first.proof)]
+    pq.write_table(
+        pa.Table.from_pylist([{"prompt": messages, "response": "x\n### True"}]), tmp_path / "t.parquet"
+    )
+    assert list(read_traces(tmp_path / "t.parquet", small_set()).traces) == [("p0", 0)]
+
+
+def test_a_sample_that_is_there_twice_and_a_file_of_another_set_are_refused(tmp_path):
+    twice = [{"pair_id": "p0", "trace": "a", "sample": 0}] * 2
+    with pytest.raises(DataError, match="has its sample 0 already"):
+        read_traces(lines(tmp_path / "a.jsonl", twice), small_set())
+    with pytest.raises(DataError, match=r"no trace of the set small .pair_id is not in the set: 1"):
+        read_traces(lines(tmp_path / "b.jsonl", [{"pair_id": "z", "trace": "a"}]), small_set())
+    with pytest.raises(DataError, match=r"its sample is 1\.5"):
+        read_traces(
+            lines(tmp_path / "c.jsonl", [{"pair_id": "p0", "trace": "a", "sample": 1.5}]), small_set()
+        )
+
+
+def test_a_file_brings_the_logits_of_its_verdicts(tmp_path):
+    rows = [
+        {"pair_id": "p0", "output": "fine ### True", "logit": 1.5},
+        {"pair_id": "p0", "verdict": False, "logit": "-2"},
+    ]
+    rows += [{"pair_id": "p1", "output": "### True"}]
+    lines(tmp_path / "a.jsonl", rows)
+    traces = read_traces(tmp_path / "a.jsonl", small_set()).traces
+    pair = small_set().pairs[0]
+    votes = [to_vote(pair, sample, traces["p0", sample], unit="characters") for sample in (0, 1)]
+    assert [(vote.verdict, vote.logit) for vote in votes] == [(True, 1.5), (False, -2.0)]
+    assert traces["p1", 0].logit is None
+    for bad in ("high", float("inf")):
+        lines(tmp_path / "b.jsonl", [{"pair_id": "p0", "output": "### True", "logit": bad}])
+        with pytest.raises(DataError, match="its logit is"):
+            read_traces(tmp_path / "b.jsonl", small_set())

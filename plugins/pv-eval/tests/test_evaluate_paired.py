@@ -1,0 +1,125 @@
+"""Two verifiers: tests against scipy's, differences with the same draws."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from evaluate_cases import counted, drawn, made
+from scipy.stats import binomtest, permutation_test
+
+from pv_eval import check, compare
+from pv_eval.counts import count_votes
+from pv_eval.intervals import Bootstrap
+from pv_eval.permutation import mcnemar, sign_flip
+from pv_rl.errors import DataError
+
+
+def test_mcnemar_is_the_exact_binomial_test():
+    assert mcnemar(1, 6) == pytest.approx(0.125)
+    assert mcnemar(0, 0) == 1
+    for b, c in [(0, 1), (3, 3), (5, 12), (40, 90), (700, 800)]:
+        assert mcnemar(b, c) == pytest.approx(binomtest(b, b + c).pvalue)
+        assert mcnemar(b, c) == mcnemar(c, b)
+
+
+def test_sign_flips_equal_scipys_permutation_test():
+    assert sign_flip(np.array([0.1, 0.2, 0.3])) == pytest.approx(0.25)
+    rng = np.random.default_rng(0)
+    for number in (4, 9, 12):
+        differences = rng.integers(-3, 5, number) / 8
+        theirs = permutation_test(
+            (differences,),
+            lambda x, axis: x.sum(axis=axis),
+            permutation_type="samples",
+            n_resamples=10**9,
+            vectorized=True,
+        )
+        assert sign_flip(differences) == pytest.approx(theirs.pvalue)
+
+
+def test_drawn_sign_flips_are_near_the_exact_ones_and_never_zero():
+    differences = np.random.default_rng(1).normal(0.3, 1, 40)
+    theirs = permutation_test(
+        (differences,),
+        lambda x, axis: x.sum(axis=axis),
+        permutation_type="samples",
+        n_resamples=50_000,
+        vectorized=True,
+        rng=np.random.default_rng(0),
+    )
+    assert sign_flip(differences, flips=50_000) == pytest.approx(theirs.pvalue, abs=0.01)
+    assert sign_flip(np.ones(100), flips=999) == pytest.approx(1 / 1000)
+    assert sign_flip(np.zeros(5)) == 1
+
+
+def test_sign_flips_reject_five_percent_of_what_is_alike():
+    rng = np.random.default_rng(0)
+    low = [sign_flip(rng.normal(0, 1, 12)) <= 0.05 for _ in range(400)]
+    assert 0.02 <= np.mean(low) <= 0.08
+
+
+def test_a_comparison_by_hand():
+    first = counted(
+        ("a", True, "q", "TTT"), ("b", False, "q", "TTF"), ("c", True, "r", "FFT"), ("d", True, "r", "TFN")
+    )
+    second = counted(
+        ("a", True, "q", "TTT"), ("b", False, "q", "FFF"), ("c", True, "r", "TTT"), ("d", True, "r", "FFN")
+    )
+    found = compare(first, second)
+    # first 3/3, 1/3, 1/3, 1/3; second 3/3, 3/3, 3/3, 0
+    assert found.differences["accuracy"].value == pytest.approx((0 + 2 / 3 + 2 / 3 - 1 / 3) / 4)
+    assert found.differences["accuracy_wrong"].value == pytest.approx(2 / 3)
+    assert (found.only_first, found.only_second, found.ties) == (0, 2, (1, 0))
+    assert found.mcnemar_p == pytest.approx(0.5)
+    # by question 2/3 and 1/3, both up: 2 of 4 sign vectors reach the sum
+    assert found.sign_flip_p["accuracy"] == pytest.approx(0.5)
+    assert (found.pairs, found.questions, found.left_out) == (4, 2, 0)
+
+
+def test_the_same_votes_differ_by_nothing():
+    counts = count_votes(check(*drawn(10, 3, 4)))
+    found = compare(counts, counts)
+    assert all(one.value == 0 for one in found.differences.values())
+    assert found.mcnemar_p == found.sign_flip_p["accuracy"] == found.sign_flip_p["balanced_accuracy"] == 1
+
+
+def test_the_order_of_pairs_does_not_matter_and_pairs_of_one_alone_are_counted():
+    pairs, given = drawn(12, 2, 4, seed=1)
+    _, better = drawn(12, 2, 4, seed=2, skills=(0.8, 1.0))
+    first, second = count_votes(check(pairs, given)), count_votes(check(pairs, better))
+    turned = count_votes(check(pairs[::-1], better[::-1]))
+    assert compare(first, turned) == compare(first, second)
+    part = count_votes(
+        check(pairs[4:], [vote for vote in better if vote.pair_id in {p.pair_id for p in pairs[4:]}])
+    )
+    found = compare(first, part)
+    assert (found.pairs, found.left_out) == (20, 4)
+
+
+def test_what_is_hard_for_both_cancels_in_the_interval_of_a_difference():
+    rows = [(f"p{n}", True, f"q{n}", "T" * (n % 9) + "F" * (8 - n % 9)) for n in range(60)]
+    more = [(*row[:3], ("T" + row[3])[:8] if n % 2 else row[3]) for n, row in enumerate(rows)]
+    first, second = counted(*rows), counted(*more)
+    difference = compare(first, second, Bootstrap()).differences["accuracy"]
+    assert difference.low > 0
+    assert difference.high - difference.low < 0.05  # each alone is about 0.16 wide
+
+
+def test_different_labels_or_no_common_pair_are_refused():
+    pairs, given = made(("a", True, "q", "TT"), ("b", False, "r", "TT"))
+    first = count_votes(check(pairs, given))
+    turned = count_votes(check([replace(pairs[0], label=False), pairs[1]], given))
+    with pytest.raises(DataError, match="1 pairs have another label, question or weight"):
+        compare(first, turned)
+    with pytest.raises(DataError, match="no pair in common"):
+        compare(first, counted(("z", True, "q", "TT")))
+
+
+def test_without_a_class_balanced_accuracy_has_no_p():
+    counts = counted(("a", True, "q", "TF"), ("b", True, "r", "TT"))
+    found = compare(counts, counts)
+    assert math.isnan(found.sign_flip_p["balanced_accuracy"])
+    assert math.isnan(found.differences["balanced_accuracy"].value)

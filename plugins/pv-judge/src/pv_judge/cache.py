@@ -1,0 +1,307 @@
+"""Response cache on disk: one SQLite file that all processes of a machine share.
+
+Write-ahead logging: readers never wait, writers wait for one another, and an answer that was put outlives a `kill -9`
+of its writer at once. After a loss of power the last answers may be missing; the file is whole. The file belongs on a
+local disk: SQLite's write-ahead log does not work over a network (https://www.sqlite.org/wal.html).
+
+Kept are the key, the answer's text, its tokens, model and time: no prompt, no trace and no failure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import math
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from pv_judge.answer import Usage
+from pv_rl.errors import ConfigError, DataError, PvRlError
+
+__all__ = ["AnswerCache", "CacheUnavailable", "CachedAnswer", "cache_key"]
+
+logger = logging.getLogger("pv_rl")
+
+APPLICATION_ID = 0x70765F6A
+"""`pv_j`: marks the file as ours, also for the command `file`."""
+VERSION = 1
+BUSY_S = 10.0
+"""How long to wait for other writers."""
+REST_S = 60.0
+"""Nothing is written for so long after a wait that was in vain: the answers that queue would each wait again."""
+ROWS = 128
+"""Of a statement; SQLite before 3.32 takes 999 values."""
+SCHEMA = """
+CREATE TABLE answers (
+    key TEXT PRIMARY KEY,
+    text BLOB NOT NULL,
+    model TEXT NOT NULL,
+    prompt_tokens INTEGER NOT NULL,
+    completion_tokens INTEGER NOT NULL,
+    cached_tokens INTEGER NOT NULL,
+    created REAL NOT NULL
+)"""
+
+
+class CacheUnavailable(PvRlError, OSError):
+    """The cache cannot be read or written now: a full disk, a read-only file. A run can go on without it."""
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CachedAnswer:
+    """An answer that can be used. There is no place in it for a failure."""
+
+    text: str
+    """What the model wrote."""
+    usage: Usage
+    """What it took then."""
+    model: str
+    created: datetime = field(default_factory=_now)
+    """UTC."""
+
+
+def cache_key(*, template_hash: str, model: str, sampling: Mapping[str, Any], text: str) -> str:
+    """SHA-256, in hex, of everything that the answer hangs on.
+
+    `sampling` is all of the request but model and messages: sampling parameters, response format and extra_body.
+    `text` is what is judged. The order of keys does not matter; 0 and 0.0 are two keys.
+
+    Raises:
+        ConfigError: `sampling` holds something that JSON has no form for.
+    """
+    parts = {"form": 1, "template": template_hash, "model": model, "sampling": dict(sampling), "text": text}
+    try:
+        canonical = json.dumps(parts, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(
+            f"the judge's sampling parameters go into a JSON request, and these cannot ({error}); use numbers, "
+            "strings, booleans, lists and mappings"
+        ) from error
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+class AnswerCache:
+    """The file at `path`, made if it is missing. For all threads of a process; each process opens its own.
+
+    Raises:
+        DataError: the file is something else, or of a newer pv-rl.
+        CacheUnavailable: (an OSError) it cannot be opened or written.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path).expanduser()
+        self.damaged = 0
+        """Answers that `get` found damaged."""
+        self._lock = threading.Lock()
+        self._rest_until = -math.inf
+        deadline = time.monotonic() + BUSY_S
+        with self._available():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            while True:  # SQLite does not itself wait for the lock that the switch to a write-ahead log takes
+                try:
+                    self._db = self._open()
+                    self._opened = os.stat(self.path)
+                    return
+                except sqlite3.DatabaseError as error:
+                    if _is_damage(error):
+                        raise DataError(
+                            f"the judge's cache {self.path} is not a cache: {error}. {RECOVER}"
+                        ) from error
+                    if "locked" not in str(error) or time.monotonic() > deadline:
+                        raise
+                    time.sleep(0.02)
+
+    def get(self, key: str) -> CachedAnswer | None:
+        """The answer that was put first under `key`, if any.
+
+        A damaged one counts as missing and in `damaged`. It makes room for the next answer under its key, unless its
+        page cannot be read at all.
+
+        Raises:
+            CacheUnavailable: the file cannot be read.
+        """
+        with self._available(), self._lock:
+            try:
+                row = self._db.execute(
+                    "SELECT text, model, prompt_tokens, completion_tokens, cached_tokens, created FROM answers"
+                    " WHERE key = ?",
+                    (key,),
+                ).fetchone()
+            except sqlite3.DatabaseError as error:
+                if not _is_damage(error):
+                    raise
+                return self._is_damaged(error)
+            if row is None:
+                return None
+            try:
+                return _answer(*row)
+            except (ValueError, TypeError, OverflowError, OSError) as error:
+                with suppress(sqlite3.Error):
+                    self._db.execute("DELETE FROM answers WHERE key = ?", (key,))
+                return self._is_damaged(error)
+
+    def drop(self, key: str) -> None:
+        """Forget an answer that nobody can use, to make room for the next one under its key.
+
+        Raises:
+            CacheUnavailable: the file cannot be written.
+        """
+        with self._writing():
+            self._db.execute("DELETE FROM answers WHERE key = ?", (key,))
+
+    def count(self) -> int:
+        """How many answers there are, without looking at them all.
+
+        Raises:
+            CacheUnavailable: the file cannot be read.
+        """
+        # hardly any is ever deleted, so the last row id is close to the count
+        with self._available(), self._lock:
+            return self._db.execute("SELECT coalesce(max(rowid), 0) FROM answers").fetchone()[0]
+
+    def put(self, key: str, answer: CachedAnswer) -> None:
+        """Keep an answer. Where there is one under `key`, that one stays.
+
+        Raises:
+            CacheUnavailable: the file cannot be written. What was put before is there.
+        """
+        self.put_all({key: answer})
+
+    def put_all(self, answers: Mapping[str, CachedAnswer]) -> None:
+        """Keep several, all or none of them: other writers wait once. Where there is one under a key, that one stays.
+
+        Raises:
+            CacheUnavailable: the file cannot be written. What was put before is there.
+        """
+        rows = [_row(key, answer) for key, answer in answers.items()]
+        # Most often one statement, which commits itself: with each further one this thread gives up the interpreter,
+        # gets it back late where another one is busy, and the file is held for all processes meanwhile.
+        statements = [rows[first : first + ROWS] for first in range(0, len(rows), ROWS)]
+        with self._writing(), self._db:
+            if not os.path.samestat(self._opened, os.stat(self.path)):
+                raise OSError("it was replaced by another file after it was opened")
+            if len(statements) > 1:
+                self._db.execute("BEGIN IMMEDIATE")
+            for some in statements:
+                places = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(some))
+                self._db.execute(
+                    f"INSERT INTO answers VALUES {places} ON CONFLICT DO NOTHING",
+                    [value for row in some for value in row],
+                )
+
+    def close(self) -> None:
+        """Close the file; it is whole without this too."""
+        with self._lock:
+            self._db.close()
+
+    def _open(self) -> sqlite3.Connection:
+        db = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+        try:
+            db.text_factory = bytes  # or SQLite decodes, and refuses what it cannot
+            self._check(db)
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = NORMAL")
+            db.execute("BEGIN IMMEDIATE")  # of many that open a new file, one makes the table
+            if not self._check(db):
+                db.execute(SCHEMA)
+                db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                db.execute(f"PRAGMA user_version = {VERSION}")
+            db.execute("COMMIT")
+        except BaseException:  # whatever it was, it goes on; the connection must not stay
+            db.close()
+            raise
+        return db
+
+    def _check(self, db: sqlite3.Connection) -> bool:
+        """Whether it is ours already; False for a file with nothing in it."""
+        application, version, tables = db.execute(
+            "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)"
+            " FROM pragma_application_id, pragma_user_version"
+        ).fetchone()
+        if application == 0 and tables == 0:
+            return False
+        if application != APPLICATION_ID:
+            raise DataError(f"the judge's cache {self.path} is the database of something else. {REMEDY}")
+        if version > VERSION:
+            raise DataError(
+                f"the judge's cache {self.path} is of version {version}, and this pv-rl knows up to {VERSION}. "
+                "Install the newer pv-rl, or name another file in judge.cache"
+            )
+        return True
+
+    def _is_damaged(self, error: Exception) -> None:
+        self.damaged += 1
+        if self.damaged == 1:
+            logger.warning(
+                "the judge's cache %s has a damaged answer (%s). The judge is asked again; this warning comes once. %s",
+                *(self.path, error, RECOVER),
+            )
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        with self._available(), self._lock:
+            if time.monotonic() < self._rest_until:
+                raise sqlite3.OperationalError("database was locked, and is left alone for a minute")
+            try:
+                yield
+            except sqlite3.OperationalError as error:
+                if "locked" in str(error):
+                    self._rest_until = time.monotonic() + REST_S
+                raise
+
+    @contextmanager
+    def _available(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            remedy = (
+                "Is the disk full, or the file not writable? Make room, or name another file in judge.cache"
+            )
+            if "locked" in str(error):
+                remedy = "Another process has held it for long: a backup, or a shell of sqlite3? Let it end"
+            elif _is_damage(error):
+                remedy = f"The file is damaged. {RECOVER}"
+            raise CacheUnavailable(
+                f"the judge's cache {self.path} cannot be used now ({error}). {remedy}"
+            ) from error
+
+
+def _is_damage(error: Exception) -> bool:
+    """Whether the file is at fault, and not the disk or another process."""
+    return type(error) is sqlite3.DatabaseError
+
+
+def _answer(text: Any, model: Any, prompt: Any, completion: Any, cached: Any, created: Any) -> CachedAnswer:
+    """From a row, which may be damaged."""
+    for count in (prompt, completion, cached):
+        if not isinstance(count, int) or count < 0:
+            raise ValueError(f"{count!r} is not a token count")
+    return CachedAnswer(
+        text=str(text, "utf-8", "surrogatepass"),
+        usage=Usage(prompt_tokens=prompt, completion_tokens=completion, cached_tokens=cached),
+        model=str(model, "utf-8"),
+        created=datetime.fromtimestamp(created, timezone.utc),
+    )
+
+
+def _row(key: str, answer: CachedAnswer) -> tuple[Any, ...]:
+    usage, text = answer.usage, answer.text.encode("utf-8", "surrogatepass")
+    tokens = (usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens)
+    return (key, text, answer.model, *tokens, answer.created.timestamp())
+
+
+REMEDY = "Name another file in judge.cache; a new one is made"
+RECOVER = "`sqlite3 FILE .recover | sqlite3 NEW` saves what can be read; or name another file in judge.cache"

@@ -1,0 +1,190 @@
+"""Parser of a chat completion. The body is untrusted: an incomplete or ambiguous one is refused."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pv_judge.answer import FailureKind, TokenLogprobs, Usage
+from pv_judge.json_answer import unambiguous
+from pv_judge.statuses import error_of, failure_kind
+
+__all__ = ["Completion", "RequestFailed", "estimate_tokens", "read_completion"]
+
+CHARACTERS_A_TOKEN = 4
+BROKEN_OFF = ("abort", "error", "insufficient_system_resource")
+"""Values of finish_reason, of vLLM, OpenRouter and DeepSeek, after which the text is not whole."""
+THOUGHTS = ("reasoning_content", "reasoning", "thinking")
+"""Fields of a message, and types of its parts, that hold what a model thought."""
+LOWEST = -sys.float_info.max
+"""Stands for a log-probability of more digits than a float takes."""
+ABSURD = 10**12
+"""Replaces an invalid count, so that the budget books the most that the request can have taken."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Completion:
+    """What the model wrote, and the tokens that it took."""
+
+    text: str
+    usage: Usage
+    logprobs: tuple[TokenLogprobs, ...] = ()
+    """Of each token, where the request asked for them and the server gave them."""
+
+
+class RequestFailed(Exception):
+    """One request that gave no completion. It never leaves the client."""
+
+    def __init__(
+        self,
+        kind: FailureKind,
+        message: str,
+        *,
+        usage: Usage | None = None,
+        unsettled: bool = False,
+        status: int | None = None,
+        retry_after_s: float | None = None,
+        text: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.kind: FailureKind = kind
+        self.usage = usage
+        """What it took, estimated where the server may have counted and did not say; None: nothing was sent."""
+        self.unsettled = unsettled
+        """No whole answer came, so nobody knows what the server bills."""
+        self.status = status
+        self.retry_after_s = retry_after_s
+        self.text = text
+        """What the model wrote, if it did."""
+
+
+def estimate_tokens(text: str | bytes) -> int:
+    """A token for four characters."""
+    return len(text) // CHARACTERS_A_TOKEN + 1
+
+
+def read_completion(raw: bytes, prompt_tokens: int) -> Completion:
+    """Read the body of an HTTP 200. `prompt_tokens` is our estimate, for a server that counts none.
+
+    Raises:
+        RequestFailed: `bad_response`, `refusal`, `truncated`, `no_text`, `invalid_json` where the text is empty,
+            `server_error` where the server broke off the answer, or what an error in the body says.
+    """
+    paid = Usage(prompt_tokens=prompt_tokens, completion_tokens=estimate_tokens(raw))
+    try:
+        body = json.loads(raw, object_pairs_hook=unambiguous)
+    except (ValueError, RecursionError) as error:
+        raise RequestFailed(
+            "bad_response", f"the body is not JSON: {type(error).__name__}: {str(error)[:100]}", usage=paid
+        ) from None
+    if not isinstance(body, Mapping):
+        raise RequestFailed("bad_response", "the body is JSON and no object", usage=paid)
+    choices = body.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, Mapping) else None
+    if not isinstance(choice, Mapping) or not isinstance(message, Mapping):
+        usage = _usage(body.get("usage"), Usage(prompt_tokens=prompt_tokens))
+        if body.get("error"):
+            raise _error_in(body["error"], raw, usage)
+        raise RequestFailed("bad_response", "the body has no choices[0].message", usage=usage)
+    finish, (text, refusal) = choice.get("finish_reason"), _text_of(message)
+    estimate = Usage(prompt_tokens=prompt_tokens, completion_tokens=estimate_tokens(text))
+    usage = _usage(body.get("usage"), estimate)
+    if refusal or finish == "content_filter":
+        said = refusal if isinstance(refusal, str) else finish
+        raise RequestFailed("refusal", f"the model declined: {said}", usage=usage, text=text)
+    if finish == "length":
+        raise RequestFailed("truncated", "the answer was cut at max_tokens", usage=usage, text=text)
+    if finish in BROKEN_OFF:
+        raise RequestFailed("server_error", f"finish_reason is {finish}", usage=usage, text=text)
+    if not text.strip():
+        # A model that sampled nothing may sample something; one that only thought would only think again.
+        empty = isinstance(message.get("content"), str) and not any(
+            map(message.get, (*THOUGHTS, "tool_calls"))
+        )
+        given = ", ".join(sorted(str(name)[:40] for name in list(message)[:10] if message[name])) or "nothing"
+        said = f"choices[0].message has no text in content; it has {given}"
+        raise RequestFailed("invalid_json" if empty else "no_text", said, usage=usage)
+    return Completion(text=text, usage=usage, logprobs=_logprobs(choice.get("logprobs")))
+
+
+def _error_in(error: Any, raw: bytes, usage: Usage) -> RequestFailed:
+    """The failure that an error in the body of an HTTP 200 reports."""
+    codes, message = error_of(raw)
+    status = error.get("code") if isinstance(error, Mapping) else None
+    if isinstance(status, int) and 400 <= status < 600:
+        kind = failure_kind(status, codes, message)
+        return RequestFailed(kind, f"HTTP 200 with error {status}: {message}", usage=usage, status=status)
+    said = f"the body has an error and no choices[0].message: {codes} {message}"
+    return RequestFailed("bad_response", said, usage=usage)
+
+
+def _text_of(message: Mapping[str, Any]) -> tuple[str, Any]:
+    """The text of a message and its refusal. Content in parts is text if no part is anything but text or thoughts."""
+    content, refusal = message.get("content"), message.get("refusal")
+    if isinstance(content, str):
+        return _storable(content), refusal
+    text = ""
+    for one in content if isinstance(content, list) else [None]:
+        part: Mapping[str, Any] = one if isinstance(one, Mapping) else {}
+        kind = part.get("type")
+        if kind == "text" and isinstance(part.get("text"), str):
+            text += part["text"]
+        elif kind == "refusal":
+            refusal = refusal or part.get("refusal") or kind
+        elif kind not in THOUGHTS:
+            return "", refusal
+    return _storable(text), refusal
+
+
+def _logprobs(given: Any) -> tuple[TokenLogprobs, ...]:
+    """Of all tokens or of none: a gap would shift those behind it."""
+    content = given.get("content") if isinstance(given, Mapping) else None
+    found = [_token(one) for one in content] if isinstance(content, list) else []
+    return tuple(one for one in found if one is not None) if None not in found else ()
+
+
+def _token(given: Any) -> TokenLogprobs | None:
+    if not isinstance(given, Mapping) or not isinstance(given.get("token"), str):
+        return None
+    top: dict[str, float] = {}
+    others = given.get("top_logprobs") or []
+    for one in [given, *(others if isinstance(others, list) else [None])]:
+        if not isinstance(one, Mapping) or not isinstance(one.get("token"), str):
+            return None
+        value = one.get("logprob")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value <= 0.001:
+            return None  # NaN, a probability, a text
+        top.setdefault(one["token"], float(max(value, LOWEST)))
+    return TokenLogprobs(token=given["token"], top=top)
+
+
+def _usage(given: Any, estimate: Usage) -> Usage:
+    """The server's counts: `ABSURD` for an invalid one, the estimate for a missing one."""
+    if not isinstance(given, Mapping):
+        return estimate
+    details = given.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
+    if cached is None:
+        cached = given.get("prompt_cache_hit_tokens")  # of DeepSeek
+    prompt, cached = _count(given.get("prompt_tokens"), estimate.prompt_tokens), _count(cached, 0)
+    return Usage(
+        prompt_tokens=prompt,
+        completion_tokens=_count(given.get("completion_tokens"), estimate.completion_tokens),
+        cached_tokens=0 if cached == ABSURD else min(cached, prompt),  # fewer cost more
+    )
+
+
+def _count(given: Any, otherwise: int) -> int:
+    if given is None:
+        return otherwise
+    is_count = isinstance(given, int) and not isinstance(given, bool) and 0 <= given < ABSURD
+    return given if is_count else ABSURD
+
+
+def _storable(text: str) -> str:
+    """JSON may hold halves of surrogate pairs, which neither SQLite nor Parquet takes."""
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,192 @@
+"""HTTP client of one endpoint: sends a request and returns a completion, or raises the reason why there is none."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import anyio
+import httpx
+
+from pv_judge.answer import Messages, Usage
+from pv_judge.breaker import REFUSED
+from pv_judge.completion import Completion, RequestFailed, estimate_tokens, read_completion
+from pv_judge.config import Endpoint, JudgeConfig
+from pv_judge.connections import Lanes
+from pv_judge.keys import Key, unlogged
+from pv_judge.statuses import error_of, failure_kind
+from pv_rl.errors import ConfigError
+
+__all__ = ["Exchange", "retry_after_s"]
+
+MAX_RETRY_AFTER_S = 300.0
+"""A server that asks for more is asked again after this."""
+MAX_ERROR_BYTES = 16_384
+"""More of an error's body is not read."""
+MAX_SAID = 300
+"""Characters of the server's own words in an error."""
+
+
+class Exchange:
+    """The way to one endpoint. The key is in no repr, log, error or answer."""
+
+    def __init__(self, endpoint: Endpoint, config: JudgeConfig) -> None:
+        if endpoint.url == "router":
+            raise ConfigError(
+                "the judge's url is `router`, which only a running trainer can turn into an address"
+            )
+        self._key = Key.of(endpoint)
+        self._timeouts = times = config.timeouts
+        self._max_bytes = config.max_answer_bytes
+        try:
+            self._url = httpx.URL(endpoint.url + "/chat/completions")
+        except httpx.InvalidURL as error:
+            raise ConfigError(f"the judge's url {endpoint.url} is not a URL: {error}") from None
+        self._headers = httpx.Headers(  # whose repr hides the key
+            {
+                "Accept": "application/json",
+                "Accept-Encoding": "identity",  # an answer is small, and a compressed one can be a bomb
+                "Connection": "close",  # see lanes.py; HTTP/2 leaves it out
+                "Content-Type": "application/json",
+                "User-Agent": "pv-rl",
+                **self._key.headers(),
+            }
+        )
+        self._fields: dict[str, Any] = {"model": endpoint.model, **config.sampling}
+        if config.response_format == "json_object":
+            self._fields["response_format"] = {"type": "json_object"}
+        self._fields |= endpoint.extra_body
+        seconds = {"connect": times.connect_s, "read": times.first_byte_s, "write": times.first_byte_s}
+        self._extensions = {"timeout": seconds}
+        self._lanes = Lanes()
+
+    def body(self, messages: Messages) -> bytes:
+        """The request's body."""
+        fields = {**self._fields, "messages": [dict(message) for message in messages]}
+        return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+    async def send(self, body: bytes) -> Completion:
+        """Send one request and read its answer.
+
+        Raises:
+            RequestFailed: there is no completion, for whatever reason.
+        """
+        sent = Usage(prompt_tokens=estimate_tokens(body))
+        try:
+            status, headers, raw = await self._exchange(body, sent)
+            if not 200 <= status < 300:
+                raise _refused(status, headers, raw)
+            completion = read_completion(raw, sent.prompt_tokens)
+        except RequestFailed as failure:
+            source = f"; {self._key.source}" if failure.kind in REFUSED else ""
+            failure.args = (self.tidy(str(failure)) + source,)
+            failure.text = self._key.blot(failure.text)
+            raise
+        return replace(completion, text=self._key.blot(completion.text))
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._lanes.aclose()
+
+    def tidy(self, text: str) -> str:
+        """Text that came from outside, fit for an error: without the key, printable, not long."""
+        text = self._key.blot(text)
+        text = text if len(text) <= MAX_SAID else text[:MAX_SAID] + "..."
+        return "".join(one if one.isprintable() or one in "\n\t" else "?" for one in text)
+
+    async def _exchange(self, body: bytes, sent: Usage) -> tuple[int, Mapping[str, str], bytes]:
+        """Status, headers, body. httpx holds the times of connecting and of silence, we that of the whole."""
+        times, clock = self._timeouts, asyncio.get_running_loop().time
+        request = httpx.Request(
+            "POST", self._url, headers=self._headers, content=body, extensions=self._extensions
+        )
+        begin = clock()
+        first_byte_s = min(times.connect_s + times.first_byte_s, times.total_s)
+        with anyio.CancelScope(deadline=begin + first_byte_s) as scope:
+            try:
+                with unlogged():
+                    async with self._lanes.lane() as client:
+                        response = await client.send(request, stream=True)
+                        scope.deadline = begin + times.total_s
+                        try:
+                            return response.status_code, response.headers, await self._read(response, sent)
+                        finally:
+                            await response.aclose()
+            except httpx.ConnectTimeout:
+                raise RequestFailed("timeout", f"no connection within {times.connect_s:g} s") from None
+            except httpx.TimeoutException:
+                raise RequestFailed(
+                    "timeout", f"silence for {times.first_byte_s:g} s", usage=sent, unsettled=True
+                ) from None
+            except RequestFailed:
+                raise
+            except Exception as error:  # noqa: BLE001 - also of anyio, ssl, h2, idna: the row fails, not the run
+                raise _broken(error, sent) from None
+        raise RequestFailed(
+            "timeout", f"no whole answer after {clock() - begin:.1f} s", usage=sent, unsettled=True
+        )
+
+    async def _read(self, response: httpx.Response, sent: Usage) -> bytes:
+        """The body, as far as it is read."""
+        ok = response.status_code < 300
+        most = self._max_bytes if ok else MAX_ERROR_BYTES
+        if ok and response.headers.get("content-encoding", "identity") != "identity":
+            said = "the body is compressed, though identity was asked for"
+            raise RequestFailed("bad_response", said, usage=sent, unsettled=True)
+        received = bytearray()
+        async for chunk in response.aiter_raw():
+            received += chunk
+            if len(received) > most:
+                break
+        if ok and len(received) > most:
+            raise RequestFailed(
+                "too_large", f"the answer is longer than max_answer_bytes, {most}", usage=sent, unsettled=True
+            )
+        return bytes(received)
+
+
+def _refused(status: int, headers: Mapping[str, str], raw: bytes) -> RequestFailed:
+    """An HTTP status that is no success. Servers do not bill it."""
+    codes, message = error_of(raw)
+    kind = failure_kind(status, codes, message)
+    said = f"{message} ({codes})" if codes else message
+    if status < 400:
+        said = f"redirects are not followed; this one leads to {headers.get('location', 'nowhere')}"
+    wait = retry_after_s(headers.get("retry-after"), time.time())
+    return RequestFailed(kind, f"HTTP {status}: {said}", usage=Usage(), status=status, retry_after_s=wait)
+
+
+def _broken(error: BaseException, sent: Usage) -> RequestFailed:
+    """An error of the transport as one of ours."""
+    said, root = f"{type(error).__name__}: {error}", error
+    while (deeper := root.__cause__ or root.__context__) is not None:
+        root = deeper
+    if isinstance(root, OSError) and str(root) not in said:  # `Too many open files`, `Connection refused`
+        said += f" ({root})"
+    if isinstance(error, httpx.ConnectError | httpx.ProxyError | httpx.UnsupportedProtocol):
+        return RequestFailed("connect", said)
+    cut = str(error).startswith(
+        ("Server disconnected", "peer closed connection", "<")
+    )  # `<`: an event of HTTP/2
+    if isinstance(error, httpx.RemoteProtocolError) and not cut:
+        return RequestFailed("server_error", f"the answer is not HTTP: {error}", usage=sent, unsettled=True)
+    return RequestFailed("reset", said, usage=sent, unsettled=True)
+
+
+def retry_after_s(value: str | None, now: float) -> float | None:
+    """Seconds from a Retry-After header, which has seconds or a date; None where it has neither. `now` is Unix time."""
+    if value is None:
+        return None
+    value = value.strip()
+    if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value, re.ASCII):
+        return min(float(value), MAX_RETRY_AFTER_S)
+    try:
+        return min(max(0.0, parsedate_to_datetime(value).timestamp() - now), MAX_RETRY_AFTER_S)
+    except (TypeError, ValueError, OverflowError, IndexError):
+        return None

@@ -1,0 +1,117 @@
+"""API key of an endpoint: read from the environment, sent in one header, kept out of every text and log record."""
+
+from __future__ import annotations
+
+import base64
+import html
+import logging
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from pv_judge.config import Endpoint
+from pv_rl.errors import ConfigError
+
+__all__ = ["Key", "unlogged"]
+
+MIN_SECRET = 8
+"""A shorter key, such as EMPTY, is no secret; to blot it out would garble answers."""
+WITHHELD = "*** (this text contains the key in an encoded form and is not shown)"
+
+LOGGERS = tuple(
+    [f"httpcore.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")]
+    + ["httpx", "hpack.hpack", "hpack.table"]
+)
+"""Loggers that print headers. Those of the server may echo the key."""
+_SENDING: ContextVar[bool] = ContextVar("pv_rl_sending", default=False)
+
+
+class Key:
+    """One key; empty for a server that asks for none."""
+
+    def __init__(self, value: str = "", name: str = "") -> None:
+        """`name` is that of the environment variable it was read from."""
+        self._key, self._name = value, name
+        whole = [base64.b64encode(b"\0" * skip + value.encode()).decode() for skip in range(3)]
+        cores = [one[-(-8 * skip // 6) : 8 * (skip + len(value)) // 6] for skip, one in enumerate(whole)]
+        self._codes = [*map(_bare, [value, _unescaped(value), *cores]), value.encode().hex()]
+
+    @classmethod
+    def of(cls, endpoint: Endpoint) -> Key:
+        """Read it.
+
+        Raises:
+            ConfigError: the environment variable is not set, empty, or holds what cannot be a key.
+        """
+        name = endpoint.api_key_env
+        value = os.environ.get(name, "").strip() if name else ""
+        # What is not written like a variable may be a key that was put in the wrong place.
+        shown = name if re.fullmatch(r"[A-Z][A-Z0-9_]*", name) else "that api_key_env names (not shown)"
+        if name and not value:
+            raise ConfigError(
+                f"the environment variable {shown}, which holds the key for {endpoint.url} (api_key_env), is not set "
+                "or empty; set it where the run starts, or leave api_key_env out for a server that asks for no key"
+            )
+        if not re.fullmatch(r"[!-~]*", value):
+            raise ConfigError(
+                f"the environment variable {shown} (api_key_env) does not contain a valid key (value not shown). "
+                "Expected printable ASCII without spaces"
+            )
+        return cls(value, name)
+
+    def __repr__(self) -> str:
+        return "Key(***)"
+
+    @property
+    def source(self) -> str:
+        """Where it comes from, as part of an error."""
+        if self._name:
+            return f"the key was read from the environment variable {self._name} (api_key_env)"
+        return "no key was sent: set api_key_env to the name of the environment variable that holds one"
+
+    def headers(self) -> dict[str, str]:
+        """The header that it is sent in."""
+        return {"Authorization": f"Bearer {self._key}"} if self._key else {}
+
+    def blot(self, text: str) -> str:
+        """Text from the server with `***` for the key; a text that contains the key encoded is withheld."""
+        if len(self._key) < MIN_SECRET:
+            return text
+        text = text.replace(self._key, "***")
+        for length in range(len(self._key) - 1, MIN_SECRET - 1, -1):  # the text was cut within the key
+            if text.endswith(self._key[:length]):
+                return text[:-length] + "***"
+        plain = _unescaped(text)
+        bare = _bare(re.sub(r"\\[bfnrt]", "", plain))
+        encoded = self._key in plain or any(len(one) >= MIN_SECRET and one in bare for one in self._codes)
+        return WITHHELD if encoded else text
+
+
+def _unescaped(text: str) -> str:
+    """A text whose escapes (JSON, Python, URL, HTML) are undone."""
+    text = re.sub(r"\\(?:u00|x)([0-9a-fA-F]{2})", lambda found: chr(int(found[1], 16)), text)
+    text = re.sub(r"%(?:25)*([0-9a-fA-F]{2})", lambda found: chr(int(found[1], 16)), html.unescape(text))
+    return re.sub(r"\\([\\\"'/])", r"\1", text)
+
+
+def _bare(text: str) -> str:
+    """The letters and digits of a text, in lower case."""
+    return re.sub(r"[^A-Za-z0-9]+", "", text).lower()
+
+
+@contextmanager
+def unlogged() -> Iterator[None]:
+    """Drop what `LOGGERS` log of the requests that are sent within it, whatever the level."""
+    for name in LOGGERS:
+        logging.getLogger(name).addFilter(_is_not_ours)  # does nothing the second time
+    token = _SENDING.set(True)
+    try:
+        yield
+    finally:
+        _SENDING.reset(token)
+
+
+def _is_not_ours(record: logging.LogRecord) -> bool:
+    return not (_SENDING.get() or record.name.startswith("hpack"))  # which logs nothing but headers

@@ -1,0 +1,177 @@
+"""Row of the ledger: one judged trace. There is no field for headers or keys."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from numbers import Integral, Real
+from typing import Any, Literal, Protocol, TypeAlias
+
+from pv_rl.errors import DataError
+
+__all__ = ["DecidedBy", "Decision", "LedgerRow", "RuleHit"]
+
+Decision: TypeAlias = Literal[
+    "fluent",  # nothing was found
+    "vetoed",  # found anomalous
+    "unjudged",  # a judge was not asked: the budget had no call left
+    "failed",  # a judge was asked and gave no usable answer; `failure` says why
+]
+DecidedBy: TypeAlias = Literal["rules", "judge", "policy"]
+
+WORDS = {"Decision": Decision.__args__, "DecidedBy": DecidedBy.__args__}
+INT_LIMIT = 2**63
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)
+
+
+class Hit(Protocol):
+    """A rule that found something, whoever says so."""
+
+    @property
+    def rule(self) -> str: ...
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleHit:
+    """What the ledger keeps of a hit."""
+
+    rule: str
+    start: int
+    """Of the evidence, in characters of the trace."""
+    end: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerRow:
+    """What was judged, what came of it and what it cost.
+
+    Raises:
+        DataError: a value is of another type than its field.
+    """
+
+    time: datetime = field(default_factory=_now)
+    """When it was decided; UTC."""
+    step: int | None = None
+    """Training step, where there is one."""
+    uid: str = ""
+    """The prompt's id: rows of one group share it."""
+    session: int | None = None
+    """The sample's number in its group."""
+    data_source: str = ""
+    trace: str
+    """What was judged, whole. Lone surrogates are replaced by U+FFFD, here and in `judge_text`."""
+    rules: Sequence[Hit] = ()
+    """The rules that hit, kept as `RuleHit`."""
+    judge_text: str | None = None
+    """What the judge wrote, where it wrote anything."""
+    judge_model: str | None = None
+    template: str | None = None
+    """Of the prompt: name@hash."""
+    decision: Decision
+    decided_by: DecidedBy
+    failure: str | None = None
+    """Kind of the failure (`pv_judge.answer.FailureKind`)."""
+    failure_text: str | None = None
+    """What failed, in the server's words, without the key. New in version 2."""
+    judge_fluent: bool | None = None
+    """What the judge said, whatever its confidence; None where there is no usable answer."""
+    confidence: float | None = None
+    """How sure the judge says it is, 0 to 1. It vetoes where `judge_fluent` is False and this reaches a threshold."""
+    verdict: bool | None = None
+    """What the trace says of the proof; None where it says nothing."""
+    label: bool | None = None
+    """The truth. The judge is not shown it."""
+    inner_score: float | None = None
+    """What the wrapped reward gave before any veto; None where it gave nothing or was not asked."""
+    score: float
+    """The reward that was handed on; it counts only if `valid`."""
+    valid: bool = True
+    latency_s: float = 0.0
+    """Seconds of the judge's question, waiting included."""
+    requests: int = 0
+    """Requests that were sent for it, failed ones included; likewise tokens and dollars."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    usd: float | None = 0.0
+    """None: a model without a price was asked."""
+    cached: bool = False
+    """The answer came from the cache."""
+
+    def __post_init__(self) -> None:
+        for one in dataclasses.fields(self):
+            object.__setattr__(self, one.name, _checked(one.name, str(one.type), getattr(self, one.name)))
+
+    def to_json(self) -> dict[str, Any]:
+        """As a mapping of what JSON knows."""
+        values = dict(self.__dict__)
+        values["time"] = self.time.isoformat()
+        values["rules"] = [dataclasses.asdict(hit) for hit in self.rules if isinstance(hit, RuleHit)]
+        return values
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> LedgerRow:
+        """The row that `to_json` was of.
+
+        Raises:
+            DataError: it is not one.
+        """
+        try:
+            return cls(
+                **{
+                    **values,
+                    "time": datetime.fromisoformat(values["time"]),
+                    "rules": tuple(RuleHit(**hit) for hit in values["rules"]),
+                }
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"this is no row of a ledger: {error!r}") from error
+
+
+def _checked(name: str, kind: str, value: Any) -> Any:
+    """The value in the one type that the ledger keeps for `kind`, an annotation of `LedgerRow`."""
+    base, _, optional = kind.partition(" | ")
+    if value is None and optional:
+        return None
+    if base == "str" and isinstance(value, str):
+        return _encodable(value)
+    if base == "int" and isinstance(value, Integral) and -INT_LIMIT <= int(value) < INT_LIMIT:
+        return int(value)
+    if base == "float" and isinstance(value, Real) and not (optional and math.isnan(value)):
+        return float(value)
+    if base == "bool" and isinstance(value, bool):
+        return value
+    if base == "datetime" and isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(timezone.utc)
+    if base in WORDS and value in WORDS[base]:
+        return value
+    if base.startswith("Sequence") and isinstance(value, list | tuple):
+        return tuple(map(_checked_hit, value))
+    wanted = " or ".join(map(repr, WORDS.get(base, ()))) or kind
+    raise DataError(f"{name} of a ledger row is {str(value)[:80]!r} ({type(value).__name__}); give {wanted}")
+
+
+def _checked_hit(hit: Any) -> RuleHit:
+    values = {one.name: getattr(hit, one.name, None) for one in dataclasses.fields(RuleHit)}
+    return RuleHit(
+        rule=_checked("rule", "str", values["rule"]),
+        start=_checked("start", "int", values["start"]),
+        end=_checked("end", "int", values["end"]),
+    )
+
+
+def _encodable(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

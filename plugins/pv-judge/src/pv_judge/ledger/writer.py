@@ -1,0 +1,114 @@
+"""A writer of the ledger: rows go to a journal, and from there into Parquet files."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from pathlib import Path
+from types import TracebackType
+
+from pv_judge.ledger.journal import Journal
+from pv_judge.ledger.parts import fold, fold_dead, part_of
+from pv_judge.ledger.row import LedgerRow
+from pv_judge.ledger.schema import need_pyarrow
+from pv_rl.errors import DataError, PvRlError
+
+__all__ = ["Ledger", "LedgerUnavailable"]
+
+logger = logging.getLogger(__name__)
+
+
+class LedgerUnavailable(PvRlError, OSError):
+    """The ledger cannot be written now, for example because the disk is full. What was appended before is there."""
+
+
+class Ledger:
+    """A writer of the ledger in `folder`, which is made if it is missing.
+
+    Any number of processes may write to one folder, each with a `Ledger` of its own; all threads of a process may share
+    one. Journals of writers that are gone are turned into Parquet files first.
+
+    Raises:
+        SetupError: pyarrow is missing.
+        LedgerUnavailable: (an OSError) the folder cannot be written or locked.
+    """
+
+    def __init__(self, folder: str | Path, *, rows: int = 5000, megabytes: float = 64) -> None:
+        """A journal becomes a Parquet file at so many `rows`, or so many `megabytes` of JSON."""
+        need_pyarrow()
+        self.folder = Path(folder).expanduser()
+        self._rows = rows
+        self._bytes = megabytes * 1e6
+        self._lock = threading.Lock()
+        self._closed = False
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            fold_dead(self.folder)
+            self._journal: Journal | None = self._begin()
+        except OSError as error:
+            raise self._unavailable(error) from error
+
+    def append(self, row: LedgerRow) -> str:
+        """Add a row and give its id. When this returns, the row outlives a `kill -9` of the process.
+
+        Takes well under a millisecond, but for the call that fills a journal: that one makes a Parquet file of it.
+
+        Raises:
+            LedgerUnavailable: the row could not be written and is not in the ledger.
+        """
+        with self._lock:
+            if self._closed:
+                raise LedgerUnavailable(
+                    f"the ledger {self.folder} was closed; append before, or open it anew"
+                )
+            try:
+                self._journal = self._journal or self._begin()
+                row_id = self._journal.append(row)
+            except OSError as error:
+                raise self._unavailable(error) from error
+            if self._journal.rows >= self._due_rows or self._journal.size >= self._due_bytes:
+                self._rotate(self._journal)
+            return row_id
+
+    def close(self) -> None:
+        """Turn the journal into a Parquet file. Without this its rows are read from the journal, none is lost."""
+        with self._lock:
+            self._closed = True
+            journal, self._journal = self._journal, None
+            if journal is not None and not self._fold(journal):
+                journal.close()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _begin(self) -> Journal:
+        self._due_rows, self._due_bytes = self._rows, self._bytes
+        return Journal(self.folder)
+
+    def _rotate(self, journal: Journal) -> None:
+        if self._fold(journal):
+            self._journal = None
+        else:  # the rows are in the journal: go on with it, and try again later
+            self._due_rows, self._due_bytes = journal.rows + self._rows, journal.size + self._bytes
+
+    def _fold(self, journal: Journal) -> bool:
+        """Whether the journal is done with, and closed; else it is as it was."""
+        try:
+            fold(journal.path)
+        except (OSError, DataError) as error:
+            logger.warning("%s could not be turned into Parquet and stays: %s", journal.path, error)
+            if not part_of(journal.path).exists():
+                return False
+        journal.close()
+        return True
+
+    def _unavailable(self, error: OSError) -> LedgerUnavailable:
+        return LedgerUnavailable(
+            f"the judge's ledger {self.folder} cannot be written ({error}). Is the disk full, the folder not "
+            "writable, or on a file system without locks? Make room, or name another folder in the option ledger"
+        )

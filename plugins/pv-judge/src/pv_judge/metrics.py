@@ -1,0 +1,106 @@
+"""Metrics of a judge service between two reports."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pv_judge.answer import Answer, JudgeFailure
+
+__all__ = ["RowId", "Span", "Tally", "exposed_wait", "percentile"]
+
+RowId = tuple[str, int | None]
+"""A prompt's uid and which of its responses it is."""
+Span = tuple[float, float]
+"""When something began and ended, in seconds since the epoch."""
+
+SPANS_KEPT = 100_000
+CLIENT = ("retries", "hedges", "failovers", "breaker_openings", "usage_capped")
+"""What the client counts and a report says, beside the requests that failed, `failures/KIND`."""
+
+
+@dataclass
+class Tally:
+    """Counts since the last report; spans of rows until the report that asks for them."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    latencies: list[float] = field(default_factory=list)
+    usd: float = 0.0
+    of_client: Counter[str] = field(default_factory=Counter)
+    """`JudgeClient.counters` at the last report."""
+    spans: OrderedDict[RowId, Span] = field(default_factory=OrderedDict)
+
+    def add(self, answer: Answer | JudgeFailure) -> None:
+        """One question that was put to a server."""
+        self.counts["requests"] += answer.requests
+        self.counts["tokens"] += answer.usage.prompt_tokens + answer.usage.completion_tokens
+        self.usd += answer.usd
+        if isinstance(answer, JudgeFailure):
+            self.counts[f"failed/{answer.kind}"] += 1
+        else:
+            self.latencies.append(answer.latency_s)
+
+    def add_span(self, row: RowId, span: Span) -> None:
+        """When the reward of a row began, right after its last token, and when it was there."""
+        self.spans[row] = span
+        while len(self.spans) > SPANS_KEPT:
+            self.spans.popitem(last=False)
+
+    def since_last(self, counters: Mapping[str, int]) -> dict[str, float]:
+        """What `JudgeClient.counters` has counted since this was last asked."""
+        new, self.of_client = Counter(counters) - self.of_client, Counter(counters)
+        names = [*CLIENT, *sorted(name for name in new if name.startswith("failures/"))]
+        return {f"{name}/sum": float(new[name]) for name in names}
+
+    def report(self, rows: Iterable[RowId] = (), window: Span | None = None) -> dict[str, float]:
+        """The numbers, and begin anew.
+
+        Names end in `/sum` or `/max` where several reports make one step of verl's, which adds up or takes the largest
+        by the name (verl/trainer/ppo/v1/utils.py, MetricsAggregator).
+
+        Args:
+            rows: those of a step.
+            window: from when to when the trainer waited for them.
+        """
+        hits, misses = self.counts["cache_hits"], self.counts["cache_misses"]
+        failed = {name: n for name, n in self.counts.items() if name.startswith("failed/")}
+        numbers: dict[str, float] = {
+            "requests/sum": self.counts["requests"],
+            "tokens/sum": self.counts["tokens"],
+            "usd/sum": self.usd,
+            "failed/sum": sum(failed.values()),
+            **{f"{name}/sum": n for name, n in sorted(failed.items())},
+            "disk_errors/sum": self.counts["disk_errors"],
+        }
+        if hits + misses:
+            numbers["cache_hit_rate"] = hits / (hits + misses)
+        if self.latencies:
+            for share in (0.5, 0.95):
+                numbers[f"latency_p{100 * share:.0f}_s"] = percentile(self.latencies, share)
+        spans = [span for row in rows if (span := self.spans.pop(row, None)) is not None]
+        if spans and window is not None:
+            numbers["exposed_wait_s/sum"] = exposed_wait(spans, window)
+        self.counts, self.latencies, self.usd = Counter(), [], 0.0
+        return numbers
+
+
+def exposed_wait(spans: Sequence[Span], window: Span) -> float:
+    """Seconds of a wait in which rewards were all that was missing.
+
+        max(0, min(window end, last reward there) - max(window begin, last response there))
+
+    Before the last response is there the trainer would wait for rollouts anyway, and a reward that is done before the
+    trainer waits costs nothing: with an asynchronous trainer this is what is left to see of a judge.
+
+    Example: responses end at 10 s and 20 s, their rewards are there at 25 s and 24 s. A trainer that waits from 5 s
+    to 25 s is exposed for 25 - 20 = 5 s; one that comes at 23 s for 2 s, one that comes at 30 s not at all.
+    """
+    begun, ended = max(begin for begin, _ in spans), max(end for _, end in spans)
+    return max(0.0, min(window[1], ended) - max(window[0], begun))
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The smallest value that at least `share` of the values do not exceed (nearest rank)."""
+    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]

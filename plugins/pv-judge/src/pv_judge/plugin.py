@@ -1,0 +1,19 @@
+"""What this package adds to pv-rl: the commands of the judge."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pv_rl.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    import typer
+
+__all__ = ["pv_rl_commands"]
+
+
+@hookimpl
+def pv_rl_commands() -> typer.Typer:
+    from pv_judge.commands import app
+
+    return app

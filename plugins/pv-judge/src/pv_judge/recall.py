@@ -1,0 +1,108 @@
+"""Response cache: in memory for the run, and on disk if the config names a file."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import sqlite3
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pv_judge.answer import Answer, JudgeFailure, Usage
+from pv_judge.cache import AnswerCache, CachedAnswer, cache_key
+from pv_judge.config import Endpoint, JudgeConfig
+from pv_rl.errors import DataError
+
+if TYPE_CHECKING:
+    from pv_judge.service import Question
+
+__all__ = ["Recall"]
+
+logger = logging.getLogger("pv_rl")
+
+IN_MEMORY = 20_000
+
+
+class Recall:
+    """Looks an answer up by everything that it depends on; failures are never kept."""
+
+    def __init__(self, config: JudgeConfig) -> None:
+        self._config = config
+        self._memory: OrderedDict[str, CachedAnswer] = OrderedDict()
+        self._disk = AnswerCache(config.cache) if config.cache else None
+        self._errors = self._told = 0
+
+    def key(self, question: Question) -> str:
+        """What the preferred endpoint's answer is kept under."""
+        return self._key(question, self._config.endpoints[0])
+
+    def _key(self, question: Question, endpoint: Endpoint) -> str:
+        sampling = {
+            **self._config.sampling,
+            "response_format": self._config.response_format,
+            "extra_body": endpoint.extra_body,
+        }
+        return cache_key(
+            template_hash=question.template,
+            model=endpoint.model,
+            sampling=sampling,
+            text=json.dumps([dict(message) for message in question.messages]),
+        )
+
+    async def get(self, question: Question) -> Answer | None:
+        """A known answer of any of the endpoints, those that are preferred first; it costs nothing."""
+        for endpoint in self._config.endpoints:
+            key = self._key(question, endpoint)
+            known = self._memory.get(key)
+            if known is None and self._disk is not None:
+                known = await self._try(self._disk.get, key)
+            if known is None:
+                continue
+            try:
+                value = question.parse(known.text)
+            except JudgeFailure:  # damaged, or read by another parser: the next answer takes its place
+                if self._disk is not None:
+                    await self._try(self._disk.drop, key)
+                continue
+            return Answer(
+                text=known.text,
+                value=value,
+                model=endpoint.model,
+                endpoint=endpoint.url,
+                usage=Usage(),
+                requests=0,
+                cached=True,
+            )
+        return None
+
+    async def put(self, question: Question, answer: Answer) -> None:
+        """Keep an answer. A disk that cannot be written is counted and said once: the run goes on."""
+        endpoint = next(
+            one for one in self._config.endpoints if (one.url, one.model) == (answer.endpoint, answer.model)
+        )
+        key = self._key(question, endpoint)
+        known = CachedAnswer(text=answer.text, usage=answer.usage, model=answer.model)
+        self._memory[key] = known
+        if len(self._memory) > IN_MEMORY:
+            self._memory.popitem(last=False)
+        if self._disk is not None:
+            await self._try(self._disk.put, key, known)
+
+    def take_errors(self) -> int:
+        """Reads and writes of the disk that failed since this was last asked, and answers that were damaged."""
+        errors = self._errors + (self._disk.damaged if self._disk is not None else 0)
+        self._told, errors = errors, errors - self._told
+        return errors
+
+    async def _try(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return await asyncio.to_thread(function, *arguments)
+        except (OSError, sqlite3.Error, DataError):
+            self._errors += 1
+            if self._errors == 1:
+                logger.exception(
+                    "the judge's cache %s failed; the run goes on without it", self._config.cache
+                )
+            return None

@@ -1,0 +1,183 @@
+"""Commands `train`, `plan`, `report`, `watch` and `weights` of `pv-rl`.
+
+Each imports what it needs when it runs: --help stays fast.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from pv_rl.quiet import quiet
+
+__all__ = ["app"]
+
+app = typer.Typer()
+
+
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, add_help_option=False
+)
+def train(
+    context: typer.Context,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of a run or a sweep: go on from its last checkpoint, with the same config.",
+            show_default=False,
+        ),
+    ] = None,
+    help_: Annotated[
+        bool, typer.Option("--help", help="Show this message, the runs and the groups, and exit.")
+    ] = False,
+) -> None:
+    """Start a run by name: pv-rl train run=8b cluster=node8 recipe=balanced ... (or a sweep, with --multirun).
+
+    Takes Hydra's overrides and options. The first Ctrl-C ends the run after its step, with a checkpoint.
+    """
+    from pv_rl.recipes.groups import GROUPS, options, runs
+
+    if help_ or (resume is None and not context.args):
+        typer.echo(context.get_help())
+        typer.echo(f"\n run: {', '.join(runs())}")
+        for group in GROUPS:
+            typer.echo(f" {group}: {', '.join(options(group))}")
+        raise typer.Exit
+    from pv_runs.train import command
+
+    if resume is not None:
+        command.resume(resume, context.args, Console(soft_wrap=True))
+    else:
+        command.train(context.args)
+
+
+@app.command()
+def plan(
+    arguments: Annotated[
+        list[str],
+        typer.Argument(help="run=NAME and Hydra's overrides, as for pv-rl train.", metavar="run=NAME ..."),
+    ],
+    json_file: Annotated[
+        str | None,
+        typer.Option(
+            "--json", help="Write all numbers to this file; - is standard output.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Say before any GPU is paid for what a run needs, takes and costs. Exit code 1 if it cannot run."""
+    from pv_runs.plan.run import plan_run
+
+    quiet()
+    raise typer.Exit(0 if plan_run(arguments, json_file=json_file) else 1)
+
+
+@app.command()
+def report(
+    folder: Annotated[
+        Path, typer.Argument(help="Folder of a sweep or of a run, or one that holds such folders.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder to write to.", show_default="FOLDER/report")
+    ] = None,
+    last: Annotated[int, typer.Option(min=1, help="Steps over which a final training value is a mean.")] = 5,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Key that tells settings apart, recipe.eta. Repeat it.",
+            show_default="the overrides in which runs differ",
+        ),
+    ] = None,
+) -> None:
+    """Put the runs of a sweep side by side: a table, a figure, a page."""
+    from pv_runs.report.command import report as write
+
+    write(folder, out=out, last=last, by=by or ())
+
+
+@app.command()
+def watch(
+    folder: Annotated[Path, typer.Argument(help="Folder of a run, or one that holds just one.")],
+    once: Annotated[bool, typer.Option("--once", help="Show one frame with all rows, and leave.")] = False,
+    html: Annotated[
+        bool, typer.Option("--html", help="Keep a page up to date as well: watch.html in the run's folder.")
+    ] = False,
+    html_file: Annotated[
+        Path | None, typer.Option(help="The same, in this file.", show_default=False)
+    ] = None,
+    interval: Annotated[float, typer.Option(help="Seconds between two looks.")] = 2.0,
+) -> None:
+    """Show a run live, until it ends or Ctrl-C: where it is, its numbers over time, its last malformed traces."""
+    from pv_runs.watch.command import watch as show
+
+    show(folder, once=once, html=html_file or html, interval=interval)
+
+
+@app.command()
+def weights(
+    lengths: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Response lengths of one prompt, 1,2,5. Repeat it, or put ';' between, for more prompts.",
+            show_default=False,
+        ),
+    ] = None,
+    rollouts: Annotated[
+        Path | None,
+        typer.Option(
+            "--parquet",
+            "--rollouts",
+            help="A .parquet or .jsonl file of rollouts, or a folder of them (verl's trainer.rollout_data_dir).",
+            show_default=False,
+        ),
+    ] = None,
+    mode: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A loss_agg_mode: balanced:0.4, dapo@batch ... Repeat it to compare.",
+            show_default="grpo, dapo, balanced",
+        ),
+    ] = None,
+    step: Annotated[
+        int | None, typer.Option(help="Step to take of the rollouts.", show_default="the last")
+    ] = None,
+    group_column: Annotated[
+        str | None, typer.Option(help="Column of the prompt.", show_default="uid, prompt or input")
+    ] = None,
+    length_column: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of the length: a number, a list to sum (a mask) or count (token ids), or text.",
+            show_default="response_length, length, response_mask, responses, response_ids, output or response",
+        ),
+    ] = None,
+    tokenizer: Annotated[
+        str | None,
+        typer.Option(help="Folder of a tokenizer, to measure text in tokens.", show_default="count words"),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw a picture to this .png, .pdf or .svg.", show_default=False)
+    ] = None,
+    json_file: Annotated[
+        str | None,
+        typer.Option(
+            "--json", help="Write all numbers to this file; - is standard output.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Show what modes do before you train: weight of a token and share of the update, by response length."""
+    from pv_runs.weights.command import show_weights
+
+    show_weights(
+        lengths=lengths or (),
+        rollouts=rollouts,
+        modes=mode or (),
+        step=step,
+        group_column=group_column,
+        length_column=length_column,
+        tokenizer=tokenizer,
+        plot=plot,
+        json_file=json_file,
+    )

@@ -1,0 +1,111 @@
+"""The numbers of a run as they come in, line by line, and what a resumed run makes of them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pv_rl.errors import DataError
+from pv_runs.report.measures import BALANCED, HELD_OUT, KEYS
+
+__all__ = ["Collector", "Log", "Series"]
+
+Series = dict[int, float]
+"""A value by step, in the order of the steps; NaN where the run logged what is no finite number."""
+
+MOST_STEPS = 1_000_000
+VALIDATION = re.compile(r"val-core/((?:.*/)?(right|wrong))/acc/mean@[0-9]+", re.DOTALL)
+"""verl's accuracy of a data source, the mean over N responses a prompt; ours are named for the class they hold."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Log:
+    """What is needed of a run's metrics."""
+
+    series: dict[str, Series]
+    """By verl's key, for those of `KEYS`; and the held-out accuracies by the names `HELD_OUT` and `BALANCED`."""
+    last_step: int | None
+    """The last step that was logged; None before the first."""
+    sources: tuple[str, ...]
+    """Data sources that the held-out accuracies are of."""
+
+
+class Collector:
+    """Takes in the lines of a run one after another and keeps what is needed.
+
+    A resumed run goes on from a checkpoint. From the first step of a later file on, that file holds: it wins for equal
+    steps, and steps after it that only an earlier file has are of a policy that was thrown away.
+
+    Example: steps 1 to 12, then a file with 11: the run is at step 11, and 11 is the later file's.
+
+    Args:
+        wanted: whether to keep a key of verl's; the held-out accuracies are kept whatever it says.
+    """
+
+    def __init__(self, wanted: Callable[[str], bool] = KEYS.__contains__) -> None:
+        self._wanted = wanted
+        self._series: dict[str, Series] = {}
+        self._sources: dict[str, None] = {}
+        self._steps: set[int] = set()
+        self._first = False
+
+    def begin_file(self) -> None:
+        """The next line is the first of a further file."""
+        self._first = True
+
+    def add(self, step: int, data: dict[str, Any]) -> None:
+        """Take in one line.
+
+        Raises:
+            DataError: there are too many steps.
+        """
+        if self._first:
+            self._steps = {known for known in self._steps if known <= step}
+            self._series = {
+                key: {s: v for s, v in one.items() if s <= step} for key, one in self._series.items()
+            }
+            self._first = False
+        self._steps.add(step)
+        if len(self._steps) > MOST_STEPS:
+            raise DataError(f"there are more than {MOST_STEPS} steps; is it the log of one run?")
+        for key, value in _needed(data, self._wanted, self._sources):
+            self._series.setdefault(key, {})[step] = value
+
+    def log(self) -> Log:
+        """What has been taken in."""
+        ordered = {key: dict(sorted(one.items())) for key, one in self._series.items() if one}
+        right, wrong = (ordered.get(key, {}) for key in HELD_OUT.values())
+        if both := {step: (right[step] + wrong[step]) / 2 for step in right if step in wrong}:
+            ordered[BALANCED] = both
+        return Log(series=ordered, last_step=max(self._steps, default=None), sources=tuple(self._sources))
+
+
+def _needed(
+    data: dict[str, Any], wanted: Callable[[str], bool], sources: dict[str, None]
+) -> Iterator[tuple[str, float]]:
+    """Values by our keys; a class's accuracy is the mean over its data sources, which are noted in `sources`."""
+    classes: dict[str, list[float]] = {}
+    for key, value in data.items():
+        if wanted(key) and (known := _finite(value)) is not None:
+            yield key, known
+        elif (match := VALIDATION.fullmatch(key)) and (known := _finite(value)) is not None:
+            classes.setdefault(match[2], []).append(known)
+            if len(sources) < 100:
+                sources[match[1]] = None
+    for name, values in classes.items():
+        yield HELD_OUT[name], sum(values) / len(values)
+
+
+def _finite(value: Any) -> float | None:
+    """A number; NaN for one that is not finite, which verl's logger writes as null; None for anything else."""
+    if value is None:
+        return math.nan
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else math.nan
+    except OverflowError:  # an integer with more digits than a float has room for
+        return math.nan

@@ -1,0 +1,99 @@
+"""What Hydra recorded of a run: the composed config and the overrides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pv_rl.errors import DataError
+from pv_runs.report.finding import CONFIGS
+
+__all__ = ["look_up", "read_config", "read_overrides"]
+
+LARGEST = 4 * 2**20
+"""Bytes. verl's config has about 30,000."""
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+REFERENCE = re.compile(r"\$\{([\w.@/-]+)\}")
+
+
+def read_config(run: Path) -> dict[str, str]:
+    """Values as they stand in the config, nothing resolved, by dotted key. Empty if there is no config.
+
+    Raises:
+        DataError: the file is no YAML mapping, or not one that Hydra wrote.
+    """
+    found = _load(run, "config.yaml")
+    if found is None:
+        return {}
+    path, tree = found
+    if not isinstance(tree, dict):
+        raise DataError(f"{path} is a YAML {type(tree).__name__}; Hydra writes a mapping of keys there")
+    return dict(_flat(tree))
+
+
+def read_overrides(run: Path) -> dict[str, str]:
+    """By key, `{"recipe.eta": "0.3"}` for `recipe.eta=0.3` and `+recipe.eta=0.3`; a deletion, `~key`, as `removed`.
+
+    Raises:
+        DataError: the file is no list of texts.
+    """
+    found = _load(run, "overrides.yaml")
+    if found is None:
+        return {}
+    path, lines = found
+    if lines is None:
+        return {}
+    if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
+        raise DataError(f"{path} is no list of overrides such as recipe.eta=0.3, which Hydra writes there")
+    overrides = {}
+    for line in lines:
+        key, _, value = line.partition("=")
+        overrides[key.lstrip("+~")] = "removed" if key.startswith("~") else value
+    return overrides
+
+
+def look_up(config: Mapping[str, str], key: str) -> str | None:
+    """A value with the references in it filled in, `balanced:${recipe.eta}`; None if there is no such key.
+
+    Resolvers, `${oc.env:NAME}` and the like, stay as they are: a report is shown to others, and a config must not put
+    this machine's environment into it.
+    """
+    text = config.get(key)
+    for _ in range(10):  # deep enough for a config; a circle of references ends too
+        if text is None or not REFERENCE.search(text):
+            break
+        text = REFERENCE.sub(lambda match: config.get(match[1], match[0]), text)[:1000]
+    return text
+
+
+def _load(run: Path, name: str) -> tuple[Path, Any] | None:
+    path = next((file for config in CONFIGS if (file := run / config / name).is_file()), None)
+    if path is None:
+        return None
+    with path.open("rb") as file:
+        text = file.read(LARGEST + 1)
+    try:
+        if len(text) > LARGEST:
+            raise ValueError(f"it has more than {LARGEST} bytes")
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, LOADER)):
+            raise ValueError(
+                "it has YAML aliases, which Hydra never writes and which can stand for very much"
+            )
+        return path, yaml.load(text, LOADER)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split())[:300]
+        raise DataError(
+            f"{path} is not what Hydra writes: {reason}. Restore it, or take the run out of the folder"
+        ) from error
+
+
+def _flat(tree: Any, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    if isinstance(tree, dict) and tree and depth < 30:
+        for key, value in tree.items():
+            yield from _flat(value, f"{prefix}.{key}" if prefix else str(key), depth + 1)
+    else:
+        yield prefix, "null" if tree is None else str(tree)

@@ -1,0 +1,78 @@
+"""What to call a run's setting: that in which runs differ, the seed apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pv_judge.pages.text import plain
+from pv_rl.errors import DataError
+from pv_runs.report.hydra_record import look_up
+from pv_runs.report.runs import Run
+
+__all__ = ["differences", "is_numeric", "label_runs"]
+
+NAMELESS = "no overrides"
+
+
+def label_runs(runs: Sequence[Run], by: Sequence[str] = ()) -> list[str]:
+    """A label a run; runs with the same one are of the same setting.
+
+    A label has the overrides in which runs differ, `eta=0.3` or `recipe=balanced, eta=0.3`, a key without what stands
+    before its last dot where that is clear. A run that has none of them goes by its loss_agg_mode.
+
+    Args:
+        runs: all of the report.
+        by: keys to take instead of those in which runs differ; from the config where a run does not override them.
+
+    Raises:
+        DataError: no run has a key of `by`.
+    """
+    for key in by:
+        if not any(_value(run, key) is not None for run in runs):
+            raise DataError(
+                f"--by {key}: no run's overrides or config has this key. "
+                f"Overridden are: {', '.join(_overridden(runs)) or 'none'}"
+            )
+    keys = list(dict.fromkeys(by)) or [
+        key for key in _overridden(runs) if len({run.overrides.get(key) for run in runs}) > 1
+    ]
+    names = {key: key.rpartition(".")[2] for key in keys}
+    short = {key: name if list(names.values()).count(name) == 1 else key for key, name in names.items()}
+    labels = []
+    for run in runs:
+        values = {key: _value(run, key) if by else run.overrides.get(key) for key in keys}
+        parts = [f"{short[key]}={value}" for key, value in values.items() if value is not None]
+        labels.append(plain(", ".join(parts) or run.mode or NAMELESS))
+    return labels
+
+
+def is_numeric(labels: Sequence[str]) -> bool:
+    """Whether labels are values of one number, `eta=0`, `eta=0.3`, so that they have an order."""
+    halves = [label.rpartition("=") for label in labels]
+    try:
+        numbers = [float(value) for _, _, value in halves]
+    except ValueError:
+        return False
+    keys = {key for key, _, _ in halves}
+    return len(keys) == 1 and len(set(numbers)) > 1
+
+
+def differences(runs: Sequence[Run]) -> list[str]:
+    """Keys of the config in which runs differ, but for seeds, folders and names, which differ in every run."""
+    keys = dict.fromkeys(key for run in runs for key in run.config)
+    return [key for key in keys if not _of_each(key) and len({run.config.get(key) for run in runs}) > 1]
+
+
+def _value(run: Run, key: str) -> str | None:
+    return run.overrides.get(key, look_up(run.config, key))
+
+
+def _overridden(runs: Sequence[Run]) -> list[str]:
+    """In the order in which they first come."""
+    return [key for key in dict.fromkeys(key for run in runs for key in run.overrides) if not _of_each(key)]
+
+
+def _of_each(key: str) -> bool:
+    """Whether a key is expected to differ from run to run."""
+    name = key.rpartition(".")[2]
+    return name in ("seed", "dir", "experiment_name") or name.endswith(("_seed", "_dir"))

@@ -1,0 +1,101 @@
+"""One run: its state, its seed, what it was started with, its numbers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from pv_judge.pages.text import plain
+from pv_rl.errors import DataError
+from pv_runs.report.hydra_record import look_up, read_config, read_overrides
+from pv_runs.report.logs import Log, read_log
+
+__all__ = ["Run", "State", "read_about", "read_run"]
+
+State = Literal["finished", "running", "stopped", "failed", "unknown"]
+STATES: tuple[State, ...] = get_args(State)
+LARGEST = 2**20
+"""Bytes of a run.json."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What was read of a run's folder."""
+
+    name: str
+    """Its folder, from the folder that was given; the folder's own name if it is that."""
+    state: State
+    """As run.json says; `unknown` without one. A run that was killed hard still says `running`."""
+    error: str | None
+    versions: Mapping[str, str]
+    """By package."""
+    seed: str | None
+    overrides: Mapping[str, str]
+    """By key."""
+    config: Mapping[str, str]
+    """By dotted key, nothing resolved."""
+    log: Log
+
+    @property
+    def mode(self) -> str | None:
+        """Its loss_agg_mode."""
+        return look_up(self.config, "actor_rollout_ref.actor.loss_agg_mode")
+
+
+def read_run(path: Path, name: str) -> Run:
+    """Read a run's folder.
+
+    Raises:
+        DataError: a file in it is not what it should be.
+    """
+    about = read_about(path / "run.json")
+    error, versions = about.get("error"), about.get("versions")
+    config, overrides = read_config(path), read_overrides(path)
+    seed = look_up(config, "seed") or overrides.get("seed")
+    return Run(
+        name=plain(name),
+        state=_state(about.get("state")),
+        error=plain(error) if error else None,
+        versions=(
+            {plain(package, 40): plain(version, 40) for package, version in list(versions.items())[:20]}
+            if isinstance(versions, dict)
+            else {}
+        ),
+        seed=None if seed is None else plain(seed, 40),
+        overrides=overrides,
+        config=config,
+        log=read_log(path),
+    )
+
+
+def _state(given: Any) -> State:
+    for known in STATES:
+        if known == given:
+            return known
+    return "unknown"
+
+
+def read_about(path: Path) -> dict[str, Any]:
+    """What a run.json says; empty without one.
+
+    Raises:
+        DataError: it is no JSON object.
+    """
+    if not path.is_file():
+        return {}
+    with path.open("rb") as file:
+        text = file.read(LARGEST + 1)
+    try:
+        about = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(
+            f"{path} is not JSON ({error}). Without it the run's state is unknown: take the file out, or the run"
+        ) from error
+    if not isinstance(about, dict):
+        raise DataError(
+            f"{path} is a JSON {type(about).__name__}; `pv-rl train` writes an object with a state"
+        )
+    return about

@@ -1,0 +1,276 @@
+"""The signs of a collapse: what each reads off a step, and which way it must not move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pv_runs.sentinel.reading import (
+    ARCSINE,
+    LOG,
+    PLAIN,
+    Reading,
+    Scale,
+    difference,
+    logarithm,
+    mean_of_two,
+    not_finite,
+    number,
+    share,
+    speed,
+)
+from pv_runs.sentinel.way import WAY
+
+__all__ = ["DEFAULT_SIGNS", "SIGNS", "Sign"]
+
+LEAST_KL = 1e-5
+"""Nats: standard deviation of an update's KL divergence that is taken for granted; runs of one update a step have 0."""
+
+Side = Literal["up", "down"]
+Metrics = Mapping[str, Any]
+
+LOOP_RULES = ("phrase_loop", "ngram_loop", "sentence_loop", "runaway_repetition")
+"""Rules of `pv_rl.rewards.degeneration` that hit repetition."""
+RIGHT = ("pv_rl/reward/acc/label_true", "right_proofs")
+WRONG = ("pv_rl/reward/acc/label_false", "wrong_proofs")
+ACCEPTED = ("pv_rl/reward/verdict_true", "accepted")
+LABELS = ("pv_rl/reward/label_true", "label_true")
+KL = ("actor/kl_loss", "kl_loss")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sign:
+    """One thing that is watched."""
+
+    name: str
+    what: str
+    """In words, as the subject of a sentence."""
+    metrics: tuple[tuple[str, ...], ...]
+    """What it needs; of each, the names to look for, first found first: verl's stream with pv-rl, the lab's loop."""
+    read: Callable[[Metrics, int], Reading | None]
+    """From the numbers of a step and the responses of a step; None where something is absent or impossible."""
+    scale: Scale
+    sides: tuple[Side, ...]
+    """The ways in which it must not move. A move the other way is a new level and no alarm."""
+    advice: str
+    """What to look at first."""
+    family: str
+    """Signs of a family read the same responses and alarm together: several are one piece of evidence."""
+    from_zero: bool = False
+    """Only moves away from 0 are bad."""
+    beyond_record: bool = False
+    """Only a rise above the highest level that the run has had is bad: it may fall and come back."""
+    grows: bool = False
+    """Growth by doubling in `doubling_steps` is healthy."""
+    unit: str = ""
+    finite: bool = False
+    """A value that is NaN or infinite is an alarm by itself; else it is no observation."""
+
+    def broken(self, metrics: Metrics) -> bool:
+        """Whether it is one whose value is no finite number."""
+        return self.finite and any(not_finite(metrics, name) for name in self.metrics[0])
+
+
+def _first(metrics: Metrics, names: tuple[str, ...]) -> float | None:
+    return next((value for name in names if (value := number(metrics, name)) is not None), None)
+
+
+def _share_of(*names: str) -> dict[str, Any]:
+    def read(metrics: Metrics, responses: int) -> Reading | None:
+        value = _first(metrics, names)
+        return None if value is None else share(value, responses)
+
+    return {"metrics": (names,), "read": read, "scale": ARCSINE}
+
+
+def _log_of(*names: str) -> dict[str, Any]:
+    def read(metrics: Metrics, responses: int) -> Reading | None:
+        value = _first(metrics, names)
+        return None if value is None else logarithm(value)
+
+    return {"metrics": (names,), "read": read, "scale": LOG}
+
+
+def _largest_share_of(names: tuple[str, ...], otherwise: str) -> dict[str, Any]:
+    def read(metrics: Metrics, responses: int) -> Reading | None:
+        values = [value for name in names if (value := number(metrics, name)) is not None]
+        value = max(values) if values else number(metrics, otherwise)
+        return None if value is None else share(value, responses)
+
+    return {"metrics": ((*names, otherwise),), "read": read, "scale": ARCSINE}
+
+
+def _classes(combine: Callable[[float, float, tuple[float, float]], Reading | None]) -> dict[str, Any]:
+    def read(metrics: Metrics, responses: int) -> Reading | None:
+        right, wrong, labels = (_first(metrics, names) for names in (RIGHT, WRONG, LABELS))
+        if right is None or wrong is None:
+            return None  # a step with proofs of one class only
+        labels = labels if labels is not None and 0 <= labels <= 1 else 0.5
+        return combine(right, wrong, (responses * labels, responses * (1 - labels)))
+
+    return {"metrics": (RIGHT, WRONG), "read": read, "scale": PLAIN}
+
+
+def _policy_speed(metrics: Metrics, responses: int) -> Reading | None:
+    kl, way = _first(metrics, KL), number(metrics, WAY)
+    return None if kl is None or way is None else speed(kl, way)
+
+
+def _update_kl(metrics: Metrics, responses: int) -> Reading | None:
+    value = number(metrics, "actor/ppo_kl")
+    return None if value is None else Reading(value=value, scaled=value, least=LEAST_KL**2)
+
+
+def _accepting_bias(metrics: Metrics, responses: int) -> Reading | None:
+    accepted, labels = _first(metrics, ACCEPTED), _first(metrics, LABELS)
+    if accepted is None or labels is None:
+        return None
+    return difference(accepted, labels, (responses, float("inf")))  # labels are given, not sampled
+
+
+_ALL = (
+    Sign(
+        name="veto_rate",
+        family="malformed",
+        what="the share of vetoed responses",
+        **_share_of("pv_rl/reward/vetoed", "vetoed"),
+        sides=("up",),
+        advice="Read the last vetoed traces: a looping or malformed style is spreading, or the judge has changed",
+    ),
+    Sign(
+        name="missing_verdicts",
+        family="unfinished",
+        what="the share of responses without a verdict",
+        **_share_of("pv_rl/reward/verdict_missing", "no_verdict"),
+        sides=("up",),
+        advice="Read traces without a verdict: they are cut off, or the format is being lost",
+    ),
+    Sign(
+        name="length_accepting",
+        family="length",
+        what="the mean length of accepting responses",
+        **_log_of("pv_rl/response_length/verdict_true", "length_accepting"),
+        sides=("up", "down"),
+        grows=True,
+        unit=" tokens",
+        advice="Read short and long accepting traces: checks are being skipped, or repeated for nothing",
+    ),
+    Sign(
+        name="length_rejecting",
+        family="length",
+        what="the mean length of rejecting responses",
+        **_log_of("pv_rl/response_length/verdict_false", "length_rejecting"),
+        sides=("up", "down"),
+        grows=True,
+        unit=" tokens",
+        advice="Read short and long rejecting traces: checks are being skipped, or repeated for nothing",
+    ),
+    Sign(
+        name="cut_off",
+        family="unfinished",
+        what="the share of responses that reach the length limit",
+        **_share_of("response_length/clip_ratio", "cut_off"),
+        sides=("up",),
+        advice="Read the longest traces: lengths are running away, or the limit is too low",
+    ),
+    Sign(
+        name="bare_verdicts",
+        family="malformed",
+        what="the share of responses that are a verdict and nothing else",
+        **_share_of("pv_rl/reward/rule_empty_justification", "bare"),
+        sides=("up",),
+        advice="Proofs are no longer checked; look at the accuracy on wrong proofs, and weigh short responses less",
+    ),
+    Sign(
+        name="weight_evenness",
+        family="weights",
+        what="the effective number of responses, as a fraction of all",
+        **_log_of("pv_rl/effective_responses_fraction"),
+        sides=("down",),
+        advice="Few responses carry the update: look at the spread of lengths and at eta",
+    ),
+    Sign(
+        name="accepting_bias",
+        family="accuracy",
+        what="the share of accepting verdicts less the share of right proofs",
+        metrics=(ACCEPTED, LABELS),
+        read=_accepting_bias,
+        scale=PLAIN,
+        sides=("up", "down"),
+        from_zero=True,
+        advice="The verifier learns to say one thing: look at both classes and at the labels",
+    ),
+    Sign(
+        name="class_gap",
+        family="accuracy",
+        what="the accuracy on right proofs less that on wrong ones",
+        **_classes(difference),
+        sides=("up", "down"),
+        from_zero=True,
+        advice="One class is learned at the cost of the other, which the mean reward may hide",
+    ),
+    Sign(
+        name="balanced_accuracy",
+        family="accuracy",
+        what="the mean of the accuracies on right and on wrong proofs",
+        **_classes(mean_of_two),
+        sides=("down",),
+        advice="The policy is getting worse: lower the learning rate, or go back to the last good checkpoint",
+    ),
+    Sign(
+        name="repetition",
+        family="malformed",
+        what="the share of responses that loop",
+        **_largest_share_of(tuple(f"pv_rl/reward/rule_{rule}" for rule in LOOP_RULES), "repetitive"),
+        sides=("up",),
+        advice="Read looping traces: if they are paid, turn the veto on",
+    ),
+    Sign(
+        name="gradient_norm",
+        family="gradient",
+        what="the norm of the gradient",
+        **_log_of("actor/grad_norm", "grad_norm"),
+        sides=("up",),
+        beyond_record=True,  # where most groups are all right or all wrong the norm is small, and scatters more
+        finite=True,
+        advice="Updates are getting larger: lower the learning rate",
+    ),
+    Sign(
+        name="entropy",
+        family="entropy",
+        what="the entropy of the policy",
+        **_log_of("actor/entropy", "entropy"),
+        sides=("up",),
+        finite=True,
+        unit=" nats",
+        advice="Responses are getting random where runs that learn get sure: lower the learning rate",
+    ),
+    Sign(
+        name="policy_speed",
+        family="policy",
+        what="the root of the KL term over the learning rates so far, the speed at which the policy leaves its start,",
+        metrics=(KL,),  # and the way, which the watcher adds
+        read=_policy_speed,
+        scale=LOG,
+        sides=("up",),
+        finite=True,
+        advice="The policy leaves its start faster and faster: lower the learning rate, and look at what is paid",
+    ),
+    Sign(
+        name="update_kl",
+        family="policy",
+        what="the KL divergence of a step's updates",
+        metrics=(("actor/ppo_kl",),),
+        read=_update_kl,
+        scale=PLAIN,
+        sides=("up",),
+        finite=True,
+        advice="A step changes the policy more than it did: lower the learning rate, or clip more",
+    ),
+)
+
+SIGNS: Mapping[str, Sign] = {sign.name: sign for sign in _ALL}
+"""Every sign by name."""
+DEFAULT_SIGNS = tuple(SIGNS)
+"""All of them. One whose metric is absent from a stream costs a little power and nothing else."""

@@ -1,0 +1,145 @@
+"""One attempt at a run: verl in a process tree of its own, until it ends or is asked to."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from subprocess import Popen
+
+from omegaconf import DictConfig
+from rich.console import Console
+
+from pv_judge.processes import interruptible, process_tree
+from pv_rl.errors import ConfigError, SetupError
+from pv_rl.recipes.override import override
+from pv_rl.stop_file import ask_to_stop, forget
+from pv_runs.train.failure import describe
+from pv_runs.train.lock import locked
+from pv_runs.train.progress import Progress, say
+from pv_runs.train.record import Record, metrics_path, write_record
+from pv_runs.train.script import script
+
+__all__ = ["attempt"]
+
+POLL_S = 0.5
+SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
+
+
+def attempt(folder: Path, config: DictConfig, record: Record, console: Console) -> Record:
+    """Start verl on the config that lies in `folder/.hydra`, show its steps, and write down how it ended.
+
+    The first Ctrl-C (or SIGTERM, SIGHUP) asks for a checkpoint at the end of the step and waits for it; the second
+    ends the run at once, and what came after the last checkpoint is repeated by a resume. verl's older trainers
+    cannot be asked: there the first one ends the run.
+
+    Args:
+        folder: of the run.
+        config: the same config, composed.
+        record: of this attempt, which begins.
+        console: for a line a step.
+
+    Raises:
+        ConfigError: a secret in `launch.env`, which would be written to files.
+        SetupError: another process has the run, or Hydra saved no config.
+        KeyboardInterrupt: after either Ctrl-C, unless the run failed; the record is written.
+    """
+    checkpoints = Path(record.cwd, config.trainer.default_local_dir)
+    metrics, log = metrics_path(folder, record.attempts), folder / "verl.log"
+    environment = {name: str(value) for name, value in (config.launch.env or {}).items()}
+    _refuse_secrets(environment)
+    environment |= {
+        "VERL_FILE_LOGGER_PATH": str(metrics),
+        "PV_RL_RUN_DIR": str(folder),
+        "HYDRA_FULL_ERROR": "1",
+    }
+    command = verl_command(folder, config, environment, record.overrides)
+
+    with locked(folder) as lock:
+        forget(checkpoints)
+        heading = f"# What pv-rl train ran; it goes on from the last checkpoint.\ncd {shlex.quote(record.cwd)} || exit"
+        (folder / "command.sh").write_text(script(command, environment, heading))
+        write_record(folder, record)
+        say(console, f"{folder}: verl's log is verl.log")
+        progress = Progress(metrics, config.trainer.total_training_steps, console)
+        may_ask = config.trainer.use_v1 and "one_step_off" not in config.launch.module
+        exit_code, asked = None, False
+        try:
+            with (
+                interruptible(),
+                process_tree(
+                    command,
+                    env={**os.environ, **environment},
+                    cwd=Path(record.cwd),
+                    log=log,
+                    pass_fds=(lock,),  # verl keeps the run as long as it lives, whatever becomes of us
+                ) as child,
+            ):
+                try:
+                    exit_code = _wait(child, progress)
+                except KeyboardInterrupt:
+                    if child.poll() is not None or not progress.began or not may_ask:
+                        raise
+                    asked = True
+                    ask_to_stop(checkpoints)
+                    say(console, "stopping after this step, with a checkpoint; again to end it at once")
+                    exit_code = _wait(child, progress)
+        except BaseException as error:
+            by_signal = isinstance(error, KeyboardInterrupt)
+            why = "ended at once, by a signal" if by_signal else f"{type(error).__name__}: {error}"
+            write_record(folder, record.ending("stopped" if by_signal else "failed", exit_code, why))
+            raise
+        finally:
+            forget(checkpoints)
+        if exit_code == 0:
+            record = record.ending("finished" if progress.complete(asked=asked) else "stopped", 0)
+        else:
+            record = record.ending("failed", exit_code, describe(exit_code, log))
+        write_record(folder, record)
+    if asked and exit_code == 0:
+        raise KeyboardInterrupt
+    return record
+
+
+def _refuse_secrets(environment: Mapping[str, str]) -> None:
+    for name in environment:
+        if SECRET.search(name):
+            raise ConfigError(
+                f"launch.env.{name} looks like a secret, and launch.env is written to files of the run: export {name} "
+                "in the environment of pv-rl train instead, which the run inherits"
+            )
+
+
+def _wait(child: Popen[bytes], progress: Progress) -> int:
+    while (code := child.poll()) is None:
+        progress.look()
+        time.sleep(POLL_S)
+    progress.look()
+    return code
+
+
+def verl_command(
+    folder: Path, config: DictConfig, environment: Mapping[str, str], extra: tuple[str, ...]
+) -> list[str]:
+    """The saved config, with this folder written into it, and variables for processes that Ray starts elsewhere."""
+    if not (folder / ".hydra" / "config.yaml").is_file():
+        raise SetupError(
+            f"{folder} has no .hydra/config.yaml: pv-rl train needs Hydra to save it (hydra.output_subdir)"
+        )
+    variables = (
+        f"++ray_kwargs.ray_init.runtime_env.env_vars.{override(name, value)}"
+        for name, value in environment.items()
+    )
+    return [
+        *(sys.executable, "-m", str(config.launch.module)),
+        *("--config-path", str(folder / ".hydra"), "--config-name", "config"),
+        override("run_dir", folder),
+        override("hydra.run.dir", folder / "hydra"),
+        "hydra.output_subdir=null",
+        *variables,
+        *extra,
+    ]

@@ -1,0 +1,153 @@
+"""`pv-rl train`."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from importlib.resources import files
+from pathlib import Path
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from rich.console import Console
+from yaml import YAMLError
+
+from pv_rl.errors import ConfigError, DataError, PvRlError, SetupError
+from pv_rl.recipes.compose import CONFIG_MODULE, check_run_arguments, split_run, without_pv_cpu
+from pv_rl.recipes.override import override
+from pv_runs.train.progress import say
+from pv_runs.train.record import RECORD, Record, check_unused, next_record, read_record, run_folders
+
+__all__ = ["resume", "train"]
+
+MULTIRUN = ("--multirun", "-m")
+VALUE = re.compile(r"\+{0,2}[\w-]+(?:\.[\w-]+)+=.*", re.DOTALL)
+"""An override of one value: a key with a dot, and no sweep or group."""
+
+
+def train(arguments: Sequence[str]) -> None:
+    """Start the run or the sweep that the arguments name.
+
+    Args:
+        arguments: `run=NAME`, Hydra's overrides, and Hydra's own options (--multirun, --cfg job, ...).
+
+    Raises:
+        ConfigError: a name that does not exist, or a folder that is in use.
+        SetupError: verl is not there, or a run failed (after the others of its sweep have ended).
+    """
+    run, rest = split_run(arguments)
+    check_run_arguments(rest)
+    sweep = any(option in rest for option in MULTIRUN)
+    if not sweep and any(one.startswith("sweep=") for one in rest):
+        raise ConfigError("sweep=... needs --multirun: pv-rl train --multirun " + " ".join(arguments))
+    if any(one.startswith("run_dir=") for one in rest):
+        raise ConfigError("run_dir is set by pv-rl train: name the folder of the run with hydra.run.dir=...")
+    _check_sweep(rest)
+    key = "hydra.sweep.dir" if sweep else "hydra.run.dir"
+    said = [one.partition("=")[2].strip("'\"") for one in rest if re.match(rf"\+*{re.escape(key)}=", one)]
+    for folder in map(Path, said[-1:]):
+        check_unused(folder)
+    folder = None if said or "--cfg" in rest or "-c" in rest else _new_folder(run, sweep)
+
+    import hydra
+
+    from pv_runs.train.job import ENDED, job
+
+    without_pv_cpu()
+    overrides = [one for one in rest if not one.startswith("-") and (one.startswith("~") or "=" in one)]
+    options = [one for one in rest if one not in overrides]  # argparse wants overrides in one piece
+    if folder is not None:
+        overrides.append(override(key, folder))
+    # Hydra reads the command line itself.
+    sys.argv = ["pv-rl train", *options, *overrides]
+    hydra.main(version_base="1.3", config_path=f"pkg://{CONFIG_MODULE}", config_name=run)(job)()
+    elsewhere = run_folders(folder or Path(said[-1])) if folder or said else []
+    _raise_failed(ENDED | {one: read_record(one) for one in elsewhere})
+
+
+def resume(folder: Path, extra: Sequence[str], console: Console) -> None:
+    """Go on with a run, or with every run of a sweep that is not finished, from the last checkpoint.
+
+    Args:
+        folder: of the run or the sweep.
+        extra: overrides, for example `trainer.total_training_steps=400`; later resumes keep them.
+        console: for what happens.
+
+    Raises:
+        DataError: there is no run in the folder.
+        ConfigError: an override that is not one of a single value.
+        SetupError: a run failed again.
+    """
+    from pv_runs.train.job import start
+
+    if wrong := [one for one in extra if not VALUE.fullmatch(one)]:
+        raise ConfigError(
+            f"beside --resume only overrides of single values can be given, not {' '.join(wrong)}"
+        )
+    found = run_folders(folder)
+    if not found:
+        raise DataError(
+            f"{folder} holds no run of pv-rl train: there is no {RECORD} in it or in a folder of it"
+        )
+    ended: dict[Path, Record] = {}
+    for one in found:
+        try:
+            before = read_record(one)
+            if before.state == "finished" and not extra:
+                say(console, f"{one}: finished already")
+                continue
+            record = next_record(before, tuple(extra))
+            ended[one] = start(one, _saved_config(one, record.overrides), record, console)
+        except PvRlError as error:
+            ended[one] = Record(state="failed", attempts=0, error=str(error))
+    _raise_failed(ended)
+
+
+def _saved_config(folder: Path, overrides: Sequence[str]) -> DictConfig:
+    """What Hydra saved of a run, with what resumes have changed."""
+    try:
+        config = OmegaConf.load(folder / ".hydra" / "config.yaml")
+        changed = OmegaConf.merge(config, OmegaConf.from_dotlist([one.lstrip("+") for one in overrides]))
+    except (OSError, ValueError, YAMLError, OmegaConfBaseException) as error:
+        raise DataError(f"{folder}/.hydra/config.yaml with {' '.join(overrides)}: {error}") from error
+    if not isinstance(changed, DictConfig):
+        raise DataError(f"{folder}/.hydra/config.yaml is no config")
+    return changed
+
+
+def _check_sweep(arguments: Sequence[str]) -> None:
+    """Hydra would take both: each value of the sweep with each value of the command line."""
+    named = [argument.partition("=")[2] for argument in arguments if argument.startswith("sweep=")]
+    given = {argument.lstrip("+").partition("=")[0] for argument in arguments}
+    for name in named:
+        path = files("pv_rl.hydra_configs") / "sweep" / f"{name}.yaml"
+        params = OmegaConf.load(str(path)).hydra.sweeper.params
+        if twice := sorted(given & set(params)):
+            raise ConfigError(
+                f"sweep={name} already sweeps over {', '.join(twice)}: leave out sweep={name} and name all values "
+                f"({' '.join(f'{key}={value}' for key, value in params.items())}), or leave out {', '.join(twice)}"
+            )
+
+
+def _new_folder(run: str, sweep: bool) -> Path:
+    """A folder that nobody else has, named after the run and the moment."""
+    moment = f"{datetime.now():%Y-%m-%d_%H-%M-%S}"
+    base = Path(f"runs/{run}{'-sweep' if sweep else ''}")
+    base.mkdir(parents=True, exist_ok=True)
+    for number in itertools.count(1):
+        folder = base / (moment if number == 1 else f"{moment}-{number}")
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            continue
+        return folder
+    raise AssertionError("itertools.count ends")
+
+
+def _raise_failed(records: dict[Path, Record]) -> None:
+    failed = [f"{one}: {record.error}" for one, record in records.items() if record.state == "failed"]
+    if failed:
+        raise SetupError(f"{len(failed)} of {len(records)} runs failed. " + "\n".join(failed))

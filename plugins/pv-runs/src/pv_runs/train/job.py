@@ -1,0 +1,63 @@
+"""What Hydra calls for a run, and for each run of a sweep, in this process or where a launcher takes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hydra.core.hydra_config import HydraConfig
+from hydra.utils import instantiate
+from omegaconf import DictConfig, OmegaConf
+from rich.console import Console
+
+from pv_rl.recipes import check
+from pv_rl.recipes.checks import check_data
+from pv_rl.recipes.choices import remarks
+from pv_runs.train.attempt import attempt
+from pv_runs.train.progress import say
+from pv_runs.train.record import Record, check_unused, next_record, write_record
+
+__all__ = ["ENDED", "job", "start"]
+
+ENDED: dict[Path, Record] = {}
+"""The runs of this process and how they ended; those that a launcher took elsewhere are not here."""
+
+
+def job(config: DictConfig) -> str:
+    """Run verl in the folder that Hydra made. A run that fails is written down and does not end a sweep.
+
+    Returns:
+        The state, see `Record`.
+
+    Raises:
+        ConfigError: there is a run in the folder.
+        KeyboardInterrupt: somebody stopped the run here, and with it the runs after it.
+    """
+    folder = Path(HydraConfig.get().runtime.output_dir).resolve()
+    check_unused(folder)
+    console, record = Console(soft_wrap=True), next_record(None)
+    try:
+        record = start(folder, config, record, console)
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with one run, the others of a sweep go on
+        record = record.ending("failed", None, f"{type(error).__name__}: {error}")
+        write_record(folder, record)
+    ENDED[folder] = record
+    if record.state == "failed":
+        say(console, f"failed: {folder}")
+    return record.state
+
+
+def start(folder: Path, config: DictConfig, record: Record, console: Console) -> Record:
+    """Check the config, prepare what it asks for, and make one attempt.
+
+    Raises:
+        PvRlError: the config cannot be run; nothing was started.
+    """
+    OmegaConf.set_struct(config, False)
+    config.run_dir = str(folder)
+    check(config)
+    for remark in remarks(config):
+        say(console, remark)
+    if config.launch.prepare is not None:
+        instantiate(config.launch.prepare)
+    check_data(config, Path(record.cwd))
+    return attempt(folder, config, record, console)

@@ -1,0 +1,139 @@
+"""What `pv-rl watch` does."""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.live import Live
+
+from pv_rl.errors import ConfigError, DataError
+from pv_rl.files import write_atomically
+from pv_runs.watch.frame import Alarm, Frame
+from pv_runs.watch.lines import new_lines
+from pv_runs.watch.page import to_page
+from pv_runs.watch.places import choose_run
+from pv_runs.watch.terminal import Screen
+from pv_runs.watch.text import visible
+from pv_runs.watch.view import View
+
+__all__ = ["PAGE", "watch"]
+
+PAGE = "watch.html"
+"""The page's name, in the run's folder."""
+UNBOUND = 110
+"""Columns of a frame where there is no terminal."""
+
+
+def watch(
+    folder: Path,
+    *,
+    once: bool = False,
+    html: Path | bool = False,
+    interval: float = 2.0,
+    console: Console | None = None,
+) -> None:
+    """Show a run until it ends or Ctrl-C is pressed: live on a terminal, else a line a step.
+
+    Args:
+        folder: of the run, or one that holds just one.
+        once: show one frame and return.
+        html: a file to keep a page in; True for `watch.html` in the run's folder.
+        interval: seconds between looks, 0.2 or more.
+        console: where to write; standard output by default.
+
+    Raises:
+        ConfigError: the interval is too short, or the page has no folder.
+        DataError: the folder is no run.
+        OSError: the page cannot be written.
+    """
+    if not 0.2 <= interval <= 3600:
+        raise ConfigError(f"--interval {interval:g} is no number of seconds from 0.2 to 3600")
+    if isinstance(html, Path) and not html.parent.is_dir():
+        raise ConfigError(f"--html {html}: there is no folder {html.parent}; make it first")
+    view = View(choose_run(folder))
+    page = view.folder / PAGE if html is True else html or None
+    console = console or _console()
+    if once:
+        frame = view.look()
+        _write(page, frame, None)
+        console.print(Screen(frame))
+        return
+    show = _live if console.is_terminal else _lines
+    frame = None
+
+    def look() -> Frame:
+        nonlocal frame
+        try:
+            frame = view.look()
+        except OSError as error:  # a network's file system that is away for a while ends no view
+            if frame is None:
+                raise
+            frame = replace(frame, now=time.time(), notes=[f"cannot be read now: {visible(str(error))}"])
+        _write(page, frame, None if frame.over_for_good else max(interval, 2.0))
+        return frame
+
+    try:
+        show(look, interval, console)
+    except KeyboardInterrupt:
+        pass  # the way to leave; the run is no concern of ours
+    finally:
+        if frame is not None and not frame.over_for_good:
+            _write(page, frame, None)  # a page that nobody writes any more must not look alive
+
+
+def _live(look: Callable[[], Frame], interval: float, console: Console) -> None:
+    frame = look()
+    with Live(Screen(frame, fit=True), console=console, auto_refresh=False, vertical_overflow="crop") as live:
+        while not frame.over_for_good:
+            time.sleep(interval)
+            frame = look()
+            live.update(Screen(frame, fit=True), refresh=True)
+
+
+def _lines(look: Callable[[], Frame], interval: float, console: Console) -> None:
+    said = -1
+    state = ""
+    alarms: set[Alarm] = set()
+    while True:
+        frame = look()
+        if frame.step is not None and frame.step < said:
+            said = frame.step - 1  # the run went back to a checkpoint
+        for step, line in list(new_lines(frame, said)):
+            said = step
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+        for alarm in reversed(frame.alarms or ()):
+            if alarm not in alarms:
+                alarms.add(alarm)
+                text = f"alarm  step {alarm.step}  {alarm.sign}  {alarm.message}"
+                console.print(text, markup=False, highlight=False, soft_wrap=True)
+        if frame.state != state:
+            state = frame.state
+            text = f"{frame.name}: {state}" + (f": {frame.note}" if frame.note else "")
+            console.print(text, markup=False, highlight=False, soft_wrap=True)
+        if frame.over_for_good:
+            return
+        time.sleep(interval)
+
+
+def _write(page: Path | None, frame: Frame, refresh: float | None) -> None:
+    """Put the page in place, whole: a browser may load it at any moment."""
+    if page is None:
+        return
+    if page.is_dir():
+        raise DataError(f"{page} is a folder; name a file for the page")
+    text = to_page(frame, refresh=refresh)
+    write_atomically(page, lambda temporary: temporary.write_text(text, encoding="utf-8", errors="replace"))
+
+
+def _console() -> Console:
+    """Standard output. What its encoding lacks is shown as `?` and ends no view."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=UNBOUND)

@@ -1,0 +1,162 @@
+"""Which numbers of a run are shown, in which order, and how."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pv_rl.hookspecs import NAME
+from pv_runs.report.collecting import Series
+from pv_runs.report.measures import KEYS, MEASURES, Measure
+from pv_runs.watch.frame import Form, Row, Section
+
+__all__ = ["KEPT", "MOST_RULES", "RULE", "fill"]
+
+RULE = "pv_rl/reward/rule_"
+"""What stands before a rule's name in the key of its share."""
+MOST_RULES = 64
+SHARES = ("share of responses", "accuracy", "share of prompts", "share of the update", "share of questions")
+BY_NAME = {measure.name: measure for measure in MEASURES}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """A measure and its place."""
+
+    measure: Measure
+    rank: int = 1
+    form: Form | None = None
+    """None: a share or a number, by the unit."""
+    zeros: bool = True
+    """Whether it is shown where it has been 0 all along."""
+
+
+def _ours(name: str, rank: int = 1, zeros: bool = True) -> Shown:
+    """One that the report has too."""
+    return Shown(measure=BY_NAME[name], rank=rank, zeros=zeros)
+
+
+def _more(
+    title: str, unit: str, key: str, rank: int = 2, zeros: bool = True, form: Form | None = None
+) -> Shown:
+    return Shown(
+        measure=Measure(name=key, title=title, unit=unit, keys=(key,)), rank=rank, zeros=zeros, form=form
+    )
+
+
+RESPONSES, UPDATE = "share of responses", "share of the update"
+SECTIONS = {
+    "reward and accuracy": (
+        _ours("reward"),
+        _ours("held_out_right"),
+        _ours("held_out_wrong"),
+        _ours("held_out_balanced", 2),
+        _ours("training_right"),
+        _ours("training_wrong"),
+        _more("verdict True", RESPONSES, "pv_rl/reward/verdict_true"),
+        _more("label True", RESPONSES, "pv_rl/reward/label_true", 3),
+    ),
+    "responses": (
+        _ours("length"),
+        _ours("length_true"),
+        _ours("length_false"),
+        _ours("length_none", 2),
+        _more("cut off", RESPONSES, "response_length/clip_ratio"),
+        _more("no verdict", RESPONSES, "pv_rl/reward/verdict_missing", 1),
+    ),
+    "vetoes": (
+        _ours("vetoed"),
+        _more("by the judge", RESPONSES, "pv_rl/reward/vetoed_by_judge", zeros=False),
+        _ours("abstained", 1, zeros=False),
+        _more("reward failed", RESPONSES, "pv_rl/reward/error", 1, zeros=False),
+    ),
+    "weights": (
+        _ours("effective_responses"),
+        _more("groups without signal", "share of prompts", "pv_rl/groups_without_signal"),
+        _more("shortest quarter", UPDATE, "pv_rl/weight_share/length_q1"),
+        _more("longest quarter", UPDATE, "pv_rl/weight_share/length_q4"),
+        _more("verdict True", UPDATE, "pv_rl/weight_share/verdict_true", 3),
+        _more("verdict False", UPDATE, "pv_rl/weight_share/verdict_false", 3),
+        _more("no verdict", UPDATE, "pv_rl/weight_share/verdict_none", 3),
+        _more("eta", "", "pv_rl/eta", 3),
+        _more("metrics failed", "", "pv_rl/metrics_failed", 1, zeros=False),
+    ),
+    "judge": (
+        _more("requests", "a step", "pv_rl/judge/requests/sum", 2, False, "count"),
+        _more("latency, median", "s", "pv_rl/judge/latency_p50_s"),
+        _more("latency, 95 %", "s", "pv_rl/judge/latency_p95_s", 1),
+        _more("waited for", "s a step", "pv_rl/judge/exposed_wait_s/sum", zeros=False),
+        _more("questions failed", "a step", "pv_rl/judge/failed/sum", 1, False, "count"),
+        _more("no answer", RESPONSES, "pv_rl/reward/judge_failed", 1, zeros=False),
+        _more("not asked", RESPONSES, "pv_rl/reward/unjudged", 1, zeros=False),
+        _more("from the cache", "share of questions", "pv_rl/judge/cache_hit_rate"),
+        Shown(
+            measure=Measure(name="usd", title="cost", unit="$ a step", keys=("pv_rl/judge/usd/sum",)),
+            zeros=False,
+        ),
+        _more("unreachable", "", "pv_rl/judge/unreachable", 1, zeros=False),
+        _more("disk errors", "a step", "pv_rl/judge/disk_errors/sum", 1, False, "count"),
+    ),
+    "training": (
+        _ours("kl", 2),
+        _more("entropy", "nats", "actor/entropy"),
+        _more("gradient norm", "", "actor/grad_norm"),
+        _ours("seconds", 2),
+    ),
+}
+"""By title."""
+KEPT = KEYS | {key for section in SECTIONS.values() for shown in section for key in shown.measure.keys}
+"""What is kept of a run's metrics, beside the shares of the rules and the validations."""
+
+
+def fill(series: Mapping[str, Series], over: int, step: int | None = None) -> list[Section]:
+    """The sections that have numbers.
+
+    Args:
+        series: by key, of which the steps are in order.
+        over: steps over which a change is told, 1 or more.
+        step: the run's; a row whose last value is of an earlier one says of which.
+    """
+    sections = []
+    for title, section in SECTIONS.items():
+        shown = [*section, *(_rules(series) if title == "vetoes" else ())]
+        rows = [row for one in shown if (row := _row(one, series, over, step)) is not None]
+        asked = series.get("pv_rl/judge/requests/sum", {})
+        if rows and (title != "judge" or any(value > 0 for value in asked.values()) or _trouble(rows)):
+            sections.append(Section(title=title, rows=rows))
+    return sections
+
+
+def _trouble(rows: list[Row]) -> bool:
+    """Whether a judge that was never asked has something to say all the same."""
+    return any(row.rank == 1 for row in rows)
+
+
+def _rules(series: Mapping[str, Series]) -> Iterator[Shown]:
+    """Those that have hit; a rule's name has to be one, since a metrics file may hold any key."""
+    keys = [key for key in series if key.startswith(RULE) and NAME.fullmatch(key.removeprefix(RULE))]
+    for key in keys[:MOST_RULES]:
+        yield _more(key.removeprefix(RULE)[:40], RESPONSES, key, 2, zeros=False)
+
+
+def _row(shown: Shown, series: Mapping[str, Series], over: int, step: int | None) -> Row | None:
+    key = shown.measure.choose_key([series])
+    points = series.get(key or "", {})
+    if not points or not (shown.zeros or any(value != 0 for value in points.values())):
+        return None
+    steps, values = list(points), list(points.values())
+    before = next((place for place in range(len(steps) - 2, -1, -1) if steps[place] <= steps[-1] - over), 0)
+    unit = shown.measure.unit
+    if step is not None and steps[-1] != step:
+        unit = f"{unit}, step {steps[-1]}".removeprefix(", ")
+    change = values[-1] - values[before] if len(steps) > 1 else None
+    return Row(
+        title=shown.measure.title,
+        unit=unit,
+        form=shown.form or ("share" if shown.measure.unit in SHARES else "number"),
+        rank=shown.rank,
+        steps=steps,
+        values=values,
+        change=change if change is not None and math.isfinite(change) else None,
+    )

@@ -1,0 +1,20 @@
+"""What a loss-aggregation mode does to given lengths, before anything is trained. `pv-rl weights` shows it.
+
+Nothing here imports torch, pyarrow, matplotlib or transformers until it is needed.
+"""
+
+from pv_runs.weights.lengths import read_lengths
+from pv_runs.weights.reading import read_rollouts
+from pv_runs.weights.rollouts import Rollouts
+from pv_runs.weights.summary import DEFAULT_MODES, ModeSummary, Part, Summary, summarise
+
+__all__ = [
+    "DEFAULT_MODES",
+    "ModeSummary",
+    "Part",
+    "Rollouts",
+    "Summary",
+    "read_lengths",
+    "read_rollouts",
+    "summarise",
+]

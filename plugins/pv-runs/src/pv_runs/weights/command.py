@@ -1,0 +1,97 @@
+"""What `pv-rl weights` does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from pv_rl.errors import DataError
+from pv_rl.files import check_target, write_atomically
+from pv_runs.weights.document import document
+from pv_runs.weights.figure import check_plot, draw
+from pv_runs.weights.lengths import read_lengths
+from pv_runs.weights.reading import read_rollouts
+from pv_runs.weights.summary import DEFAULT_MODES, summarise
+from pv_runs.weights.table import print_summary
+
+__all__ = ["show_weights"]
+
+
+def show_weights(
+    *,
+    lengths: Sequence[str] = (),
+    rollouts: Path | None = None,
+    modes: Sequence[str] = (),
+    step: int | None = None,
+    group_column: str | None = None,
+    length_column: str | None = None,
+    tokenizer: str | None = None,
+    plot: Path | None = None,
+    json_file: str | None = None,
+) -> None:
+    """Read, compute, and print to standard output; write what is asked for. Arguments as in the command's help.
+
+    Raises:
+        PvRlError: something given is not what it should be.
+        OSError: a file cannot be read or written.
+    """
+    if bool(lengths) == (rollouts is not None):
+        raise DataError(
+            "give either --lengths 1,2,5 or --rollouts PATH"
+            + (", not both" if lengths else ", to have something to weigh")
+        )
+    of_files = {
+        "--step": step,
+        "--group-column": group_column,
+        "--length-column": length_column,
+        "--tokenizer": tokenizer,
+    }
+    for option, value in of_files.items():
+        if lengths and value is not None:
+            raise DataError(f"{option} is for --rollouts PATH; leave it out with --lengths")
+    if plot is not None:
+        check_plot(plot)
+    to_stdout = json_file == "-"
+    if json_file is not None and not to_stdout:
+        check_target("--json", Path(json_file))
+
+    errors = Console(stderr=True)
+    with errors.status("reading and weighing"):
+        if rollouts is None:
+            given = read_lengths(lengths)
+        else:
+            given = read_rollouts(
+                rollouts,
+                step=step,
+                group_column=group_column,
+                length_column=length_column,
+                tokenizer=tokenizer,
+            )
+        summary = summarise(given, modes or DEFAULT_MODES)
+
+    if plot is not None:
+        draw(summary, plot)
+    if json_file is not None:
+        text = json.dumps(document(summary), allow_nan=False, ensure_ascii=False) + "\n"
+        if to_stdout:
+            print(text, end="")  # noqa: T201 - the document, not a message
+        else:
+            write_atomically(Path(json_file), lambda file: file.write_text(text, encoding="utf-8"))
+    console = errors if to_stdout else _console()
+    if to_stdout:
+        for note in summary.notes:
+            console.print(note, markup=False, highlight=False)
+    else:
+        print_summary(summary, console)
+        for written in (plot, json_file):
+            if written is not None:
+                console.print(f"wrote {written}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _console() -> Console:
+    """Standard output: as wide as the terminal, or as wide as need be where there is none."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=1000)

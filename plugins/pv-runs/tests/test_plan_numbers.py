@@ -1,0 +1,312 @@
+"""The plan's numbers, each worked by hand."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from plan_configs import QWEN3_8B, QWEN3_32B, QWEN25_14B, TINY, config
+
+from pv_runs.plan import make_plan
+from pv_runs.plan.lengths import Lengths
+from pv_runs.plan.model import ModelShape
+from pv_runs.plan.training_time import forward_operations, micro_batches
+
+GIB = 2**30
+ACTOR = "actor_rollout_ref.actor"
+FSDP = f"{ACTOR}.fsdp_config"
+ROLLOUT = "actor_rollout_ref.rollout"
+MODEL = "actor_rollout_ref.model"
+TINY_RUN = {
+    "plan.model": TINY,
+    f"{ACTOR}.ulysses_sequence_parallel_size": 1,
+    f"{ACTOR}.ppo_max_token_len_per_gpu": 24192,
+}
+
+
+def plan(**changes):
+    return make_plan(config({key.replace("__", "."): value for key, value in changes.items()}))
+
+
+def phase(made, name, place="training GPU"):
+    return next(one for one in made.memory.phases if (one.place, one.name) == (place, name))
+
+
+def part(made, name, of="update", place="training GPU"):
+    """Bytes; 0 where there is no such part."""
+    return sum(one.gib for one in phase(made, of, place).parts if one.name == name) * GIB
+
+
+def host(made, name):
+    return sum(one.gib for one in made.memory.host if one.name == name) * GIB
+
+
+@pytest.mark.parametrize(("shape", "billions"), [(QWEN3_8B, 8.19), (QWEN3_32B, 32.76), (QWEN25_14B, 14.77)])
+def test_parameters_are_those_of_the_published_models(shape, billions):
+    assert ModelShape(**shape).parameters / 1e9 == pytest.approx(billions, rel=1e-3)
+
+
+def test_parameters_of_a_tiny_model_by_hand():
+    assert ModelShape(**TINY).layer_parameters == 3620
+    assert ModelShape(**TINY).parameters == 3 * 3620 + 20_000 + 10
+    assert ModelShape(**{**TINY, "tie_word_embeddings": True}).parameters == 3 * 3620 + 10_000 + 10
+    assert ModelShape(**{**TINY, "tie_word_embeddings": True}).matmul_parameters == 3 * 3620 + 10_000
+
+
+def test_weights_gradients_and_adam_are_shared_by_all_training_gpus():
+    made = make_plan(config(TINY_RUN))
+    assert part(made, "weights") == pytest.approx(4 * 30_870 / 32)
+    assert part(made, "gradients") == pytest.approx(4 * 30_870 / 32)
+    assert part(made, "Adam") == pytest.approx(8 * 30_870 / 32)
+    assert part(made, "Adam's temporaries", of="Adam's step") == pytest.approx(4 * 30_870 / 32)
+
+
+def test_an_fsdp_size_shares_them_by_fewer():
+    made = make_plan(config({**TINY_RUN, f"{FSDP}.fsdp_size": 8}))
+    assert part(made, "Adam") == pytest.approx(8 * 30_870 / 8)
+
+
+def test_a_bf16_model_has_bf16_gradients_and_states():
+    made = make_plan(config({**TINY_RUN, f"{FSDP}.model_dtype": "bf16"}))
+    assert part(made, "Adam") == pytest.approx(4 * 30_870 / 32)
+
+
+def test_gathered_is_the_root_and_two_layers_with_gradients():
+    made = make_plan(config(TINY_RUN))
+    expected = 2 * (20_000 + 2 * 3620) + 2 * 20_000 + 6 * 3620
+    assert part(made, "gathered weights and gradients") == pytest.approx(expected)
+    assert part(made, "gathered weights", of="log-probs") == pytest.approx(2 * (20_000 + 2 * 3620))
+
+
+def test_without_resharding_all_weights_stay_and_without_sync_all_gradients():
+    kept = make_plan(config({**TINY_RUN, f"{FSDP}.reshard_after_forward": False}))
+    assert part(kept, "gathered weights and gradients") == pytest.approx(2 * 30_870 + 2 * 20_000 + 6 * 3620)
+    changes = {f"{FSDP}.use_no_sync_for_gradient_accumulation": True, f"{ACTOR}.strategy": "fsdp2"}
+    whole = make_plan(config({**TINY_RUN, **changes}))
+    assert part(whole, "gathered weights and gradients") == pytest.approx(2 * 27_240 + 4 * 30_870)
+
+
+def test_activations_are_one_input_a_layer_and_one_layer_that_computes():
+    made = make_plan(config({**TINY_RUN, f"{ACTOR}.ppo_max_token_len_per_gpu": 30_000}))
+    layer = 2 * (8 * 10 + 3 * (20 + 10) + 4 * 100)
+    assert part(made, "activations") == pytest.approx(30_000 * (3 * 2 * 10 + layer + 4 * 100))
+    assert part(made, "activations", of="log-probs") == pytest.approx(30_000 * layer)
+    kept = make_plan(
+        config(
+            {
+                **TINY_RUN,
+                f"{ACTOR}.ppo_max_token_len_per_gpu": 30_000,
+                f"{MODEL}.enable_gradient_checkpointing": False,
+            }
+        )
+    )
+    assert part(kept, "activations") == pytest.approx(30_000 * 3 * layer)
+
+
+def test_logits_are_bf16_and_a_copy_over_the_temperature():
+    assert part(plan(), "logits") == 12_288 * 151_936 * 4
+    assert part(make_plan(config({f"{ROLLOUT}.temperature": 1.0})), "logits") == 12_288 * 151_936 * 2
+    assert part(make_plan(config({f"{ACTOR}.entropy_coeff": 0.01})), "logits") == 12_288 * 151_936 * 10
+
+
+def test_logits_without_flash_attention_are_kept_in_fp32_too():
+    changes = {f"{MODEL}.use_remove_padding": False, f"{ACTOR}.ulysses_sequence_parallel_size": 1}
+    made = make_plan(config({**changes, f"{ACTOR}.ppo_max_token_len_per_gpu": 24_192}))
+    assert part(made, "logits") == 24_192 * 151_936 * 8
+    assert part(made, "logits", of="log-probs") == 24_192 * 151_936 * 4
+
+
+def test_fused_kernels_make_a_chunk_of_logits_at_a_time():
+    made = make_plan(config({f"{MODEL}.use_fused_kernels": True}))
+    assert part(made, "logits") == 512 * 151_936 * 14
+
+
+def test_an_entropy_that_is_not_compiled_copies_the_logits_twice_in_fp32():
+    made = make_plan(config({f"{FSDP}.use_torch_compile": False}))
+    assert part(made, "logits", of="log-probs") == 12_288 * 151_936 * 12
+    assert part(made, "logits") == 12_288 * 151_936 * 4
+
+
+@pytest.mark.parametrize(
+    ("shape", "size", "expected"), [(QWEN3_8B, 1, 147_456), (QWEN3_32B, 4, 65_536), (QWEN3_32B, 16, 32_768)]
+)
+def test_bytes_of_a_token_in_the_kv_cache(shape, size, expected):
+    changes = {"plan.model": shape, f"{ROLLOUT}.tensor_model_parallel_size": size}
+    assert make_plan(config(changes)).memory.kv_cache.token_bytes == expected
+
+
+def test_rows_that_fit_in_the_kv_cache():
+    cache = plan().memory.kv_cache
+    room = 0.8 * 80 - 5 - 2 * ModelShape(**QWEN3_8B).parameters / GIB
+    assert cache.gib == pytest.approx(room)
+    assert cache.tokens == int(room * GIB / 147_456)
+    assert cache.mean_rows == int(cache.tokens / 2278)
+    assert cache.longest_rows == cache.tokens // 24_192
+    few = make_plan(config({f"{ROLLOUT}.max_num_seqs": 10})).memory.kv_cache
+    assert few.concurrent == 10
+
+
+def test_a_rollout_shares_the_training_gpu_in_sync():
+    made = make_plan(config({"trainer.v1.trainer_mode": "sync"}))
+    assert part(made, "rollout engine's share", of="generation") == 0.8 * 80 * GIB
+    assert part(made, "Adam", of="generation") == pytest.approx(8 * ModelShape(**QWEN3_8B).parameters / 32)
+    assert part(made, "gradients", of="generation") == 0
+    assert made.layout.total_gpus == 32
+
+
+def test_the_host_keeps_the_reference_what_is_offloaded_and_the_old_policy():
+    made = make_plan(config({**TINY_RUN, f"{FSDP}.optimizer_offload": True}))
+    assert host(made, "reference model") == pytest.approx(4 * 30_870 * 8 / 32)
+    assert host(made, "Adam") == pytest.approx(8 * 30_870 * 8 / 32)
+    assert host(made, "copies of the policy") == pytest.approx(4 * 30_870 * 8 / 32)
+    assert host(made, "weights") == 0
+    rules = make_plan(config({**TINY_RUN, f"{ACTOR}.use_kl_loss": False}))
+    assert host(rules, "reference model") == 0
+
+
+def test_offload_policy_leaves_only_what_comes_and_goes_on_the_gpu():
+    made = make_plan(config({**TINY_RUN, f"{FSDP}.offload_policy": True, f"{ACTOR}.strategy": "fsdp2"}))
+    assert [part(made, name) for name in ("weights", "gradients", "Adam")] == [0, 0, 0]
+    assert host(made, "Adam") == pytest.approx(8 * 30_870 * 8 / 32)
+
+
+@pytest.mark.parametrize("draws", [1, 8, 480])
+def test_the_expected_longest_is_that_of_a_simulation(draws):
+    lengths = Lengths(mean=778, sigma=1.0, cut=16_000)
+    dice = random.Random(0)
+    rounds = 96_000 // draws
+    longest = [
+        max(min(dice.lognormvariate(lengths.mu, 1.0), 16_000) for _ in range(draws)) for _ in range(rounds)
+    ]
+    assert lengths.expected_longest(draws) == pytest.approx(sum(longest) / rounds, rel=0.04)
+
+
+def test_the_cut_lengths_have_the_mean_that_was_asked_for():
+    lengths = Lengths(mean=778, sigma=1.0, cut=2_000)
+    dice = random.Random(0)
+    drawn = [min(dice.lognormvariate(lengths.mu, 1.0), 2_000) for _ in range(100_000)]
+    assert sum(drawn) / len(drawn) == pytest.approx(778, rel=0.01)
+    assert sum(length**2 for length in drawn) / len(drawn) == pytest.approx(lengths.second_moment, rel=0.02)
+    assert lengths.expected_longest(1) == pytest.approx(778, rel=1e-3)
+
+
+def test_a_step_counts_what_the_paper_counts():
+    counts = plan().counts
+    assert (counts.prompts, counts.rollouts, counts.updates) == (60, 480, 1)
+    assert counts.generated_tokens == 480 * 778
+    assert counts.trained_tokens == 480 * 2278
+    assert counts.samples == 18_000
+    assert counts.run_generated_tokens == pytest.approx(112e6, rel=1e-3)
+
+
+def test_steps_follow_from_the_data_where_none_are_given():
+    changes = {"trainer.total_training_steps": None, "trainer.total_epochs": 2, "plan.dataset_size": 250}
+    counts = make_plan(config(changes)).counts
+    assert (counts.steps, counts.samples) == (8, 480)
+    assert counts.epochs == pytest.approx(1.92)
+
+
+def test_operations_of_a_forward_by_hand():
+    # Equal lengths of 4 and prompts of 6: 480 rows of 10 tokens; 3 x 3,620 + 10,000 weights; 3 layers of 20 values.
+    made = make_plan(
+        config({**TINY_RUN, "plan.prompt_tokens": 6, "plan.response_tokens": 4, "plan.length_sigma": 1e-3})
+    )
+    assert forward_operations(made.setup) == pytest.approx(
+        480 * (2 * 20_860 * 10 + 2 * 3 * 20 * 100), rel=1e-4
+    )
+
+
+def test_an_update_is_four_forwards_with_checkpointing_and_three_without():
+    kept = make_plan(config({f"{MODEL}.enable_gradient_checkpointing": False}))
+    for made, passes in ((plan(), 4), (kept, 3)):
+        seconds = {duration.name: duration.seconds for duration in made.time.training}
+        assert seconds["update"] == pytest.approx(passes * seconds["old log-probs"])
+        expected = passes * forward_operations(made.setup) / (32 * 989e12 * 0.35)
+        assert seconds["update"] == pytest.approx(expected)
+
+
+def test_small_micro_batches_wait_for_the_weights():
+    # 16 groups of 30 rows, 68,340 tokens: 34 micro-batches of 2 x 1,024. Each gathers twice 2 bytes, scatters 4.
+    made = make_plan(config({f"{ACTOR}.ppo_max_token_len_per_gpu": 1024}))
+    assert micro_batches(made.setup, 480, 1024) == 34
+    update = next(one for one in made.time.training if one.name == "update")
+    assert update.seconds == pytest.approx(34 * 8 * ModelShape(**QWEN3_8B).parameters / 200e9)
+
+
+def test_decoding_reads_the_weights_once_a_token_and_the_cache_as_it_grows():
+    # One response a replica, all of 100 tokens after a prompt of 50. A token in the cache: 2 x 3 x 10 x 2 = 120 bytes.
+    changes = {
+        **TINY_RUN,
+        "plan.decode_step_s": 0,
+        "trainer.v1.trainer_mode": "sync",
+        "trainer.nnodes": 10,
+        "actor_rollout_ref.rollout.n": 1,
+        "data.train_batch_size": 80,
+        f"{ACTOR}.ppo_mini_batch_size": 80,
+        "plan.prompt_tokens": 50,
+        "plan.response_tokens": 100,
+        "plan.length_sigma": 1e-3,
+    }
+    decoding = make_plan(config(changes)).time.generation[1]
+    weights, keys = 2 * 30_870, (50 * 100 + 100**2 / 2) * 120
+    assert decoding.seconds == pytest.approx((100 * weights + keys) / (3.35e12 / 2), rel=0.01)
+
+
+def test_sync_waits_for_the_longest_and_async_shares_the_wait():
+    lengths = Lengths(mean=778, sigma=1.0, cut=16_000)
+    sync = make_plan(config({"trainer.v1.trainer_mode": "sync"})).time.generation[1]
+    assert f"{lengths.expected_longest(480):,.0f} steps" in sync.how
+    free = plan().time.generation[1]
+    assert f"{lengths.expected_longest(8) / 2:,.0f} steps" in free.how
+    sampler = "trainer.v1.sampler.max_off_policy"
+    waits = make_plan(config({f"{sampler}_strategy": "wait", f"{sampler}_threshold": 2})).time.generation[1]
+    assert f"{lengths.expected_longest(480) / 2:,.0f} steps" in waits.how
+
+
+def test_a_small_model_decodes_no_faster_than_it_is_scheduled():
+    decoding = make_plan(config(TINY_RUN)).time.generation[1]
+    steps = Lengths(mean=778, sigma=1.0, cut=16_000).expected_longest(8) / 2
+    assert decoding.how.startswith(f"{steps:,.0f} steps x 0.005 s")
+    assert decoding.seconds == pytest.approx(steps * 0.005, rel=0.01)
+
+
+@pytest.mark.parametrize("mode", ["sync", "colocate_async", "separate_async"])
+def test_a_step_is_a_sum_or_the_longer_of_two(mode):
+    time = make_plan(config({"trainer.v1.trainer_mode": mode})).time
+    generation = sum(one.seconds for one in time.generation)
+    training = sum(one.seconds for one in time.training)
+    rest = 2 * ModelShape(**QWEN3_8B).parameters / 10e9 + 5
+    if mode == "separate_async":
+        assert time.seconds == pytest.approx(max(generation, training) + rest)
+    else:
+        assert time.seconds == pytest.approx(generation + training + rest + (5 if mode == "sync" else 0))
+    assert time.between == (time.seconds / 2, time.seconds * 2)
+
+
+def test_a_run_is_priced_by_all_gpus():
+    time = make_plan(config({"plan.usd_per_gpu_hour": 2.0})).time
+    assert time.gpu_hours == pytest.approx(300 * time.seconds / 3600 * 80)
+    assert time.usd == pytest.approx(2 * time.gpu_hours)
+
+
+def test_the_judge_costs_what_the_paper_says_within_a_factor_of_two():
+    cost = plan().judge
+    assert cost.calls == 480
+    assert cost.run_calls == 144_000
+    assert 0.25 < cost.step_usd < 1.0
+    assert 0.25 < cost.step_usd_cached < cost.step_usd
+
+
+def test_the_judge_by_hand(tmp_path):
+    (tmp_path / "prompt.txt").write_text("x" * 4000)
+    kwargs = "reward.custom_reward_function.reward_kwargs"
+    cost = make_plan(config({f"{kwargs}.prompt": str(tmp_path / "prompt.txt")})).judge
+    frame = cost.input_tokens - 1000 - 778
+    assert 20 < frame < 60
+    assert cost.instruction_tokens == 1000
+    assert cost.step_usd == pytest.approx(480 * ((1778 + frame) * 0.56 + 60 * 1.68) / 1e6, rel=1e-4)
+    cached = 480 * ((778 + frame) * 0.56 + 1000 * 0.07 + 60 * 1.68) / 1e6
+    assert cost.step_usd_cached == pytest.approx(cached, rel=1e-4)
+    longest = 480 * ((17_000 + frame) * 0.56 + 400 * 1.68) / 1e6
+    assert cost.longest_step_usd == pytest.approx(longest, rel=1e-4)
+    assert cost.run_usd == pytest.approx(300 * cost.step_usd)

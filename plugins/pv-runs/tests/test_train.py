@@ -1,0 +1,364 @@
+"""What `pv-rl train` does around verl: names, records, stopping, resuming, and a sweep in which a run fails.
+
+verl is a small script here, started in the same way; the real one is in plugins/pv-runs/tests/test_train_runs.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("verl", reason="the runs stand on verl's configs: pip install 'pv-rl[verl]'")
+pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install 'pv-rl[quickstart]'")
+
+from hydra import compose, initialize
+from omegaconf import OmegaConf
+from rich.console import Console
+
+from pv_rl.errors import ConfigError, DataError, SetupError
+from pv_rl.recipes.compose import split_run
+from pv_rl.recipes.override import override
+from pv_rl.stop_file import ask_to_stop, asked_to_stop, forget
+from pv_runs.train.attempt import attempt, verl_command
+from pv_runs.train.command import resume
+from pv_runs.train.lock import locked
+from pv_runs.train.progress import Progress
+from pv_runs.train.record import Record, metrics_path, next_record, read_record, run_folders, write_record
+from pv_runs.train.script import script
+
+FAKE = """
+import json, os, sys, time
+from pathlib import Path
+import hydra
+from pv_rl.recipes.choices import check_choices
+
+@hydra.main(version_base=None)
+def main(config):
+    check_choices(config)  # as verl does, with the adapter
+    metrics = Path(os.environ["VERL_FILE_LOGGER_PATH"])
+    checkpoints = Path(config.trainer.default_local_dir)
+    checkpoints.mkdir(parents=True, exist_ok=True)
+    saved = checkpoints / "latest_checkpointed_iteration.txt"
+    first = int(saved.read_text()) + 1 if saved.exists() else 1
+    if config.seed == 7:
+        raise RuntimeError("seed 7 brings no luck")
+    with metrics.open("w", buffering=1) as file:
+        for step in range(first, config.trainer.total_training_steps + 1):
+            time.sleep(0.2)
+            last = (checkpoints / "pv_rl_stop").exists()
+            file.write(json.dumps({"step": step, "data": {"critic/score/mean": 0.5, "eta": config.recipe.eta}}) + "\\n")
+            if last:
+                saved.write_text(str(step))
+                return
+
+main()
+"""
+
+
+def pv_rl_train(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    """Start `pv-rl train` with a module in verl's place."""
+    (folder / "fake_verl.py").write_text(FAKE)
+    path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return subprocess.Popen(
+        [sys.executable, "-m", "pv_rl.cli", "train", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        preexec_fn=heed,
+    )
+
+
+def heed() -> None:
+    """A shell that puts the tests into the background has them ignore Ctrl-C, and what they start with them."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+LAB = (
+    "run=lab",
+    "cluster=cpu",
+    "launch.module=fake_verl",
+    "trainer.total_training_steps=3",
+)
+
+MODE = "actor_rollout_ref.actor.loss_agg_mode"
+
+
+def steps(path: Path) -> list[int]:
+    return [json.loads(line)["step"] for line in path.read_text().splitlines()]
+
+
+def test_a_sweep_goes_on_when_a_run_of_it_fails_and_the_exit_code_says_so(tmp_path):
+    process = pv_rl_train(tmp_path, *LAB, "--multirun", "recipe.eta=0,1", "seed=7,1", "hydra.sweep.dir=s")
+    said, _ = process.communicate(timeout=200)
+    assert process.returncode == 1, said
+    records = [read_record(one) for one in run_folders(tmp_path / "s")]
+    assert [one.state for one in records] == ["failed", "finished", "failed", "finished"]
+    assert "seed 7 brings no luck" in (records[0].error or "")
+    assert "2 of 4 runs failed" in said
+    assert [(tmp_path / f"s/{n}/metrics.jsonl").exists() for n in range(4)] == [False, True, False, True]
+    for number, eta in ((1, 0), (3, 1)):
+        lines = (tmp_path / f"s/{number}/metrics.jsonl").read_text().splitlines()
+        assert [json.loads(line)["data"]["eta"] for line in lines] == [eta] * 3
+
+
+def test_the_first_ctrl_c_asks_for_a_checkpoint_and_resume_goes_on_from_it(tmp_path):
+    process = pv_rl_train(
+        tmp_path, *LAB, f"{MODE}=dapo", "trainer.total_training_steps=1000", "hydra.run.dir=r"
+    )
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "step 3 of" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=60)
+    assert "with a checkpoint" in said, said
+    record = read_record(tmp_path / "r")
+    assert (record.state, record.exit_code, record.attempts) == ("stopped", 0, 1)
+    assert not (tmp_path / "r/checkpoints/pv_rl_stop").exists()
+    stopped = steps(tmp_path / "r/metrics.jsonl")[-1]
+
+    total = stopped + 2
+    again = pv_rl_train(tmp_path, "--resume", "r", f"trainer.total_training_steps={total}")
+    said, _ = again.communicate(timeout=60)
+    assert again.returncode == 0, said
+    assert steps(tmp_path / "r/metrics-2.jsonl") == [stopped + 1, stopped + 2]
+    assert steps(tmp_path / "r/metrics.jsonl")[-1] == stopped  # verl starts its file anew: ours is another
+    record = read_record(tmp_path / "r")
+    assert (record.state, record.attempts) == ("finished", 2)
+
+    once_more = pv_rl_train(tmp_path, "--resume", "r")
+    said, _ = once_more.communicate(timeout=60)
+    assert (once_more.returncode, "finished already" in said) == (0, True), said
+
+
+def test_a_second_ctrl_c_ends_a_run_at_once(tmp_path):
+    slow = FAKE.replace("time.sleep(0.2)", "time.sleep(0.2 if step < 3 else 600)")
+    process = pv_rl_train(tmp_path, *LAB, "trainer.total_training_steps=1000", "hydra.run.dir=r")
+    (tmp_path / "fake_verl.py").write_text(slow)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "step 2 of" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    for line in process.stdout:
+        if "with a checkpoint" in line:
+            break
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert read_record(tmp_path / "r").state == "stopped"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "says"),
+    [
+        ([], "data_dir is missing"),
+        (["recipe.eta=0.3", f"{MODE}=balanced"], "undoes the recipe, which asks for balanced:0.3@prompt"),
+    ],
+)
+def test_a_config_that_cannot_be_run_starts_nothing(tmp_path, overrides, says):
+    process = pv_rl_train(tmp_path, "run=8b", "judge=rules", "hydra.run.dir=r", *overrides)
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert says in said
+    assert not (tmp_path / "r/verl.log").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "run=NAME (none was given); there are 14b, 32b, 8b, lab, small"),
+        (["run=8b", "run=14b"], "2 were given"),
+        (["run=8"], "no run named '8'"),
+    ],
+)
+def test_a_run_has_to_be_named_once(arguments, says):
+    with pytest.raises(ConfigError) as error:
+        split_run(arguments)
+    assert says in str(error.value)
+
+
+def test_a_sweep_without_multirun_is_said(tmp_path):
+    process = pv_rl_train(tmp_path, "run=lab", "sweep=eta")
+    said, _ = process.communicate(timeout=60)
+    assert (process.returncode, "sweep=... needs --multirun" in said) == (1, True), said
+
+
+def test_a_key_that_the_sweep_sets_already_is_said(tmp_path):
+    process = pv_rl_train(tmp_path, "run=lab", "--multirun", "sweep=eta_seeds", "seed=7")
+    said, _ = process.communicate(timeout=60)
+    assert (process.returncode, "sweep=eta_seeds already sweeps over seed" in said) == (1, True), said
+
+
+def test_a_run_that_runs_is_not_resumed_and_verl_alone_keeps_it(tmp_path):
+    write_record(tmp_path, Record(state="running", attempts=1))
+    config = OmegaConf.create(
+        {"trainer": {"default_local_dir": "c", "total_training_steps": 1}, "launch": {"env": {}}}
+    )
+    (tmp_path / ".hydra").mkdir()
+    (tmp_path / ".hydra/config.yaml").write_text("a: 1\n")
+    config.launch.module = "nobody"
+    with locked(tmp_path) as lock:
+        verl = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], pass_fds=[lock])
+    try:
+        with pytest.raises(SetupError, match="is running: another pv-rl train, or the verl"):
+            attempt(tmp_path, config, next_record(read_record(tmp_path)), Console())
+        assert read_record(tmp_path).attempts == 1
+    finally:
+        verl.kill()
+        verl.wait()
+    with locked(tmp_path):
+        pass
+
+
+def test_a_folder_that_holds_a_run_is_not_used_again(tmp_path):
+    (tmp_path / "r").mkdir()
+    write_record(tmp_path / "r", Record(state="finished", attempts=1))
+    process = pv_rl_train(tmp_path, *LAB, "hydra.run.dir=r")
+    said, _ = process.communicate(timeout=60)
+    assert (process.returncode, "--resume r" in said) == (1, True), said
+    assert not (tmp_path / "r/.hydra").exists()
+
+
+def test_a_run_whose_preparation_fails_is_written_down(tmp_path):
+    process = pv_rl_train(tmp_path, *LAB, "launch.prepare._target_=nobody.knows", "hydra.run.dir=r")
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 1, said
+    assert "Traceback" not in said
+    assert "nobody" in (read_record(tmp_path / "r").error or "")
+
+
+def test_data_that_is_not_there_is_said_before_verl_starts(tmp_path):
+    arguments = ("run=8b", "judge=rules", "data_dir=nowhere", "hydra.run.dir=r", f"{MODE}=dr_grpo:480")
+    process = pv_rl_train(tmp_path, *arguments)
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "the mass of an update is 3.33 to 33.3" in said
+    assert "data.train_files: there is no file nowhere/train.parquet" in said
+    assert not (tmp_path / "r/verl.log").exists()
+
+
+def test_a_secret_is_not_written_to_the_files_of_a_run(tmp_path):
+    process = pv_rl_train(tmp_path, *LAB, "+launch.env.MY_API_KEY=sk-planted-9", "hydra.run.dir=r")
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "launch.env.MY_API_KEY looks like a secret" in said
+    assert not (tmp_path / "r/command.sh").exists()
+
+
+def test_what_a_resume_changes_is_kept_by_the_next(tmp_path):
+    first = replace(next_record(None), state="stopped")
+    second = next_record(first, ("trainer.x=1",))
+    third = next_record(second, ("trainer.y=2",))
+    assert (third.attempts, third.overrides, third.cwd) == (3, ("trainer.x=1", "trainer.y=2"), os.getcwd())
+    write_record(tmp_path, third)
+    assert read_record(tmp_path) == third
+
+
+@pytest.mark.parametrize("wrong", ["seed=1", "recipe=./x", "~trainer.x", "--multirun"])
+def test_a_resume_takes_single_values_alone(tmp_path, wrong):
+    with pytest.raises(ConfigError, match="only overrides of single values"):
+        resume(tmp_path, [wrong], Console())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"{",
+        b"[1]",
+        b'{"step": "x"}',
+        b'{"step": 1}',
+        b'{"step": 1, "data": {"val-core/[/math]/acc/mean@1": 1.0}}',
+    ],
+)
+def test_a_line_that_cannot_be_shown_ends_no_run(tmp_path, line):
+    (tmp_path / "m.jsonl").write_bytes(line + b'\n{"step": 2, "data": {}}\n')
+    progress = Progress(tmp_path / "m.jsonl", 2, Console())
+    progress.look()
+    assert progress.complete()
+
+
+def test_a_run_without_a_known_last_step_is_complete_unless_it_was_asked_to_stop(tmp_path):
+    progress = Progress(tmp_path / "m.jsonl", None, Console())
+    assert (progress.complete(), progress.complete(asked=True)) == (True, False)
+
+
+@pytest.mark.parametrize("text", ["a\\", "a\\'b", "\\${x}", "${x}", "it's", "a,b = [c]", "\\\\"])
+def test_any_text_survives_as_an_override(text):
+    with initialize(version_base=None):
+        config = compose(overrides=[override("+key", text)])
+    assert config.key == text
+
+
+def test_each_attempt_has_a_metrics_file_of_its_own():
+    assert [metrics_path(Path("r"), n).name for n in (1, 2, 3)] == [
+        "metrics.jsonl",
+        "metrics-2.jsonl",
+        "metrics-3.jsonl",
+    ]
+
+
+def test_a_record_comes_back_as_it_was_written(tmp_path):
+    record = Record(
+        state="failed",
+        attempts=2,
+        exit_code=-9,
+        started="then",
+        ended="now",
+        error="why",
+        versions={"a": "1"},
+    )
+    write_record(tmp_path, record)
+    assert read_record(tmp_path) == record
+
+
+@pytest.mark.parametrize(
+    ("text", "says"), [(None, "holds no run"), ("{", "not what pv-rl"), ('{"x": 1}', "not what pv-rl")]
+)
+def test_what_is_no_record_is_said(tmp_path, text, says):
+    if text is not None:
+        (tmp_path / "run.json").write_text(text)
+    with pytest.raises(DataError, match=says):
+        read_record(tmp_path)
+
+
+def test_runs_of_a_sweep_come_in_the_order_of_its_jobs(tmp_path):
+    for name in ("10", "2", "0"):
+        (tmp_path / name).mkdir()
+        write_record(tmp_path / name, Record(state="finished", attempts=1))
+    assert [one.name for one in run_folders(tmp_path)] == ["0", "2", "10"]
+
+
+def test_a_stop_can_be_asked_for_and_taken_back(tmp_path):
+    checkpoints = tmp_path / "not there yet"
+    assert not asked_to_stop(checkpoints)
+    ask_to_stop(checkpoints)
+    assert asked_to_stop(checkpoints)
+    forget(checkpoints)
+    forget(checkpoints)
+    assert not asked_to_stop(checkpoints)
+
+
+def test_the_script_beside_a_run_starts_the_same_command(tmp_path):
+    folder = tmp_path / "it's a run"
+    (folder / ".hydra").mkdir(parents=True)
+    (folder / ".hydra/config.yaml").write_text("a: 1\n")
+    config = OmegaConf.create({"launch": {"module": "pv_rl.cli"}})
+    command = verl_command(folder, config, {"NAME": "a b"}, ("x.y=1",))
+    assert command[1:3] == ["-m", "pv_rl.cli"]
+    assert command[-1] == "x.y=1"
+    assert override("run_dir", folder) in command
+    printed = script(["printf", "%s\\n", *command[3:]], {"NAME": "a b"}, f"cd {tmp_path}")
+    done = subprocess.run(["sh", "-c", printed], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == command[3:]
