@@ -22,12 +22,15 @@ __all__ = ["run_fresh"]
 SHARED = ("torch._dynamo", "transformers.modeling_utils", "tensordict", "ray", "datasets", "peft")
 
 
-def run_fresh(code: str, *, path: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
+def run_fresh(
+    code: str, *, path: Path | None = None, cwd: Path | None = None, **env: str
+) -> subprocess.CompletedProcess[str]:
     """Run a snippet as `python -W ignore -c CODE` does.
 
     Args:
         code: the snippet. It may not depend on being the first to import torch or transformers.
         path: a folder of packages that come before the installed ones, for its child processes as well.
+        cwd: the folder that it runs in; None for this process's.
         env: variables beside those of this process.
     """
     environment = {**os.environ, **env}
@@ -88,6 +91,7 @@ def _run(request: dict) -> None:
     """Be the new process."""
     for target, stream in ((0, os.devnull), (1, request["out"]), (2, request["err"])):
         os.dup2(os.open(stream, os.O_RDWR | os.O_CREAT), target)
+    os.chdir(request["cwd"])
     signal.alarm(300)
     os.environ.clear()
     os.environ.update(request["env"])
