@@ -46,6 +46,7 @@ def run_fresh(
         request = {
             "code": code,
             "path": path and str(path),
+            "cwd": str(cwd or Path.cwd()),
             "env": environment,
             "out": str(out),
             "err": str(err),
