@@ -14,16 +14,22 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["run_fresh"]
+__all__ = ["run_fresh", "run_module"]
 
 SHARED = ("torch._dynamo", "transformers.modeling_utils", "tensordict", "ray", "datasets", "peft")
 
 
 def run_fresh(
-    code: str, *, path: Path | None = None, cwd: Path | None = None, **env: str
+    code: str,
+    *,
+    path: Path | None = None,
+    cwd: Path | None = None,
+    inherit: Mapping[str, str] | None = None,
+    **env: str,
 ) -> subprocess.CompletedProcess[str]:
     """Run a snippet as `python -W ignore -c CODE` does.
 
@@ -31,13 +37,12 @@ def run_fresh(
         code: the snippet. It may not depend on being the first to import torch or transformers.
         path: a folder of packages that come before the installed ones, for its child processes as well.
         cwd: the folder that it runs in; None for this process's.
-        env: variables beside those of this process.
+        inherit: the environment that `env` is added to; None for this process's.
+        env: variables beside those.
     """
-    environment = {**os.environ, **env}
+    environment = {**(os.environ if inherit is None else inherit), **env}
     if path is not None:
-        environment["PYTHONPATH"] = os.pathsep.join(
-            [str(path), *filter(None, [os.environ.get("PYTHONPATH")])]
-        )
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(path), environment.get("PYTHONPATH")]))
     server = _server(os.getpid())
     assert server.stdin is not None
     assert server.stdout is not None
@@ -56,6 +61,12 @@ def run_fresh(
         answer = server.stdout.readline()
         assert answer, "the fork server has ended"
         return subprocess.CompletedProcess(code, int(answer), out.read_text(), err.read_text())
+
+
+def run_module(name: str, *arguments: str) -> str:
+    """The snippet for `python -m NAME ARGUMENTS`."""
+    argv = [name, *arguments]
+    return f"import runpy, sys; sys.argv = {argv}; runpy.run_module({name!r}, run_name='__main__', alter_sys=True)"
 
 
 @functools.cache

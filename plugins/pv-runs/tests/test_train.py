@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fork_server import run_fresh
+from fork_server import run_fresh, run_module
 
 pytest.importorskip("verl", reason="the runs stand on verl's configs: pip install 'pv-rl[verl]'")
 pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install 'pv-rl[quickstart]'")
@@ -67,9 +67,7 @@ main()
 def pv_rl_train(folder: Path, *arguments: str) -> tuple[int, str]:
     """Run `pv-rl train` in a folder, with a module in verl's place; its exit code and what it prints."""
     (folder / "fake_verl.py").write_text(FAKE)
-    command = ["pv-rl", "train", *arguments]
-    code = f"import sys; sys.argv = {command}; from pv_rl.cli import app; app()"
-    done = run_fresh(code, path=folder, cwd=folder)
+    done = run_fresh(run_module("pv_rl.cli", "train", *arguments), path=folder, cwd=folder)
     return done.returncode, done.stdout + done.stderr
 
 
