@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 def main(report: str, files: str = "20") -> None:
     cost: dict[str, list[float]] = defaultdict(list)
     for case in ElementTree.parse(report).iter("testcase"):
-        cost[case.attrib["classname"]].append(float(case.attrib["time"]))
+        cost[case.get("classname", "")].append(float(case.get("time", 0)))
     groups: dict[str, list[float]] = defaultdict(list)
     for file, seconds in cost.items():
         groups[file.rpartition(".")[0]] += seconds
