@@ -29,19 +29,23 @@ EXPONENTIAL = functools.partial(re.fullmatch, r"(a|aa)+b")
 """A parser that never comes back from 60 times `a`, and holds the interpreter meanwhile."""
 
 
+@pytest.fixture(scope="module")
+def ray_cluster():
+    ray.init(address="local", num_cpus=1, include_dashboard=False, log_to_driver=False)
+    yield
+    ray.shutdown()
+
+
 @pytest.fixture
-def cluster(monkeypatch):
+def cluster(ray_cluster, monkeypatch):
+    """A cluster without a judge in it, and a watchdog that is quick."""
     monkeypatch.setattr(watchdog, "EVERY_S", 0.2)
     monkeypatch.setattr(watchdog, "SILENT_S", 2.0)
-    ray.init(address="local", num_cpus=1, include_dashboard=False, log_to_driver=False)
-    try:
-        yield
-    finally:
-        for service in ray_service.driver_services():
-            service.watchdog.stop()
-        ray_service._of_driver.clear()
-        ray_service._remote.clear()
-        ray.shutdown()
+    yield
+    for service in ray_service.driver_services():
+        service.watchdog.stop()
+    ray_service._of_driver.clear()
+    ray_service._remote.clear()
 
 
 def prepared(server: JudgeServer) -> ServiceConfig:
