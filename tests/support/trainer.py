@@ -81,7 +81,15 @@ def read_metrics(folder: Path) -> dict[int, dict]:
     return {line["step"]: line["data"] for line in _read_lines(folder / "metrics.jsonl")}
 
 
-def check_weights(folder: Path, spec: str, *, mini_batches: int = 1, part: str = "actor") -> None:
+def check_weights(
+    folder: Path,
+    spec: str,
+    *,
+    mini_batches: int = 1,
+    part: str = "actor",
+    prompts: int = PROMPTS,
+    responses: int = RESPONSES,
+) -> None:
     """The extremes of the weights that the worker used are those of the formula on the responses of the step."""
     metrics = read_metrics(folder)
     assert {1, 2} <= set(metrics)
@@ -93,8 +101,8 @@ def check_weights(folder: Path, spec: str, *, mini_batches: int = 1, part: str =
         else:
             lengths, groups = _dumped(folder, step)
             assert sum(lengths) / len(lengths) == pytest.approx(metrics[step]["response_length/mean"])
-        assert len(lengths) == PROMPTS * RESPONSES
-        assert len(set(groups)) == PROMPTS
+        assert len(lengths) == prompts * responses
+        assert len(set(groups)) == prompts
 
         weights = response_weights(spec, lengths, groups) * mini_batches
         lightest, heaviest = weights[weights > 0].min().item(), weights.max().item()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import os
@@ -10,6 +11,7 @@ import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import pytest
 
@@ -98,6 +100,8 @@ def test_a_server_that_echoes_the_key_does_not_make_it_show(monkeypatch, server,
 
 
 def test_a_judge_that_drips_is_given_up(monkeypatch, server):
+    clock = itertools.count(step=4)  # each look at it is four seconds later
+    monkeypatch.setattr(doctor, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     finding = judge(monkeypatch, f"{server}/slow")
     assert finding.state == "wrong"
     assert "ReadTimeout" in finding.text

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from fork_server import run_fresh, run_module
 from places import ROOT
 
 pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
@@ -44,19 +44,9 @@ def site(tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_configs_of_the_wheel_are_found_from_another_directory(way, site, tmp_path):
-    module, *arguments = WAYS[way]
-    code = (
-        f"import pv_rl, runpy; assert pv_rl.__file__.startswith({str(site)!r}); "
-        f"runpy.run_module({module!r}, run_name='__main__', alter_sys=True)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments, "--cfg", "job"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(site)},
-        capture_output=True,
-        text=True,
-        timeout=200,
-    )
+    arguments = (*WAYS[way], "--cfg", "job")
+    found = f"import pv_rl; assert pv_rl.__file__.startswith({str(site)!r})\n"
+    done = run_fresh(found + run_module(*arguments), path=site, cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-2000:]
     assert "loss_agg_mode: dapo@${recipe.scope}" in done.stdout
     assert "name: verdict_fluency" in done.stdout

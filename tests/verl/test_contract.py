@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import subprocess
 import sys
 
 import pytest
+from fork_server import run_fresh
 
 pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
 
@@ -27,14 +27,7 @@ except RuntimeError as error:
 
 
 def run(code: str, **env: str) -> str:
-    import os
-
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **env},
-    )
+    done = run_fresh(code, **env)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

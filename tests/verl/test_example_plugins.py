@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 from statistics import mean
 
 import pytest
+from fork_server import run_fresh
 from places import ROOT
 
 pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
@@ -109,12 +109,8 @@ def test_verl_knows_the_mode_where_the_package_is_installed_and_nowhere_else(ins
         "ActorConfig(loss_agg_mode='power:0.3', strategy='fsdp2', rollout_n=2, ppo_micro_batch_size_per_gpu=1)\n"
     )
 
-    def run(**env: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-W", "ignore", "-c", code]
-        return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **env})
-
-    assert run(PYTHONPATH=str(installed)).returncode == 0
-    assert "names no mode that pv-rl knows: 'power'" in run().stderr
+    assert run_fresh(code, path=installed).returncode == 0
+    assert "names no mode that pv-rl knows: 'power'" in run_fresh(code).stderr
 
 
 @pytest.mark.slow

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
-import sys
 
 import pytest
+from fork_server import run_fresh, run_module
 from places import ROOT
 
 pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
@@ -274,12 +273,7 @@ def test_settings_that_agree_are_accepted(overrides):
     ],
 )
 def test_verls_own_command_stops_at_start(overrides, text):
-    done = subprocess.run(
-        [sys.executable, "-m", "verl.trainer.main_ppo", *overrides],
-        capture_output=True,
-        text=True,
-        timeout=200,
-    )
+    done = run_fresh(run_module("verl.trainer.main_ppo", *overrides))
     assert done.returncode == 1
     assert re.search(text, done.stderr)
 

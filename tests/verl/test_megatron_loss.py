@@ -6,13 +6,13 @@ The engine gives the loss function the micro-batch and multiplies by the number 
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from fork_server import run_fresh
 
 pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
 MEGATRON = Path(sys.prefix) / "beside" / "megatron-core"
@@ -96,7 +96,5 @@ def test_through_the_megatron_engine_each_token_has_its_weight_however_the_rows_
     """In a process of its own, where megatron-core can be imported."""
     here = Path(__file__).parent
     code = f"import sys; sys.path[:0] = [{str(here)!r}, {str(MEGATRON)!r}]; import test_megatron_loss as t; t.check()"
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=300
-    )
+    done = run_fresh(code)
     assert done.returncode == 0, done.stderr[-4000:]

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 
 import pytest
-from trainer import check_weights, read_metrics, train
+from trainer import check_weights, main_ppo, read_metrics, train
 
 pytestmark = [pytest.mark.slow, pytest.mark.paths]
 pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install 'pv-rl[quickstart]'")
@@ -93,3 +93,18 @@ def test_colocate_async_on_two_ranks_with_two_mini_batches_two_epochs_and_shuffl
         record=True,
     )
     check_weights(tmp_path, SPEC, mini_batches=2)
+
+
+def test_without_pv_rl_verl_refuses_the_same_config_in_its_own_words(tmp_path):
+    done = main_ppo(tmp_path, MODE, VERL_USE_EXTERNAL_PLUGINS="pv_cpu")
+    assert done.returncode != 0
+    assert f"Invalid loss_agg_mode: {SPEC}" in done.stdout + done.stderr
+    assert not (tmp_path / "metrics.jsonl").exists()
+
+
+def test_a_misspelt_mode_stops_the_run_at_start_with_the_nearest_name(tmp_path):
+    """As `test_ppo_loss.py` shows of verl's config classes; here of the command."""
+    done = main_ppo(tmp_path, "actor_rollout_ref.actor.loss_agg_mode=balancd")
+    assert done.returncode != 0
+    assert "Did you mean balanced?" in done.stdout + done.stderr
+    assert not (tmp_path / "metrics.jsonl").exists()

@@ -27,9 +27,10 @@ MODE = "actor_rollout_ref.actor.loss_agg_mode"
 KWARGS = "reward.custom_reward_function.reward_kwargs"
 MODES = ("sync", "colocate_async", "separate_async")
 SENSIBLE = [
-    (run, cluster, mode)
+    # Recipes take turns, so that each is tried with each run and in each mode.
+    (run, cluster, mode, options("recipe")[(turn + turn // len(MODES)) % len(options("recipe"))])
     for run, clusters in CLUSTERS.items()
-    for cluster, mode in itertools.product(clusters, MODES)
+    for turn, (cluster, mode) in enumerate(itertools.product(clusters, MODES))
     if (cluster, mode) != ("gpu1", "separate_async")
 ]
 
@@ -54,27 +55,29 @@ def _read_each_file_once():
 
 def test_every_run_is_tried():
     assert set(CLUSTERS) == set(runs())
+    recipes = options("recipe")
+    assert {(run, recipe) for run, _, _, recipe in SENSIBLE} == set(itertools.product(runs(), recipes))
+    assert {(mode, recipe) for _, _, mode, recipe in SENSIBLE} == set(itertools.product(MODES, recipes))
 
 
-@pytest.mark.parametrize(("run", "cluster", "mode"), SENSIBLE)
-def test_a_run_composes_with_each_recipe_and_verl_accepts_it(run, cluster, mode):
-    for recipe in options("recipe"):
-        overrides = [
-            *("data_dir=DIR", "judge=rules"),
-            *(f"cluster={cluster}", f"recipe={recipe}", f"trainer_mode={mode}"),
-        ]
-        config = compose(run, overrides)
-        check(config, overrides=overrides)
-        validate(config)
-        assert resolve_mode(config.actor_rollout_ref.actor.loss_agg_mode).name == recipe
-        gpus = config.trainer.nnodes * config.trainer.n_gpus_per_node
-        if mode == "separate_async":
-            rollout = config.actor_rollout_ref.rollout
-            gpus += rollout.nnodes * rollout.n_gpus_per_node
-            sampler = config.trainer.v1.sampler
-            assert (sampler.max_off_policy_threshold, sampler.max_off_policy_strategy) == (2, "wait")
-        expected = {"gpu1": 1, "node8": 8, "node8x2": 16, "paper80": 80}.get(cluster)
-        assert expected is None or gpus == expected
+@pytest.mark.parametrize(("run", "cluster", "mode", "recipe"), SENSIBLE)
+def test_a_run_composes_on_each_cluster_in_each_mode_and_verl_accepts_it(run, cluster, mode, recipe):
+    overrides = [
+        *("data_dir=DIR", "judge=rules"),
+        *(f"cluster={cluster}", f"recipe={recipe}", f"trainer_mode={mode}"),
+    ]
+    config = compose(run, overrides)
+    check(config, overrides=overrides)
+    validate(config)
+    assert resolve_mode(config.actor_rollout_ref.actor.loss_agg_mode).name == recipe
+    gpus = config.trainer.nnodes * config.trainer.n_gpus_per_node
+    if mode == "separate_async":
+        rollout = config.actor_rollout_ref.rollout
+        gpus += rollout.nnodes * rollout.n_gpus_per_node
+        sampler = config.trainer.v1.sampler
+        assert (sampler.max_off_policy_threshold, sampler.max_off_policy_strategy) == (2, "wait")
+    expected = {"gpu1": 1, "node8": 8, "node8x2": 16, "paper80": 80}.get(cluster)
+    assert expected is None or gpus == expected
 
 
 @pytest.mark.parametrize("run", ["8b", "14b", "32b"])

@@ -5,12 +5,12 @@ Each is a folder of its own that `make test` fills, put before the installed pac
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from fork_server import run_fresh
 
 pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
 
@@ -33,24 +33,17 @@ sys.stdout.write(f"patched: {hasattr(core.agg_loss, '__wrapped__')}")
 """
 
 
-def process(version: str, *command: str, **env: str) -> subprocess.CompletedProcess[str]:
-    """Run Python where `verl` is that release."""
+def process(version: str, code: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run a snippet where `verl` is that release."""
     folder = Path(sys.prefix) / "beside" / f"verl-{version}"
     if not (folder / ".installed").exists():
         pytest.skip(f"verl {version} is not in {folder}: make test puts it there")
-    path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
-    return subprocess.run(
-        [sys.executable, "-W", "ignore", *command],
-        capture_output=True,
-        text=True,
-        timeout=500,
-        env={**os.environ, "PYTHONPATH": path, **env},
-    )
+    return run_fresh(code, path=folder, **env)
 
 
 def test_the_other_release_is_the_one_that_is_found():
     code = "import sys, verl, importlib.metadata as m; sys.stdout.write(f'{verl.__version__} {m.version(\"verl\")}')"
-    done = process("0.9.0", "-c", code)
+    done = process("0.9.0", code)
     assert done.stdout.split() == ["0.9.0", "0.9.0"], done.stderr
 
 
@@ -60,13 +53,14 @@ def test_the_adapter_keeps_its_contract_with_verl_0_9_0():
     names = ("contract", "ppo_loss", "row_weights", "batch_weights", "other_losses")
     chosen = "not (last_bit and dapo and gspo) and not changed and not unknown"
     files = [str(HERE / f"test_{name}.py") for name in names]
-    done = process("0.9.0", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", chosen, *files)
+    arguments = ["-q", "-p", "no:cacheprovider", "-k", chosen, *files]
+    done = process("0.9.0", f"import pytest, sys; sys.exit(pytest.main({arguments}))")
     assert done.returncode == 0, done.stdout[-6000:]
     assert "skipped" not in done.stdout.splitlines()[-1]
 
 
 def test_verl_0_8_refuses_our_modes_by_name_in_actor_and_critic_and_is_left_as_it_is():
-    done = process("0.8.0", "-c", TRY, **BY_MODULE)
+    done = process("0.8.0", TRY, **BY_MODULE)
     assert done.returncode == 0, done.stderr
     *refusals, patched = done.stdout.splitlines()
     assert len(refusals) == 4
@@ -78,4 +72,4 @@ def test_verl_0_8_refuses_our_modes_by_name_in_actor_and_critic_and_is_left_as_i
 
 
 def test_verl_0_8_that_was_not_told_of_us_refuses_in_its_own_words():
-    assert "Invalid loss_agg_mode: balanced" in process("0.8.0", "-c", TRY).stderr
+    assert "Invalid loss_agg_mode: balanced" in process("0.8.0", TRY).stderr

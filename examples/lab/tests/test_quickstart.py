@@ -1,4 +1,8 @@
-"""`pv-rl quickstart` with the real trainer: one step to the end, and one stopped by Ctrl-C."""
+"""`pv-rl quickstart` with the real trainer: one that ends, and one stopped by Ctrl-C.
+
+The run that ends is verl's default trainer on pv-cpu with the paper's weighting. It is compared with the formula and
+with the lab's reference loop, so that no other test has to start that trainer.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +13,20 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 import pytest
 
+pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install 'pv-rl[quickstart]'")
+
+from reference import check_reference_loop
+from trainer import check_rewards, check_step_metrics, check_weights, read_metrics
+
 pytestmark = pytest.mark.slow
 
-pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install 'pv-rl[quickstart]'")
+MODE = "balanced:0.4"
 
 
 def start(out, *options: str) -> subprocess.Popen[str]:
@@ -44,22 +54,65 @@ def processes_of(out) -> list[str]:
     return names
 
 
-def test_one_step_ends_with_a_table_a_figure_and_the_numbers(tmp_path):
-    out = tmp_path / "run"
-    run = start(out, "--steps", "1", "--mode", "balanced:0.4", "--seed", "3")
-    stdout, stderr = run.communicate(timeout=300)
-    assert run.returncode == 0, stdout + stderr
-    assert "before and after 1 steps of balanced:0.4" in stdout
-    assert all(f"held-out accuracy, {kind} proofs" in stdout for kind in ("right", "wrong"))
-    assert (out / "curves.png").read_bytes().startswith(b"\x89PNG")
-    result = json.loads((out / "result.json").read_text())
-    before, after = result["points"]
-    assert (before["step"], after["step"]) == (0, 1)
+@dataclass(frozen=True)
+class Run:
+    """A quick start that has ended."""
+
+    out: Path
+    stdout: str
+    left: list[str]
+    """Processes of it that were there afterwards."""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Run:
+    """Two steps of the real trainer. The tests below read what they left behind."""
+    out = tmp_path_factory.mktemp("quickstart") / "run"
+    process = start(out, "--steps", "2", "--mode", MODE, "--seed", "3")
+    stdout, stderr = process.communicate(timeout=300)
+    assert process.returncode == 0, stdout + stderr
+    return Run(out, stdout, processes_of(out))
+
+
+def test_it_ends_with_a_table_a_figure_and_the_numbers(run):
+    assert f"before and after 2 steps of {MODE}" in run.stdout
+    assert all(f"held-out accuracy, {kind} proofs" in run.stdout for kind in ("right", "wrong"))
+    assert (run.out / "curves.png").read_bytes().startswith(b"\x89PNG")
+    before, *_, after = json.loads((run.out / "result.json").read_text())["points"]
+    assert (before["step"], after["step"]) == (0, 2)
     assert before["right"] > 0.8
     assert before["wrong"] < 0.5
     assert 0 < after["length"] <= 128
-    assert "balanced:0.4" in (out / "command.sh").read_text()
-    assert processes_of(out) == []
+    assert MODE in (run.out / "command.sh").read_text()
+
+
+def test_it_leaves_no_process_behind(run):
+    assert run.left == []
+
+
+def test_the_workers_used_the_papers_weights(run):
+    check_weights(run.out, MODE, prompts=16, responses=8)
+
+
+def test_each_reward_is_whether_the_verdict_is_the_label(run):
+    check_rewards(run.out)
+
+
+def test_the_step_metrics_are_those_of_the_rollouts(run):
+    check_step_metrics(run.out, MODE)
+
+
+def test_gradient_norm_and_losses_are_those_of_the_reference_loop(run):
+    check_reference_loop(run.out, MODE)
+
+
+def test_trainer_and_rollout_engine_agree_before_and_after_an_update(run):
+    """The engine of pv-cpu got the weights of the first update."""
+    metrics = read_metrics(run.out)
+    assert {"actor/kl_loss", "actor/pg_loss", "actor/entropy"} <= set(metrics[1])
+    assert {"val-core/lab/right/acc/mean@1", "val-core/lab/wrong/acc/mean@1"} <= set(metrics[0])
+    differences = [metrics[step]["training/rollout_probs_diff_max"] for step in (1, 2)]
+    assert max(differences) < 1e-5
 
 
 @pytest.mark.parametrize("ending", ["ctrl-c", pytest.param("killed", marks=pytest.mark.paths)])

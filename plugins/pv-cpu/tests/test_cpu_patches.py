@@ -1,11 +1,10 @@
 """The contract of each patch with the installed verl, and what a patch does when verl has changed."""
 
-import os
-import subprocess
 import sys
 import types
 
 import pytest
+from fork_server import run_fresh
 
 from pv_cpu.errors import UnsupportedOnCpuError, VerlChangedError
 from pv_cpu.patches import PATCHES, offload_policy, poll_interval, process_group, tools
@@ -13,13 +12,7 @@ from pv_cpu.patches import PATCHES, offload_policy, poll_interval, process_group
 
 def in_verl(code: str) -> str:
     """Run code in a process with the platform active."""
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "VERL_PLATFORM": "cpu"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = run_fresh(code, VERL_PLATFORM="cpu")
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

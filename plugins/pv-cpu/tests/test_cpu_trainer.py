@@ -81,6 +81,7 @@ def ray_processes_with(marker: str) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.paths  # test_quickstart.py runs this platform in make test; here without pv-rl and with another tokenizer
 def test_the_trainer_runs_two_steps_and_leaves_no_process_behind(tmp_path):
     make_model(tmp_path / "model")
     make_data(tmp_path / "data.jsonl")

@@ -29,23 +29,27 @@ EXPONENTIAL = functools.partial(re.fullmatch, r"(a|aa)+b")
 """A parser that never comes back from 60 times `a`, and holds the interpreter meanwhile."""
 
 
+@pytest.fixture(scope="module")
+def ray_cluster():
+    ray.init(address="local", num_cpus=1, include_dashboard=False, log_to_driver=False)
+    yield
+    ray.shutdown()
+
+
 @pytest.fixture
-def cluster(monkeypatch):
+def cluster(ray_cluster, monkeypatch):
+    """A cluster without a judge in it, and a watchdog that is quick."""
     monkeypatch.setattr(watchdog, "EVERY_S", 0.2)
     monkeypatch.setattr(watchdog, "SILENT_S", 2.0)
-    ray.init(address="local", num_cpus=1, include_dashboard=False, log_to_driver=False)
-    try:
-        yield
-    finally:
-        for service in ray_service.driver_services():
-            service.watchdog.stop()
-        ray_service._of_driver.clear()
-        ray_service._remote.clear()
-        ray.shutdown()
+    yield
+    for service in ray_service.driver_services():
+        service.watchdog.stop()
+    ray_service._of_driver.clear()
+    ray_service._remote.clear()
 
 
 def prepared(server: JudgeServer) -> ServiceConfig:
-    settings = {"endpoints": [{"url": server.url, "model": "m"}], "deadline_s": 30}
+    settings = {"endpoints": [{"url": server.url, "model": "m"}], "deadline_s": 200}
     config = ServiceConfig(judge=read_config(settings))
     ray_service.prepare_service(config)
     return config
@@ -81,7 +85,7 @@ def test_an_actor_with_more_open_questions_than_a_step_has_rows_still_answers_it
         actor = ray.get_actor(ray_service._name(prepared(server)))
         ray_service.driver_services()[0].watchdog.stop()
         asked = [actor.ask.remote(question(f"trace {n}")) for n in range(10_200)]
-        ray.get(actor.ping.remote(), timeout=25)  # questions end after 30 s
+        ray.get(actor.ping.remote(), timeout=180)  # questions end after 200 s
         assert ray.wait(asked, timeout=0)[0] == []
         ray.kill(actor)
 
