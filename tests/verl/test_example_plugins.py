@@ -24,7 +24,7 @@ from pv_rl.losses import mode, response_weights
 from pv_rl.rewards import build_reward, named
 
 EXAMPLES = ROOT / "examples"
-CACHES = (plugins._loaded, plugins._registry, mode._resolve, named.scorer, named._built)
+CACHES = (mode._resolve, named.scorer, named._built)
 
 
 @pytest.fixture(scope="module")
@@ -39,15 +39,19 @@ def installed(tmp_path_factory) -> Path:
     return folder
 
 
+def forget():
+    plugins.forget_plugins(reload=True)
+    for cached in CACHES:
+        cached.cache_clear()
+
+
 @pytest.fixture
 def in_this_process(installed, monkeypatch):
     monkeypatch.syspath_prepend(installed)
-    for cached in CACHES:
-        cached.cache_clear()
+    forget()
     yield
     monkeypatch.undo()
-    for cached in CACHES:
-        cached.cache_clear()
+    forget()
 
 
 def test_the_example_gives_the_weights_that_it_says(in_this_process):
