@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import pv_rl
-from pv_rl.errors import PvRlError
+from pv_rl.errors import PvRlError, SetupError
 from pv_rl.hookspecs import Finding
 from pv_rl.plugins import LOSS_MODES, REWARDS, hook_results, left_out
 
@@ -29,7 +29,7 @@ def examine(run: Sequence[str] = ()) -> dict[str, Finding]:
     """Run every check, ours and those of plugins, by name. A check that raises is a finding and stops no other.
 
     Args:
-        run: `run=NAME` and overrides, as for `pv-rl train`; empty: `run=small`, which is only composed.
+        run: `run=NAME` and overrides, as for `pv-rl train`.
     """
     checks: dict[str, Callable[[], Finding]] = {
         "python": _python,
@@ -41,7 +41,7 @@ def examine(run: Sequence[str] = ()) -> dict[str, Finding]:
         "config": lambda: _config(run),
         "worker": _worker,
     }
-    for added in hook_results("pv_rl_doctor_checks"):
+    for added in hook_results("pv_rl_doctor_checks", run=tuple(run)):
         checks |= added
     return {name: _guarded(check) for name, check in checks.items()}
 
@@ -171,27 +171,21 @@ def _reward() -> Finding:
     return Finding(state="wrong", text=text, remedy="1 is right: reinstall pv-rl")
 
 
-def _config(arguments: Sequence[str]) -> Finding:
+def _config(run: Sequence[str]) -> Finding:
+    """With pv-runs, its check takes the place of this one."""
     import verl  # noqa: F401  (our configs extend its config)
+    from hydra import compose, initialize_config_module
 
-    from pv_rl.recipes import check, compose
-    from pv_rl.recipes.choices import MODE, remarks
-    from pv_rl.recipes.compose import split_run, value
-    from pv_rl.verl_adapter.validation import validate
+    from pv_rl.recipes.choices import MODE, value
 
-    run, overrides = split_run(arguments or [f"run={RUN}"])
-    config = compose(run, overrides)
-    if arguments:
-        check(config, to_run=False, overrides=overrides)
-        validate(config)
-    text = f"run={run} composes with verl's ppo_trainer, {value(config, MODE)}"
-    if remarked := " ".join(remarks(config)):
-        return Finding(
-            state="note",
-            text=f"{text}; {remarked}",
-            remedy="choose another weighting if this is not intended",
+    if run:
+        raise SetupError(
+            f"`pv-rl doctor {run[0]}` needs the package pv-runs, which is not installed. From a clone of pv-rl: "
+            "pip install ./plugins/pv-judge ./plugins/pv-runs"
         )
-    return Finding(state="ok", text=text)
+    with initialize_config_module("pv_rl.hydra_configs.runs", version_base="1.3"):
+        mode = value(compose(RUN), MODE)
+    return Finding(state="ok", text=f"run={RUN} composes with verl's ppo_trainer, {mode}")
 
 
 def _worker() -> Finding:

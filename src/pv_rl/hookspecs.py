@@ -210,5 +210,6 @@ def pv_rl_commands() -> typer.Typer:  # pyright: ignore[reportReturnType]
 
 
 @hookspec
-def pv_rl_doctor_checks() -> Mapping[str, Callable[[], Finding]]:  # pyright: ignore[reportReturnType]
-    """The checks that this plugin adds to `pv-rl doctor`, by a name of at most 9 characters."""
+def pv_rl_doctor_checks(run: tuple[str, ...]) -> Mapping[str, Callable[[], Finding]]:  # pyright: ignore[reportReturnType]
+    """The checks that this plugin adds to `pv-rl doctor RUN ...`, by a name of at most 9 characters. One named as a
+    check of the core takes its place."""

@@ -139,11 +139,11 @@ def forget_plugins(*, reload: bool = False) -> None:
         _loaded.cache_clear()
 
 
-def hook_results(hook: str, namespace: Namespace = PV_RL) -> Iterator[Any]:
-    """What each plugin returns from a hook; a plugin whose hook fails is logged and left out."""
+def hook_results(hook: str, namespace: Namespace = PV_RL, **arguments: Any) -> Iterator[Any]:
+    """What each plugin returns from a hook with these arguments; one whose hook fails is logged and left out."""
     for plugin in getattr(_loaded(namespace)[0].hook, hook).get_hookimpls():
         try:
-            yield plugin.function()
+            yield plugin.function(*(arguments[name] for name in plugin.argnames))
         except Exception:
             logger.exception(
                 "%s leaves out the hook %s of the plugin %s", namespace.project, hook, plugin.plugin_name
