@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 
 from pv_rl import __version__
 from pv_rl.errors import PvRlError
-from pv_rl.plugins import command_groups
+from pv_rl.plugins import hook_results
 from pv_rl.quiet import quiet
 
 __all__ = ["app"]
@@ -84,7 +84,7 @@ def _add(group: typer.Typer) -> None:
     app.registered_groups += group.registered_groups
 
 
-for _group in command_groups():
+for _group in hook_results("pv_rl_commands"):
     _add(_group)
 
 

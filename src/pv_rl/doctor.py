@@ -1,50 +1,35 @@
-"""`pv-rl doctor`: will this environment work? Each check is one line, with the remedy where it fails."""
+"""Checks of `pv-rl doctor`: whether an environment works, one line each, with a remedy for each problem."""
 
 from __future__ import annotations
 
 import functools
 import importlib.util
-import json
 import logging
 import os
 import platform
 import tempfile
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import pv_rl
-from pv_rl.errors import PvRlError
+from pv_rl.errors import PvRlError, SetupError
+from pv_rl.hookspecs import Finding
+from pv_rl.plugins import LOSS_MODES, REWARDS, hook_results, left_out
 
-if TYPE_CHECKING:
-    import httpx
+__all__ = ["examine"]
 
-__all__ = ["JUDGE_KEY", "JUDGE_URL", "Finding", "examine"]
-
-JUDGE_URL, JUDGE_KEY = "PV_RL_JUDGE_URL", "PV_RL_JUDGE_API_KEY"
 PACKAGES = ("torch", "verl", "ray", "transformers", "TransferQueue", "vllm", "pv-cpu")
 OPTIONAL = ("vllm", "pv-cpu")
-REWARDS = "pkg://pv_rl.rewards.named"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """What one check found."""
-
-    state: Literal["ok", "note", "wrong"]
-    """`wrong` makes the exit code 1; `note` is worth knowing and no more."""
-    text: str
-    remedy: str = ""
-    """What to do about it, if there is something to do."""
+RUN = "small"
+"""The run whose config is composed if none is named."""
 
 
 def examine(run: Sequence[str] = ()) -> dict[str, Finding]:
-    """Run every check, by name. One that breaks down is a finding itself, and does not stop the others.
+    """Run every check, ours and those of plugins, by name. A check that raises is a finding and stops no other.
 
     Args:
-        run: `run=NAME` and overrides, as for `pv-rl train`; empty: the check of the config takes the quick start's.
+        run: `run=NAME` and overrides, as for `pv-rl train`.
     """
     checks: dict[str, Callable[[], Finding]] = {
         "python": _python,
@@ -55,8 +40,9 @@ def examine(run: Sequence[str] = ()) -> dict[str, Finding]:
         "reward": _reward,
         "config": lambda: _config(run),
         "worker": _worker,
-        "judge": _judge,
     }
+    for added in hook_results("pv_rl_doctor_checks", run=tuple(run)):
+        checks |= added
     return {name: _guarded(check) for name, check in checks.items()}
 
 
@@ -67,8 +53,8 @@ def _guarded(check: Callable[[], Finding]) -> Finding:
         return Finding(state="wrong", text=f"{error.name} is missing", remedy="as for packages")
     except PvRlError as error:
         return Finding(state="wrong", text=str(error))
-    except Exception as error:  # noqa: BLE001 - a doctor reports what it meets, whatever that is
-        remedy = "see the lines above; if they are all well, report this line as a bug of pv-rl"
+    except Exception as error:  # noqa: BLE001 - a doctor reports every error
+        remedy = "fix what the other lines report; if they are all ok, report this line as a bug of pv-rl"
         return Finding(state="wrong", text=f"{type(error).__name__}: {error}", remedy=remedy)
 
 
@@ -108,37 +94,36 @@ def _device() -> Finding:
         if importlib.util.find_spec("pv_cpu") is None:
             return Finding(state="wrong", text=text, remedy="pip install pv-cpu")
         return Finding(state="ok", text=text)
-    text = "no GPU; set VERL_PLATFORM=cpu to train small models here (pv-rl quickstart does it for you)"
+    text = "no GPU; install pv-cpu and set VERL_PLATFORM=cpu to train small models here"
     return Finding(state="note", text=text)
 
 
 def _adapter_state() -> dict[str, Any]:
-    """Import verl as every process of a run does, and say whether that loaded us. Also runs in a Ray worker."""
+    """Import verl as every process of a run does, and see whether verl loads pv-rl. Also runs in a Ray worker."""
     import sys
 
     import verl  # noqa: F401  (the import loads the plugins)
 
     if "pv_rl.verl_adapter" not in sys.modules:
-        return {"loaded": False}  # nor is pv-cpu, without which verl may not even import the rest
+        return {"loaded": False}  # pv-cpu is not loaded either, and the rest of verl may need it
     from verl.utils.import_utils import load_extern_object
 
     from pv_rl.losses import resolve_mode
-    from pv_rl.plugins import broken_plugins, loss_modes, refused, rewards
     from pv_rl.verl_adapter import contract
 
     try:
         contract.require(resolve_mode("balanced"))
         contract.require_rewards()
-        load_extern_object(module_path=REWARDS, object_name="verdict")
+        load_extern_object(module_path="pkg://pv_rl.rewards.named", object_name="verdict")
         problem = ""
     except PvRlError as error:
         problem = str(error)
     return {
         "loaded": True,
         "problem": problem,
-        "modes": list(loss_modes()),
-        "left_out": [f"{name}: {why}" for name, why in broken_plugins().items()] + list(refused().values()),
-        "rewards": list(rewards()),
+        "modes": list(LOSS_MODES.entries()),
+        "rewards": list(REWARDS.entries()),
+        "left_out": left_out(),
     }
 
 
@@ -151,7 +136,7 @@ def _adapter_finding(state: dict[str, Any], where: str) -> Finding:
             remedy="unset VERL_USE_EXTERNAL_PLUGINS, or add pv_rl to it; reinstall pv-rl if that is not it",
         )
     if state["problem"]:
-        return Finding(state="wrong", text=state["problem"], remedy="do what the line says")
+        return Finding(state="wrong", text=state["problem"], remedy="follow that message")
     text = f"verl loads pv-rl in {where}; modes {', '.join(state['modes'])}; rewards {', '.join(state['rewards'])}"
     if state["left_out"]:
         text += f"; left out: {'; '.join(state['left_out'])}"
@@ -186,32 +171,27 @@ def _reward() -> Finding:
     return Finding(state="wrong", text=text, remedy="1 is right: reinstall pv-rl")
 
 
-def _config(arguments: Sequence[str]) -> Finding:
-    import verl  # noqa: F401  (its config is what ours stands on)
+def _config(run: Sequence[str]) -> Finding:
+    """With pv-runs, its check takes the place of this one."""
+    import verl  # noqa: F401  (our configs extend its config)
+    from hydra import compose, initialize_config_module
 
-    from pv_lab.quickstart.settings import CONFIG_NAME
-    from pv_rl.recipes import check, compose
-    from pv_rl.recipes.choices import MODE, remarks
-    from pv_rl.recipes.compose import split_run, value
-    from pv_rl.verl_adapter.validation import validate
+    from pv_rl.recipes.choices import MODE, value
 
-    run, overrides = split_run(arguments or [f"run={CONFIG_NAME}"])
-    config = compose(run, overrides)
-    if arguments:
-        check(config, to_run=False, overrides=overrides)
-        validate(config)
-    text = f"run={run} composes with verl's ppo_trainer, {value(config, MODE)}"
-    if remarked := " ".join(remarks(config)):
-        return Finding(
-            state="note", text=f"{text}; {remarked}", remedy="choose another weighting if that is not meant"
+    if run:
+        raise SetupError(
+            f"`pv-rl doctor {run[0]}` needs the package pv-runs, which is not installed. From a clone of pv-rl: "
+            "pip install ./plugins/pv-judge ./plugins/pv-runs"
         )
-    return Finding(state="ok", text=text)
+    with initialize_config_module("pv_rl.hydra_configs.runs", version_base="1.3"):
+        mode = value(compose(RUN), MODE)
+    return Finding(state="ok", text=f"run={RUN} composes with verl's ppo_trainer, {mode}")
 
 
 def _worker() -> Finding:
     import ray
 
-    # An address in the environment would make this a visit to somebody's cluster.
+    # Not the cluster that the environment may name.
     with tempfile.TemporaryDirectory(prefix="pvrl-", ignore_cleanup_errors=True) as folder:
         start = functools.partial(
             ray.init,
@@ -234,49 +214,3 @@ def _worker() -> Finding:
         finally:
             ray.shutdown()
     return _adapter_finding(state, "a Ray worker")
-
-
-def _judge() -> Finding:
-    import httpx
-
-    from pv_judge.keys import Key, unlogged
-
-    address, key = os.environ.get(JUDGE_URL), os.environ.get(JUDGE_KEY, "").strip()
-    if not address:
-        return Finding(state="ok", text=f"none configured ({JUDGE_URL} is not set)")
-    if not (key.isascii() and key.isprintable()):
-        text = f"{JUDGE_KEY} holds characters that no key has (a line break, say)"
-        return Finding(state="wrong", text=text, remedy=f"set {JUDGE_KEY} again")
-    try:
-        url = httpx.URL(address.rstrip("/") + "/models")
-        shown = str(url.copy_with(userinfo=b"", query=None))
-        secret = Key(key)
-        with unlogged():
-            models = [secret.blot(one)[:80] for one in _list_models(url, secret.headers())[:3]]
-    except httpx.HTTPStatusError as error:
-        problem = f"HTTP {error.response.status_code}"
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError, RecursionError) as error:
-        problem = type(error).__name__  # its text may quote what was sent, the key included
-    else:
-        return Finding(state="ok", text=f"{secret.blot(shown)} lists {', '.join(models) or 'no model'}")
-    return Finding(
-        state="wrong",
-        text=f"what {JUDGE_URL} names does not answer like an OpenAI-compatible endpoint: {problem}",
-        remedy=f"start it, or correct {JUDGE_URL} (it ends in /v1) or {JUDGE_KEY}",
-    )
-
-
-def _list_models(url: httpx.URL, headers: dict[str, str]) -> list[str]:
-    """The ids that `GET /models` gives, within ten seconds and a megabyte in all."""
-    import httpx
-
-    deadline, body = time.monotonic() + 10, b""
-    with httpx.stream("GET", url, headers=headers, timeout=10) as answer:
-        answer.raise_for_status()
-        for chunk in answer.iter_bytes():
-            body += chunk
-            if time.monotonic() > deadline:
-                raise httpx.ReadTimeout("ten seconds in all")
-            if len(body) > 1_000_000:
-                raise ValueError("the list of models is longer than a megabyte")
-    return [str(model["id"]) for model in json.loads(body)["data"]]

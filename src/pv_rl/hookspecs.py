@@ -1,12 +1,12 @@
-"""The hooks through which a package, ours included, adds to pv-rl. See `pv_rl.plugins`."""
+"""Hook specifications: how a package, ours included, adds to pv-rl. See `pv_rl.plugins`."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import pluggy
 
@@ -17,15 +17,21 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from pv_rl.rewards.base import Reward
-    from pv_rl.rewards.degeneration import DegenerationRule
+    from pv_rl.rewards.judge import Judge
 
 __all__ = [
+    "DegenerationRule",
+    "Finding",
+    "JudgeEntry",
     "LossModeEntry",
     "Parameter",
     "RewardEntry",
+    "Span",
     "hookimpl",
     "pv_rl_commands",
     "pv_rl_degeneration_rules",
+    "pv_rl_doctor_checks",
+    "pv_rl_judges",
     "pv_rl_loss_modes",
     "pv_rl_rewards",
 ]
@@ -35,18 +41,27 @@ hookimpl = pluggy.HookimplMarker("pv_rl")
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
+Span: TypeAlias = tuple[int, int]
+"""Start and end of a piece of a text, in characters."""
+
+
+def _check_name(what: str, name: object) -> None:
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise PluginError(f"a {what} is named {name!r}; a name is a letter, then letters, digits, '_' or '-'")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
     """A number of a weighting, which a spec gives after a colon, or a threshold of a degeneration rule.
 
-    A `PluginError` says what is wrong with it.
+    Raises:
+        PluginError: the name, the default or the bounds are wrong; so do the entries below.
     """
 
     name: str
     """The keyword argument, for example `eta`."""
     default: float | None = None
-    """What a spec or config that gives no number means; None if every spec has to give one."""
+    """The value if a spec or config gives none; None if every spec has to give one."""
     low: float = 0.0
     """The smallest number allowed."""
     high: float = math.inf
@@ -57,23 +72,23 @@ class Parameter:
     def __post_init__(self) -> None:
         numbers = [self.low, self.high] + ([] if self.default is None else [self.default])
         if not isinstance(self.name, str) or not self.name.isidentifier():
-            raise PluginError(f"a parameter named {self.name!r}; it is a keyword argument of a function")
+            raise PluginError(f"a parameter is named {self.name!r}; expected a keyword argument's name")
         if (
             not all(isinstance(number, int | float) for number in numbers)
             or not self.low <= numbers[-1] <= self.high
         ):
             raise PluginError(
-                f"the parameter {self.name} with the default {self.default!r} and the bounds {self.low!r} and "
+                f"the parameter {self.name} has the default {self.default!r} and the bounds {self.low!r} and "
                 f"{self.high!r}; they are numbers, and the default is None or within the bounds"
             )
 
 
 @dataclass(frozen=True, kw_only=True)
 class LossModeEntry:
-    """A weighting under a name that a config can say. A `PluginError` says what is wrong with it."""
+    """A weighting, by the name before `:` and `@` in a spec."""
 
     name: str
-    """Letters, digits, `_` and `-`; what stands before `:` and `@` in a spec."""
+    """Letters, digits, `_` and `-`."""
     weighting: Callable[..., Tensor]
     """`weighting(responses, batch, **parameters) -> (B,)`, for rows of length > 0. See `pv_rl.losses.balanced`."""
     parameters: tuple[Parameter, ...] = ()
@@ -81,29 +96,20 @@ class LossModeEntry:
 
     def __post_init__(self) -> None:
         _check_name("loss mode", self.name)
-        if not callable(self.weighting):
-            raise PluginError(
-                f"the loss mode {self.name!r} with the weighting {self.weighting!r}; it is a function"
-            )
-        if not isinstance(self.parameters, tuple) or not all(
-            isinstance(p, Parameter) for p in self.parameters
-        ):
-            raise PluginError(
-                f"the loss mode {self.name!r} with the parameters {self.parameters!r}; they are a tuple of "
-                "pv_rl.hookspecs.Parameter"
-            )
+        _check_function("loss mode", self.name, "weighting", self.weighting)
+        _check_parameters("loss mode", self.name, "parameters", self.parameters)
         names = [parameter.name for parameter in self.parameters]
         optional = [parameter.default is not None for parameter in self.parameters]
         if len(set(names)) < len(names) or optional != sorted(optional):
             raise PluginError(
-                f"the loss mode {self.name!r} with the parameters {', '.join(names)}; each has a name of its own, and "
+                f"the loss mode {self.name!r} has the parameters {', '.join(names)}; each needs a name of its own, and "
                 "those without a default come first"
             )
 
 
 @dataclass(frozen=True, kw_only=True)
 class RewardEntry:
-    """A reward under a name that a config can say. A `PluginError` says what is wrong with it."""
+    """A reward, by the name in a config."""
 
     name: str
     """Letters, digits, `_` and `-`."""
@@ -115,15 +121,67 @@ class RewardEntry:
 
     def __post_init__(self) -> None:
         _check_name("reward", self.name)
-        if not callable(self.build):
-            raise PluginError(
-                f"the reward {self.name!r} with build={self.build!r}; it is a function or a class"
-            )
+        _check_function("reward", self.name, "build", self.build)
 
 
-def _check_name(what: str, name: object) -> None:
-    if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise PluginError(f"a {what} named {name!r}; a name is a letter, then letters, digits, '_' or '-'")
+@dataclass(frozen=True, kw_only=True)
+class JudgeEntry:
+    """A judge of the fluency veto. `verdict_fluency` asks the one named `fluency`."""
+
+    name: str
+    """Letters, digits, `_` and `-`."""
+    build: Callable[..., Judge]
+    """`build(**options) -> Judge`, with `pv_rl.rewards.fluency_veto.JUDGE_OPTIONS` of the config as keywords; it checks
+    them and raises `ConfigError`."""
+
+    def __post_init__(self) -> None:
+        _check_name("judge", self.name)
+        _check_function("judge", self.name, "build", self.build)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DegenerationRule:
+    """A rule of the fluency veto."""
+
+    name: str
+    """Letters, digits, `_` and `-`; the key in the config and in the metrics."""
+    find: Callable[..., Iterable[Span]]
+    """`find(text, **thresholds)` gives the pieces of the text that are evidence. The text is untrusted and of any
+    length: take linear time."""
+    thresholds: tuple[Parameter, ...] = ()
+    """Each with a default, the bounds and a few words on what it means."""
+    meaning: str = ""
+    """What the rule finds, in a few words."""
+
+    def __post_init__(self) -> None:
+        _check_name("degeneration rule", self.name)
+        _check_function("degeneration rule", self.name, "find", self.find)
+        _check_parameters("degeneration rule", self.name, "thresholds", self.thresholds)
+        if any(one.default is None for one in self.thresholds):
+            raise PluginError(f"the degeneration rule {self.name!r} has a threshold without a default")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What one check of `pv-rl doctor` found."""
+
+    state: Literal["ok", "note", "wrong"]
+    """`wrong` makes the exit code 1; `note` is only worth knowing."""
+    text: str
+    remedy: str = ""
+    """How to fix it."""
+
+
+def _check_function(what: str, name: str, field: str, value: object) -> None:
+    if not callable(value):
+        raise PluginError(f"the {what} {name!r} has {field}={value!r}; expected a function or a class")
+
+
+def _check_parameters(what: str, name: str, field: str, value: object) -> None:
+    if not isinstance(value, tuple) or not all(isinstance(one, Parameter) for one in value):
+        raise PluginError(
+            f"the {what} {name!r} has {field}={value!r}; expected a tuple of pv_rl.hookspecs.Parameter"
+        )
 
 
 @hookspec
@@ -137,6 +195,11 @@ def pv_rl_rewards() -> list[RewardEntry]:  # pyright: ignore[reportReturnType]
 
 
 @hookspec
+def pv_rl_judges() -> list[JudgeEntry]:  # pyright: ignore[reportReturnType]
+    """The judges that this plugin adds. Called once a process, when a reward that may ask one is first built."""
+
+
+@hookspec
 def pv_rl_degeneration_rules() -> list[DegenerationRule]:  # pyright: ignore[reportReturnType]
     """The rules that this plugin adds to the fluency veto, for configs that name them. Called once a process."""
 
@@ -144,3 +207,9 @@ def pv_rl_degeneration_rules() -> list[DegenerationRule]:  # pyright: ignore[rep
 @hookspec
 def pv_rl_commands() -> typer.Typer:  # pyright: ignore[reportReturnType]
     """The commands and groups of commands that this plugin adds to `pv-rl`. Called by the command line alone."""
+
+
+@hookspec
+def pv_rl_doctor_checks(run: tuple[str, ...]) -> Mapping[str, Callable[[], Finding]]:  # pyright: ignore[reportReturnType]
+    """The checks that this plugin adds to `pv-rl doctor RUN ...`, by a name of at most 9 characters. One named as a
+    check of the core takes its place."""

@@ -21,7 +21,8 @@ def adding(*entries: RewardEntry) -> Iterator[None]:
             return list(entries)
 
     def forget():
-        for cached in (plugins._registry, named.scorer, named._built, named._say_once):
+        plugins.forget_plugins()
+        for cached in (named.scorer, named._built, named._say_once):
             cached.cache_clear()
 
     plugins.plugin_manager().register(Plugin, name="theirs")

@@ -598,7 +598,7 @@ def test_every_threshold_has_an_effect_or_a_bound():
         assert rule.thresholds
         assert [one.default for one in strict.thresholds] == [one.low for one in rule.thresholds]
         assert all(one.meaning for one in rule.thresholds)
-        strict(PROOF + END)
+        find_anomalies(PROOF + END, [strict])
 
 
 def test_a_rule_can_be_left_out_and_the_others_stay():

@@ -17,7 +17,7 @@ OURS = ["grpo", "dapo", "balanced", "dr_grpo", "vl_norm"]
 
 
 def forget():
-    plugins._registry.cache_clear()
+    plugins.forget_plugins()
     mode._resolve.cache_clear()
 
 
@@ -50,14 +50,14 @@ def installed(monkeypatch):
             if isinstance(module, types.ModuleType):
                 monkeypatch.setitem(sys.modules, module.__name__, module)
                 module = module.__name__
-            found.append(EntryPoint(name=name, value=module, group=plugins.ENTRY_POINT_GROUP))
+            found.append(EntryPoint(name=name, value=module, group="pv_rl.plugins"))
         monkeypatch.setattr(plugins, "entry_points", lambda group: found)
-        plugins._loaded.cache_clear()
+        plugins.forget_plugins(reload=True)
         forget()
 
     yield find
     monkeypatch.undo()
-    plugins._loaded.cache_clear()
+    plugins.forget_plugins(reload=True)
     forget()
 
 
@@ -67,7 +67,7 @@ def test_a_plugins_mode_is_used_like_ours(install):
         "theirs",
         [LossModeEntry(name="sharp", weighting=lambda r, b, eta: eta * grpo(r, b), parameters=(eta,))],
     )
-    assert list(plugins.loss_modes()) == [*OURS, "sharp"]
+    assert list(plugins.LOSS_MODES.entries()) == [*OURS, "sharp"]
     assert response_weights("sharp:0.25", [2, 2], "aa").tolist() == [0.0625, 0.0625]
     assert resolve_mode("sharp").spec == "sharp:0.5@prompt"
 
@@ -76,9 +76,9 @@ def test_a_name_claimed_twice_is_refused_with_both_owners_and_the_others_serve(i
     install(
         "theirs", [LossModeEntry(name="grpo", weighting=grpo), LossModeEntry(name="sharp", weighting=grpo)]
     )
-    with pytest.raises(PluginError, match=r"'grpo' is claimed by pv_rl.losses.builtin and by theirs"):
+    with pytest.raises(PluginError, match=r"'grpo' is claimed by pv_rl.losses.weightings and by theirs"):
         resolve_mode("grpo")
-    assert "grpo" not in plugins.loss_modes()
+    assert "grpo" not in plugins.LOSS_MODES.entries()
     with pytest.raises(LossModeError, match="Left out of the plugins: the loss mode 'grpo' is claimed by"):
         resolve_mode("grpp")
     assert resolve_mode("sharp").name == "sharp"
@@ -101,8 +101,8 @@ def test_a_name_claimed_three_times_stays_refused(install):
 )
 def test_an_entry_that_cannot_be_served_is_kept_with_its_owner(install, entry, text):
     install("theirs", [entry, LossModeEntry(name="fine", weighting=grpo), entry])
-    assert plugins.broken_plugins()["theirs"].count(text) == 2
-    assert list(plugins.loss_modes()) == [*OURS, "fine"]
+    assert plugins.LOSS_MODES.broken()["theirs"].count(text) == 2
+    assert list(plugins.LOSS_MODES.entries()) == [*OURS, "fine"]
 
 
 @pytest.mark.parametrize("name", ["a:b", "a@b", "", "1a", "a b", None])
@@ -114,7 +114,7 @@ def test_a_name_that_no_spec_can_say_is_refused(name):
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"weighting": None}, "the weighting None; it is a function"),
+        ({"weighting": None}, "has weighting=None; expected a function"),
         ({"parameters": (0.6,)}, "a tuple of pv_rl.hookspecs.Parameter"),
         ({"parameters": Parameter(name="eta")}, "a tuple of pv_rl.hookspecs.Parameter"),
         (
@@ -146,7 +146,7 @@ def test_a_hook_that_ends_in_any_error_breaks_nobody_else(install, error):
     plugin.pv_rl_loss_modes = hookimpl(specname="pv_rl_loss_modes")(fail)  # pyright: ignore
     install("theirs", plugin)
     assert resolve_mode("balanced").eta == 0.6
-    assert repr(error) in plugins.broken_plugins()["theirs"]
+    assert repr(error) in plugins.LOSS_MODES.broken()["theirs"]
 
 
 def test_a_plugin_that_breaks_breaks_nobody_else_and_is_named_where_its_mode_is_asked_for(install, caplog):
@@ -169,8 +169,8 @@ def test_installed_packages_that_do_not_load_are_named_and_the_others_serve(inst
     stray = types.ModuleType("stray_plugin")
     stray.pv_rl_no_such_hook = hookimpl(lambda: [])  # pyright: ignore[reportAttributeAccessIssue]
     installed(absent="no_such_module_anywhere", stray=stray, fine=fine)
-    assert list(plugins.loss_modes()) == [*OURS, "sharp"]
-    broken = plugins.broken_plugins()
+    assert list(plugins.LOSS_MODES.entries()) == [*OURS, "sharp"]
+    broken = plugins.LOSS_MODES.broken()
     assert [name.split(" (")[1] for name in broken] == [
         "absent = no_such_module_anywhere)",
         "stray = stray_plugin)",

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pv_rl.rewards.degeneration.verdict_place import EMPTY_JUSTIFICATION, TEXT_AFTER_VERDICT
+from pv_rl.rewards.degeneration import find_anomalies
+from pv_rl.rewards.degeneration.verdict_place import empty_justification, text_after_verdict
 from pv_rl.verdict import LONGEST_READ, parse_verdict
 
 
@@ -287,6 +288,5 @@ def test_ten_megabytes_of_anything_take_under_two_seconds_of_cpu(hostile):
     """Measured: at most 0.4 s, the rules that look for verdicts included."""
     start = time.process_time()
     parse_verdict(hostile)
-    TEXT_AFTER_VERDICT(hostile)
-    EMPTY_JUSTIFICATION(hostile)
+    find_anomalies(hostile, [text_after_verdict, empty_justification])
     assert time.process_time() - start < 2

@@ -24,7 +24,7 @@ from pv_rl.losses import mode, response_weights
 from pv_rl.rewards import build_reward, named
 
 EXAMPLES = ROOT / "examples"
-CACHES = (plugins._loaded, plugins._registry, mode._resolve, named.scorer, named._built)
+CACHES = (mode._resolve, named.scorer, named._built)
 
 
 @pytest.fixture(scope="module")
@@ -32,22 +32,26 @@ def installed(tmp_path_factory) -> Path:
     """A folder for PYTHONPATH that holds the packages and their metadata, as site-packages would."""
     folder, sources = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("source")
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(folder)]
-    for name in ("loss_plugin", "reward_plugin"):
+    for name in ("loss_plugin", "reward_plugin", "judge_plugin"):
         shutil.copytree(EXAMPLES / name, sources / name)  # a build leaves its files beside the sources
     done = subprocess.run([*pip, *map(str, sources.iterdir())], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return folder
 
 
+def forget():
+    plugins.forget_plugins(reload=True)
+    for cached in CACHES:
+        cached.cache_clear()
+
+
 @pytest.fixture
 def in_this_process(installed, monkeypatch):
     monkeypatch.syspath_prepend(installed)
-    for cached in CACHES:
-        cached.cache_clear()
+    forget()
     yield
     monkeypatch.undo()
-    for cached in CACHES:
-        cached.cache_clear()
+    forget()
 
 
 def test_the_example_gives_the_weights_that_it_says(in_this_process):
@@ -101,6 +105,27 @@ def test_a_ground_truth_without_a_number_is_counted_and_gets_no_reward(in_this_p
     assert (row["reward_valid"], row["reward_error"]) == (0, 1)
     assert "pv-rl-reward-plugin-example" in caplog.text
     assert "the ground truth 'seventy-two' has no number in it" in caplog.text
+
+
+def test_the_example_of_a_judge_vetoes_what_it_finds_and_a_wrong_answer_is_a_failure(in_this_process):
+    pytest.importorskip("pv_judge", reason="pv-judge is not installed: pip install ./plugins/pv-judge")
+    from judge_server import Fault, JudgeServer, Script
+
+    answers = {
+        '{"invented": [], "confidence": 1}': (1.0, 0.0, 0.0),
+        '{"invented": ["the lemma of Nobody"], "confidence": 0.9}': (0.0, 1.0, 0.0),
+        '{"invented": ["the lemma of Nobody"], "confidence": 0.4}': (1.0, 0.0, 0.0),
+        '{"fluent": true, "anomalies": [], "confidence": 1}': (0.0, 0.0, 1.0),
+    }
+    for answer, expected in answers.items():
+        with JudgeServer(Script(faults=[Fault(kind="content", text=answer)])) as server:
+            judge = {"endpoints": [{"url": server.url, "model": "m"}], "retries": {"attempts": 1}}
+            row = asyncio.run(
+                named.verdict_citations("", "It divides by 0.\n### False", "False", judge=judge)
+            )
+            (chat,) = server.chats()
+        assert "citations" in chat["body"]["messages"][0]["content"]
+        assert (row["score"], row["vetoed_by_judge"], row["judge_failed"]) == expected
 
 
 def test_verl_knows_the_mode_where_the_package_is_installed_and_nowhere_else(installed):

@@ -24,8 +24,8 @@ from pv_lab.quickstart.display import Display, before_and_after
 from pv_lab.quickstart.figure import draw
 from pv_lab.quickstart.run import HEADING
 from pv_lab.quickstart.settings import CONFIG_NAME
-from pv_rl.recipes.compose import CONFIG_MODULE
 from pv_rl.recipes.override import override
+from pv_runs.recipes.compose import CONFIG_MODULE
 from pv_runs.train.failure import describe
 from pv_runs.train.script import script
 

@@ -17,7 +17,7 @@ from pv_data.methods.mask_completion import MaskCompletion
 from pv_data.methods.rephrase import Rephrase
 from pv_data.methods.style import STYLES, Style
 from pv_data.methods.translate import Translate
-from pv_data.plugins import METHODS, entries, named
+from pv_data.plugins import METHODS, named
 from pv_data.prompt import Prompt
 from pv_data.records import Problem, Proof
 from pv_rl.errors import ConfigError
@@ -67,7 +67,7 @@ def refused(ask: Ask, answer: str) -> str:
 
 
 def test_there_are_the_eight_methods_and_each_says_what_it_works_on():
-    assert {*Q, *QP, "naive_negative"} <= set(entries(METHODS))
+    assert {*Q, *QP, "naive_negative"} <= METHODS.entries().keys()
     assert [name for name in Q if method(name).needs_proof] == []
     assert [name for name in QP if not method(name).needs_proof] == []
 

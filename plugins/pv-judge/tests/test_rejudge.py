@@ -16,8 +16,8 @@ from pv_judge.rejudge.command import rejudge
 from pv_judge.rejudge.marks import add_marks
 from pv_judge.rejudge.report import compare
 from pv_judge.rejudge.rows import THRESHOLD, Judgment, OldRow, decide, old_rows
+from pv_judge.veto import JudgeOptions
 from pv_rl.errors import ConfigError, DataError
-from pv_rl.rewards.fluency_veto import VetoConfig
 
 
 def old(row_id, decision="fluent", by="judge", confidence=0.9, **others):
@@ -111,7 +111,7 @@ def test_what_has_no_new_answer_keeps_its_decision():
 
 
 def test_the_threshold_is_the_rewards_own():
-    assert VetoConfig().threshold == THRESHOLD
+    assert JudgeOptions().threshold == THRESHOLD
 
 
 def test_old_and_new_are_counted():

@@ -25,9 +25,9 @@ from omegaconf import OmegaConf
 from rich.console import Console
 
 from pv_rl.errors import ConfigError, DataError, SetupError
-from pv_rl.recipes.compose import split_run
 from pv_rl.recipes.override import override
 from pv_rl.stop_file import ask_to_stop, asked_to_stop, forget
+from pv_runs.recipes.compose import split_run
 from pv_runs.train.attempt import attempt, verl_command
 from pv_runs.train.command import resume
 from pv_runs.train.lock import locked

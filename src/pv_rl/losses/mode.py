@@ -14,16 +14,7 @@ from torch import Tensor
 from pv_rl.errors import LossModeError
 from pv_rl.hookspecs import LossModeEntry, Parameter
 from pv_rl.losses.stats import BatchStats, ResponseStats
-from pv_rl.plugins import (
-    LOSS_MODES,
-    VERL_MODES,
-    broken_plugins,
-    loss_mode_entry,
-    loss_modes,
-    nearest,
-    owner_of,
-    refused,
-)
+from pv_rl.plugins import LOSS_MODES, VERL_MODES, left_out, nearest
 
 __all__ = ["LossMode", "Scope", "Weighting", "find_mode", "resolve_mode"]
 
@@ -109,7 +100,7 @@ class LossMode:
         )
 
     def _to_its_author(self) -> str:
-        return f"report it to the author of {owner_of(LOSS_MODES, self.name)}, or use another mode"
+        return f"report it to the author of {LOSS_MODES.owner(self.name)}, or use another mode"
 
 
 def resolve_mode(spec: str) -> LossMode:
@@ -145,7 +136,7 @@ def find_mode(loss_agg_mode: object) -> LossMode | None:
     if not isinstance(loss_agg_mode, str) or loss_agg_mode in VERL_MODES:
         return None
     name = re.split("[:@]", loss_agg_mode, maxsplit=1)[0]
-    return resolve_mode(loss_agg_mode) if loss_mode_entry(name) is not None else None
+    return resolve_mode(loss_agg_mode) if LOSS_MODES.find(name) is not None else None
 
 
 @lru_cache(maxsize=256)
@@ -154,9 +145,9 @@ def _resolve(spec: str) -> LossMode:
     if match is None:
         raise LossModeError(f"loss_agg_mode {spec!r} cannot be read. {_allowed()}")
     name, scope = match["name"], match["scope"]
-    entry = loss_mode_entry(name)
+    entry: LossModeEntry | None = LOSS_MODES.find(name)
     if entry is None:
-        hint = nearest(name, loss_modes())
+        hint = nearest(name, LOSS_MODES.entries())
         raise LossModeError(
             f"loss_agg_mode {spec!r} names no mode that pv-rl knows: {name!r}.{hint} {_allowed()}{_missing()}"
         )
@@ -221,7 +212,7 @@ def _usage(entry: LossModeEntry) -> str:
 
 
 def _allowed() -> str:
-    names = ", ".join(_usage(entry) for entry in loss_modes().values())
+    names = ", ".join(_usage(entry) for entry in LOSS_MODES.entries().values())
     return (
         f"Write NAME[:NUMBER ...][@SCOPE], for example {EXAMPLES}. Names: {names}. "
         f"Scopes: {', '.join(get_args(Scope))}."
@@ -229,8 +220,6 @@ def _allowed() -> str:
 
 
 def _missing() -> str:
-    """What an unknown name may be due to."""
-    wrong = [f"{name}: {why}" for name, why in broken_plugins(LOSS_MODES).items()] + list(
-        refused(LOSS_MODES).values()
-    )
+    """Why a name may be unknown."""
+    wrong = left_out(LOSS_MODES)
     return f" Left out of the plugins: {'; '.join(wrong)}." if wrong else ""

@@ -1,7 +1,5 @@
-"""The runs and groups of `hydra_configs`: what there is, composed and checked."""
+"""The runs and config groups of `hydra_configs`, and checks of a config that verl does not make."""
 
-from pv_rl.recipes.checks import check
-from pv_rl.recipes.compose import compose
-from pv_rl.recipes.groups import GROUPS, check_arguments, options, runs
+from pv_rl.recipes.groups import GROUPS, options, runs
 
-__all__ = ["GROUPS", "check", "check_arguments", "compose", "options", "runs"]
+__all__ = ["GROUPS", "options", "runs"]

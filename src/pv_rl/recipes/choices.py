@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from pv_rl.errors import ConfigError
-from pv_rl.recipes.compose import value
 
-__all__ = ["MODE", "NAMED", "check_choices", "command_line", "remarks"]
+__all__ = ["MODE", "NAMED", "check_choices", "command_line", "remarks", "value"]
 
 MODE = "actor_rollout_ref.actor.loss_agg_mode"
 N = "actor_rollout_ref.rollout.n"
@@ -27,12 +27,13 @@ def check_choices(config: DictConfig, overrides: Sequence[str] | None = None) ->
 
     Raises:
         ConfigError: a `loss_agg_mode` that overrides the recipe's, a mode of scope `prompt` with one response a
-            prompt, or group filtering by a metric without the veto.
+            prompt, group filtering by a metric without the veto, or a judge whose package is not installed.
         LossModeError: the recipe's values make no weighting.
     """
     _check_recipe(config, overrides)
     _check_groups_of_one(config)
     _check_group_filter(config)
+    _check_judge(config)
 
 
 def remarks(config: DictConfig) -> list[str]:
@@ -137,9 +138,33 @@ def _check_group_filter(config: DictConfig) -> None:
         )
 
 
+def _check_judge(config: DictConfig) -> None:
+    """Whether pv-judge is installed, before a worker builds the reward."""
+    if VETO in _rewards(config):
+        from pv_rl.rewards.fluency_veto import judge_builder
+
+        function = value(config, "reward.custom_reward_function")
+        options = (function.get("reward_kwargs") or {}) if isinstance(function, Mapping) else {}
+        if function.get("name") != VETO:
+            options = (options.get("options") or {}).get(VETO) or {}
+        judge_builder(options)
+
+
 def _rewards(config: DictConfig) -> Iterator[str]:
     """Names of our rewards that the config takes, those inside `weighted` too."""
     function = value(config, "reward.custom_reward_function")
     if isinstance(function, Mapping) and function.get("path") == NAMED:
         yield str(function.get("name"))
         yield from (function.get("reward_kwargs") or {}).get("rewards") or ()
+
+
+def value(config: DictConfig, key: str) -> object:
+    """One value, its interpolations resolved; None where there is none.
+
+    Raises:
+        ConfigError: it needs a variable or a key that is not there.
+    """
+    try:
+        return OmegaConf.select(config, key, throw_on_missing=True)
+    except OmegaConfBaseException as error:
+        raise ConfigError(f"{key} cannot be read: {str(error).splitlines()[0]}") from error

@@ -1,35 +1,192 @@
-"""Reward factory: a reward from its name and the options of a config."""
+"""Reward factory: builds the reward that a config names, and checks what it returns, whichever package it is from.
+
+An error names the reward and the package that added it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import inspect
+import sys
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from reprlib import repr as brief
 from typing import Any
 
-from pv_rl.errors import ConfigError
-from pv_rl.plugins import REWARDS, broken_plugins, nearest, reward_entry, rewards
-from pv_rl.rewards.checked import CheckedReward, describe, naming
+from pv_rl import errors
+from pv_rl.errors import ConfigError, PluginError, PvRlError
+from pv_rl.hookspecs import RewardEntry
+from pv_rl.plugins import REWARDS, nearest
+from pv_rl.rewards.base import LABELS, LabelKind, Prepared, Reward, RewardInput, RewardOutput
 
-__all__ = ["build_reward"]
+__all__ = ["CheckedReward", "build_reward", "find_reward"]
+
+LONGEST = 500
+"""Characters of a stranger's error message."""
 
 
 def build_reward(name: str, options: Mapping[str, Any] | None = None) -> CheckedReward:
-    """Build the reward that ours or a plugin's entry of this name makes; what it returns is checked.
+    """Build the reward of this name; what it returns is checked.
 
     Raises:
         ConfigError: nobody adds the name (the text lists what there is), or the options do not fit it.
-        PluginError: two plugins claim the name, or what builds it fails; the text names the package.
+        PluginError: two plugins claim the name, or building it fails; the text names the package.
     """
-    entry = reward_entry(name)
-    if entry is None:
-        listed = ", ".join(rewards())
-        left_out = "".join(f" Left out: {owner}: {why}." for owner, why in broken_plugins(REWARDS).items())
-        raise ConfigError(
-            f"there is no reward named {name!r}; there are {listed}.{nearest(name, rewards())}{left_out}"
-        )
-    with naming(name):
+    entry = find_reward(name)
+    with _naming(name):
         try:
             reward = entry.build(**(options or {}))
         except TypeError as error:
             given = ", ".join(map(str, options or ()))
-            raise ConfigError(f"the options of {describe(name)} do not fit it ({given}): {error}") from error
+            raise ConfigError(f"the options of {_describe(name)} do not fit it ({given}): {error}") from error
         return CheckedReward(name, reward)
+
+
+def find_reward(name: str) -> RewardEntry:
+    """The entry of this name.
+
+    Raises:
+        ConfigError: nobody adds the name.
+        PluginError: two plugins claim it.
+    """
+    entry = REWARDS.find(name) if isinstance(name, str) else None
+    if entry is not None:
+        return entry
+    listed = REWARDS.entries()
+    left_out = "".join(f" Left out: {owner}: {why}." for owner, why in REWARDS.broken().items())
+    raise ConfigError(
+        f"there is no reward named {name!r}; there are {', '.join(listed)}.{nearest(str(name), listed)}{left_out}"
+    )
+
+
+class CheckedReward:
+    """What `build_reward` returns.
+
+    Args:
+        name: the reward's name.
+        reward: what its entry built.
+
+    Raises:
+        ConfigError: it is not an object with a method `score`.
+        PluginError: its `label_kind` is unknown.
+    """
+
+    def __init__(self, name: str, reward: Reward) -> None:
+        self.name = name
+        self.reward = reward
+        who = _describe(name)
+        if isinstance(reward, type) or not callable(getattr(reward, "score", None)):
+            raise ConfigError(
+                f"{who} cannot be used: its `build` returned {_what(reward)}, with no method `score` that can be "
+                "called. Return an instance of a class with `async def score(self, sample)`"
+            )
+        self.label_kind: LabelKind = getattr(reward, "label_kind", "verdict")
+        if self.label_kind not in tuple(LABELS):  # a list has no hash
+            raise PluginError(
+                f"{who} has the label_kind {brief(self.label_kind)}; expected one of {', '.join(LABELS)}"
+            )
+        declared = getattr(reward, "metric_names", None)
+        self.metric_names: tuple[str, ...] | None = None if declared is None else tuple(declared)
+        """As the reward declares them, or of the first row that has a reward; None before it."""
+
+    def prepare(self, router_address: str | None = None) -> None:
+        """See `Prepared`; nothing for a reward that has nothing to set up."""
+        if isinstance(self.reward, Prepared):
+            with _naming(self.name):
+                self.reward.prepare(router_address)
+
+    async def score(self, sample: RewardInput) -> RewardOutput:
+        """Score one response, its label read as the reward declares.
+
+        Raises:
+            DataError: the label is not of the reward's kind.
+            PvRlError: the reward raised, did not return a `RewardOutput` with finite numbers, or changed the names of
+                its metrics.
+        """
+        with _naming(self.name):
+            waiting = self.reward.score(replace(sample, label_kind=self.label_kind))
+            if not inspect.isawaitable(waiting):
+                raise PluginError(
+                    f"`score` returned {_what(waiting)} at once; declare it as `async def score`"
+                )
+            given = await waiting
+            if not isinstance(given, RewardOutput):
+                raise PluginError(f"`score` returned {_what(given)}; return RewardOutput(score=...)")
+            output = RewardOutput(  # once more: a subclass, or a changed dict, may not have been looked at
+                score=given.score, valid=given.valid, drop_group=given.drop_group, metrics=given.metrics
+            )
+            return self._with_names(output)
+
+    def _with_names(self, output: RewardOutput) -> RewardOutput:
+        """The output, if it has the metrics that every row has. A row that abstains may leave them out."""
+        if not output.valid:
+            output = replace(
+                output, metrics={**dict.fromkeys(self.metric_names or (), 0.0), **output.metrics}
+            )
+        elif self.metric_names is None:
+            self.metric_names = tuple(output.metrics)
+        if self.metric_names is not None and (
+            changed := sorted(set(output.metrics) ^ set(self.metric_names))
+        ):
+            raise PluginError(
+                f"the metrics {', '.join(changed)} are returned for some rows and not for others; return the same "
+                "names for every row, because verl takes them from the first"
+            )
+        return output
+
+
+def _describe(name: str) -> str:
+    """The reward in an error: with the package that added it, unless it is ours."""
+    owner = REWARDS.owner(name)
+    return f"the reward {name!r}" + ("" if owner == REWARDS.builtin else f" of {owner}")
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Turn whatever is raised inside into one of `pv_rl.errors` that names the reward.
+
+    Ctrl-C and the cancellation of the task go through; so does an error of ours in a reward of ours.
+    """
+    try:
+        yield
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:  # a panic of Rust code and SystemExit are no Exception
+        if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+            raise
+        who = _describe(name)
+        if not isinstance(error, PvRlError):
+            said = f"{who} raised {_line(error)}"
+            if isinstance(error, StopIteration):  # contextlib would raise it again if it were the cause
+                raise PluginError(said) from None
+            raise PluginError(said) from error
+        if who in str(error) or REWARDS.owner(name) == REWARDS.builtin:
+            raise
+        ours = next(kind for kind in type(error).__mro__ if kind.__module__ == errors.__name__)
+        raise ours(f"{who}: {error}") from error
+
+
+def _is_cancelled() -> bool:
+    """Whether somebody cancels this task, rather than the reward having awaited what was cancelled elsewhere."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # no event loop
+        return False
+    cancelling = getattr(task, "cancelling", None)
+    return cancelling is None or cancelling() > 0  # Python 3.10 cannot tell
+
+
+def _line(error: BaseException) -> str:
+    """Type, text and place of an error in one line; of a group, those of its first."""
+    while sys.version_info >= (3, 11) and isinstance(error, BaseExceptionGroup):  # noqa: F821
+        error = error.exceptions[0]
+    text = " ".join("".join(traceback.format_exception_only(error)).split())[:LONGEST]
+    places = traceback.extract_tb(error.__traceback__)[-1:]  # an error in a group may not have been raised
+    return text + "".join(f" ({Path(place.filename).name}, line {place.lineno})" for place in places)
+
+
+def _what(value: object) -> str:
+    return f"{brief(value)} ({type(value).__name__})"

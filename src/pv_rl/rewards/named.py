@@ -21,8 +21,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from pv_rl.errors import VerlError
 from pv_rl.rewards.base import RewardInput
-from pv_rl.rewards.build import build_reward
-from pv_rl.rewards.checked import CheckedReward
+from pv_rl.rewards.build import CheckedReward, build_reward, find_reward
 
 __all__ = ["DROP_GROUP", "ERROR", "VALID", "abstention_is_served", "plain", "row", "scorer"]
 
@@ -72,10 +71,7 @@ def scorer(name: str) -> Scorer:
         ConfigError: at once if there is no such reward; at the first row if its options do not fit (in a verl run
             at start, see `pv_rl.verl_adapter.reward_workers`; where only a worker cannot build it, its rows abstain).
     """
-    from pv_rl.plugins import reward_entry
-
-    if reward_entry(name) is None:
-        build_reward(name)  # raises, and says what there is
+    find_reward(name)
 
     async def compute_score(
         data_source: str,

@@ -9,8 +9,7 @@ from typing import Any
 
 from pv_rl.errors import ConfigError
 from pv_rl.rewards.base import LabelKind, RewardInput, RewardOutput
-from pv_rl.rewards.build import build_reward
-from pv_rl.rewards.checked import CheckedReward
+from pv_rl.rewards.build import CheckedReward, build_reward
 
 __all__ = ["Weighted"]
 

@@ -14,7 +14,7 @@ from pv_data.duplicates.command import contamination_command
 from pv_data.plugins import command_groups
 from pv_data.run.audit_commands import draw, record, status
 from pv_data.run.command import run_command
-from pv_rl.plugins import Kind
+from pv_rl.plugins import Registry
 
 __all__ = ["app"]
 
@@ -81,13 +81,11 @@ def methods() -> None:
     _list(METHODS)
 
 
-def _list(kind: Kind) -> None:
+def _list(registry: Registry) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from pv_rl.plugins import entries, owner_of
-
     table = Table("name", "what it is", "from")
-    for name, entry in entries(kind).items():
-        table.add_row(name, entry.meaning, owner_of(kind, name))
+    for name, entry in registry.entries().items():
+        table.add_row(name, entry.meaning, registry.owner(name))
     Console().print(table)

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from itertools import accumulate
 from operator import ne
 
-from pv_rl.rewards.degeneration.rule import Span
+from pv_rl.hookspecs import Span
 from pv_rl.rewards.degeneration.tandem import Tandem
 
 __all__ = ["UNSEEN", "Folded", "folded"]

@@ -1,4 +1,4 @@
-"""The rule gate: the built-in rules, their settings, and what they find in a trace."""
+"""Rule gate: the built-in rules, their settings, and what they find in a trace."""
 
 from __future__ import annotations
 
@@ -8,34 +8,31 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from pv_rl.errors import ConfigError
-from pv_rl.hookspecs import Parameter
-from pv_rl.plugins import degeneration_rules, nearest
-from pv_rl.rewards.degeneration.broken_characters import BROKEN_ENCODING, SCRIPT_SOUP
-from pv_rl.rewards.degeneration.empty_announcements import EMPTY_ANNOUNCEMENTS
-from pv_rl.rewards.degeneration.meta_commentary import CHAT_MARKUP, META_COMMENTARY
-from pv_rl.rewards.degeneration.ngram_loop import NGRAM_LOOP
-from pv_rl.rewards.degeneration.phrase_loop import PHRASE_LOOP
-from pv_rl.rewards.degeneration.rule import Anomaly, DegenerationRule
-from pv_rl.rewards.degeneration.runaway_repetition import RUNAWAY_REPETITION
-from pv_rl.rewards.degeneration.self_interruption import SELF_INTERRUPTION
-from pv_rl.rewards.degeneration.sentence_loop import SENTENCE_LOOP
-from pv_rl.rewards.degeneration.verdict_place import EMPTY_JUSTIFICATION, TEXT_AFTER_VERDICT
+from pv_rl.hookspecs import DegenerationRule, Parameter, hookimpl
+from pv_rl.plugins import RULES, nearest
+from pv_rl.rewards.degeneration.chatter import empty_announcements, meta_commentary, self_interruption
+from pv_rl.rewards.degeneration.loops import ngram_loop, sentence_loop
+from pv_rl.rewards.degeneration.marks import broken_encoding, chat_markup, script_soup
+from pv_rl.rewards.degeneration.repeats import phrase_loop, runaway_repetition
+from pv_rl.rewards.degeneration.rule import apply
+from pv_rl.rewards.degeneration.verdict_place import empty_justification, text_after_verdict
+from pv_rl.rewards.judge import Anomaly
 
-__all__ = ["BUILTIN_RULES", "RuleSettings", "find_anomalies", "rules_from_config"]
+__all__ = ["BUILTIN_RULES", "RuleSettings", "find_anomalies", "pv_rl_degeneration_rules", "rules_from_config"]
 
 BUILTIN_RULES: tuple[DegenerationRule, ...] = (
-    PHRASE_LOOP,
-    NGRAM_LOOP,
-    SENTENCE_LOOP,
-    EMPTY_ANNOUNCEMENTS,
-    SELF_INTERRUPTION,
-    RUNAWAY_REPETITION,
-    META_COMMENTARY,
-    CHAT_MARKUP,
-    EMPTY_JUSTIFICATION,
-    TEXT_AFTER_VERDICT,
-    BROKEN_ENCODING,
-    SCRIPT_SOUP,
+    phrase_loop,
+    ngram_loop,
+    sentence_loop,
+    empty_announcements,
+    self_interruption,
+    runaway_repetition,
+    meta_commentary,
+    chat_markup,
+    empty_justification,
+    text_after_verdict,
+    broken_encoding,
+    script_soup,
 )
 
 RuleSettings: TypeAlias = Mapping[str, Mapping[str, float] | bool | None]
@@ -52,7 +49,7 @@ def find_anomalies(text: str, rules: Sequence[DegenerationRule] | None = None) -
     Raises:
         PluginError: a rule failed, or gave something that is no span of the text.
     """
-    found = [anomaly for rule in (BUILTIN_RULES if rules is None else rules) for anomaly in rule(text)]
+    found = [anomaly for rule in (BUILTIN_RULES if rules is None else rules) for anomaly in apply(rule, text)]
     return sorted(found, key=lambda anomaly: (anomaly.start, anomaly.end, anomaly.rule))
 
 
@@ -71,11 +68,10 @@ def rules_from_config(
         ConfigError: (a ValueError) a rule or threshold that is not there, or a value out of bounds.
     """
     if rules is None:
-        ours = {rule.name for rule in BUILTIN_RULES}
-        rules = [rule for rule in degeneration_rules().values() if rule.name in ours or rule.name in settings]
-        offered = list(degeneration_rules())
+        offered = RULES.entries()
+        rules = [rule for rule in offered.values() if rule in BUILTIN_RULES or rule.name in settings]
     else:
-        offered = [rule.name for rule in rules]
+        offered = {rule.name: rule for rule in rules}
     for name in settings:
         if name not in offered:
             raise ConfigError(
@@ -117,3 +113,8 @@ def _check(rule: DegenerationRule, threshold: Parameter, value: object) -> None:
 
 def _offer(thresholds: Sequence[Parameter]) -> str:
     return ", ".join(f"{one.name} ({one.meaning}; {one.default:g})" for one in thresholds) or "none"
+
+
+@hookimpl
+def pv_rl_degeneration_rules() -> list[DegenerationRule]:
+    return list(BUILTIN_RULES)

@@ -9,11 +9,12 @@ half the text cost O(n log n), nearly all of it in `str.find` and comparison of 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import takewhile
 
-from pv_rl.rewards.degeneration.words import WORD
+from pv_rl.rewards.degeneration.text import WORD
 
 __all__ = ["LONG", "Tandem", "tandem_repeats"]
 
@@ -115,34 +116,23 @@ def _search_long(text: str, shortest: int, found: dict[tuple[int, int], Tandem])
 
 
 def _repeat(text: str, one: int, other: int) -> Tandem:
-    return Tandem(one - _equal_before(text, one, other), other + _equal_after(text, one, other), other - one)
+    """The longest piece around `text[one:other]` in which the text equals itself `other - one` characters later."""
+
+    def equal(begin: int, end: int) -> bool:
+        return text[one + begin : one + end] == text[other + begin : other + end]
+
+    after = _longest(equal)
+    before = _longest(lambda near, far: far <= one and equal(-far, -near))
+    return Tandem(one - before, other + after, other - one)
 
 
-def _equal_after(text: str, one: int, other: int) -> int:
-    """How many characters from `one` on equal those from `other` on, where `one < other`."""
+def _longest(equal: Callable[[int, int], bool]) -> int:
+    """The largest size for which `equal(0, size)`, by steps that grow and then shrink."""
     size, step = 0, 32
-    while text[one + size : one + size + step] == text[other + size : other + size + step]:
+    while equal(size, size + step):
         size, step = size + step, step * 2
     while step:
-        if text[one + size : one + size + step] == text[other + size : other + size + step]:
-            size += step
-        step //= 2
-    return size
-
-
-def _equal_before(text: str, one: int, other: int) -> int:
-    """How many characters up to `one` equal those up to `other`, where `one < other`."""
-    size, step = 0, 32
-    while (
-        size + step <= one
-        and text[one - size - step : one - size] == text[other - size - step : other - size]
-    ):
-        size, step = size + step, step * 2
-    while step:
-        if (
-            size + step <= one
-            and text[one - size - step : one - size] == text[other - size - step : other - size]
-        ):
+        if equal(size, size + step):
             size += step
         step //= 2
     return size

@@ -1,4 +1,4 @@
-"""A verdict with nothing before it, and text that goes on after the verdict."""
+"""Rules for the place of the verdict: nothing before it, or more text after it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from pv_rl.hookspecs import Parameter
-from pv_rl.rewards.degeneration.ending import end_of_trace
-from pv_rl.rewards.degeneration.rule import DegenerationRule, Span
-from pv_rl.rewards.degeneration.words import word_set
+from pv_rl.hookspecs import Span
+from pv_rl.rewards.degeneration.rule import rule
+from pv_rl.rewards.degeneration.text import end_of_trace, word_set
 from pv_rl.verdict import BOLD, INVISIBLE, VERDICT, parse_verdict
 
-__all__ = ["EMPTY_JUSTIFICATION", "TEXT_AFTER_VERDICT"]
+__all__ = ["empty_justification", "text_after_verdict"]
 
 WORD = re.compile(r"\w+")
 LABELS = word_set(
@@ -25,7 +24,11 @@ REST_OF_LINE = re.compile(rf"[{BOLD}{INVISIBLE} \t\xa0]*(?:[\r\n]|\Z)")
 GOES_ON = re.compile(rf"[{BOLD}]*[.,;:—–-]+[ \t]*(?=\w)")
 
 
-def find_empty_justification(text: str, words: float) -> Iterator[Span]:
+@rule(
+    "a verdict with nothing before it",
+    words=(1, 1, "words before the verdict that it needs, labels not counted"),
+)
+def empty_justification(text: str, words: float) -> Iterator[Span]:
     if parse_verdict(text) is None:
         return
     end = end_of_trace(text)
@@ -35,7 +38,11 @@ def find_empty_justification(text: str, words: float) -> Iterator[Span]:
         yield verdict.start(), end
 
 
-def find_text_after_verdict(text: str, words: float) -> Iterator[Span]:
+@rule(
+    "a verdict on a line of its own, outside the thoughts, after which the text goes on",
+    words=(1, 1, "words behind the verdict"),
+)
+def text_after_verdict(text: str, words: float) -> Iterator[Span]:
     start = text.rfind("</think>") + 1
     if text.find("<think>", start) >= 0:
         return
@@ -65,24 +72,3 @@ def _words(text: str, start: int, end: int) -> Iterator[re.Match[str]]:
     return (
         word for word in islice(WORD.finditer(text, start, end), MOST_READ) if word[0].lower() not in LABELS
     )
-
-
-EMPTY_JUSTIFICATION = DegenerationRule(
-    name="empty_justification",
-    find=find_empty_justification,
-    thresholds=(
-        Parameter(
-            name="words",
-            default=1,
-            low=1,
-            meaning="words before the verdict that it needs, labels not counted",
-        ),
-    ),
-    meaning="a verdict with nothing before it",
-)
-TEXT_AFTER_VERDICT = DegenerationRule(
-    name="text_after_verdict",
-    find=find_text_after_verdict,
-    thresholds=(Parameter(name="words", default=1, low=1, meaning="words behind the verdict"),),
-    meaning="a verdict on a line of its own, outside the thoughts, after which the text goes on",
-)

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from pv_lab.quickstart.settings import CONFIG_NAME, Settings
-from pv_rl.recipes.compose import CONFIG_MODULE
 from pv_rl.recipes.override import override
+from pv_runs.recipes.compose import CONFIG_MODULE
 
 __all__ = ["environment", "verl_command"]
 

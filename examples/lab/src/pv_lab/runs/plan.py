@@ -18,7 +18,7 @@ from pv_judge.pages.text import plain
 from pv_lab.runs.settings import LabSettings
 from pv_rl.errors import ConfigError, DataError
 from pv_rl.files import write_atomically
-from pv_rl.recipes import compose
+from pv_runs.recipes import compose
 from pv_runs.train.record import RECORD, read_record, run_folders
 
 __all__ = ["MODE", "LabRun", "check_folder", "compose_run", "plan_runs", "save_config"]

@@ -9,7 +9,7 @@ from pv_lab.runs.display import Display
 from pv_lab.runs.plan import LabRun, check_folder, compose_run, plan_runs, save_config
 from pv_lab.runs.settings import LabSettings
 from pv_rl.errors import PvRlError, SetupError
-from pv_rl.recipes import check
+from pv_runs.recipes import check
 from pv_runs.report.logs import read_log
 from pv_runs.train.command import resume
 from pv_runs.train.job import start

@@ -8,7 +8,6 @@ import ray
 from verl.workers.rollout.replica import RolloutReplica
 
 from pv_cpu.errors import UnsupportedOnCpuError
-from pv_cpu.rollout import NAME
 from pv_cpu.rollout.server import PvCpuServer
 
 __all__ = ["PvCpuReplica", "server_name"]
@@ -16,7 +15,7 @@ __all__ = ["PvCpuReplica", "server_name"]
 
 def server_name(replica_rank: int, name_suffix: str = "") -> str:
     """The name of a replica's actor in Ray, by which the trainer finds it."""
-    return f"{NAME}_server_{replica_rank}_0{name_suffix}"
+    return f"pv_cpu_server_{replica_rank}_0{name_suffix}"
 
 
 class PvCpuReplica(RolloutReplica):
@@ -46,4 +45,4 @@ class PvCpuReplica(RolloutReplica):
         await server.ready.remote()
         self.servers = [server]
         self._server_handle = server
-        self._server_address = f"{NAME}:{self.replica_rank}"
+        self._server_address = f"pv_cpu:{self.replica_rank}"

@@ -56,9 +56,9 @@ def open_set(spec: str, options: Mapping[str, Any] | None = None) -> EvalSet:
 
 def _of_source(name: str, path: Path | None, options: dict[str, Any]) -> EvalSet:
     from pv_data.plugins import SOURCES
-    from pv_rl.plugins import entry, nearest
+    from pv_rl.plugins import nearest
 
-    if not name or entry(SOURCES, name) is None:
+    if not name or SOURCES.find(name) is None:
         raise ConfigError(
             f"there is no set {name!r}.{nearest(name, SETS)} There are {', '.join(SETS)}, and the sources of pv-data"
         )

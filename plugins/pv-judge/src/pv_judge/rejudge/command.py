@@ -22,9 +22,10 @@ from pv_judge.rejudge.marks import add_marks
 from pv_judge.rejudge.output import print_marks, print_report, write_report
 from pv_judge.rejudge.report import compare
 from pv_judge.rejudge.rows import THRESHOLD, Judgment, OldRow, old_rows
+from pv_judge.veto import JudgeOptions
 from pv_rl.errors import ConfigError, DataError
 from pv_rl.files import check_target
-from pv_rl.rewards.fluency_veto import VetoConfig
+from pv_rl.rewards.fluency_veto import VETO_OPTIONS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -126,7 +127,8 @@ def read_judge(path: Path) -> tuple[JudgeConfig, str | None, float]:
     settings = {str(name): value for name, value in plain.items()}
     prompt, threshold = None, THRESHOLD
     if "judge" in settings:
-        options = read_config(settings, VetoConfig, "verdict_fluency")
+        of_judge = {name: value for name, value in settings.items() if name not in VETO_OPTIONS}
+        options = read_config(of_judge, JudgeOptions, "verdict_fluency")
         judge, prompt, threshold = options.judge, options.prompt, options.threshold
     else:
         judge = read_config(settings)

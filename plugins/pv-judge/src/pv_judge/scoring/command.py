@@ -22,8 +22,7 @@ from pv_judge.scoring.summary import Summary
 from pv_rl.errors import ConfigError, DataError, PvRlError
 from pv_rl.files import check_target
 from pv_rl.rewards.base import RewardInput, RewardOutput
-from pv_rl.rewards.build import build_reward
-from pv_rl.rewards.checked import CheckedReward
+from pv_rl.rewards.build import CheckedReward, build_reward
 
 __all__ = ["read_options", "score_rollouts"]
 

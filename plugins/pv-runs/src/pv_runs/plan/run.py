@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pv_rl.errors import ConfigError
-from pv_rl.recipes import check, compose
-from pv_rl.recipes.compose import split_run
 from pv_runs.plan.command import show
 from pv_runs.plan.planning import make_plan
+from pv_runs.recipes import check, compose
+from pv_runs.recipes.compose import split_run
 
 __all__ = ["plan_run"]
 

@@ -16,8 +16,8 @@ from rich.console import Console
 from yaml import YAMLError
 
 from pv_rl.errors import ConfigError, DataError, PvRlError, SetupError
-from pv_rl.recipes.compose import CONFIG_MODULE, check_run_arguments, split_run, without_pv_cpu
 from pv_rl.recipes.override import override
+from pv_runs.recipes.compose import CONFIG_MODULE, check_run_arguments, split_run, without_pv_cpu
 from pv_runs.train.progress import say
 from pv_runs.train.record import RECORD, Record, check_unused, next_record, read_record, run_folders
 

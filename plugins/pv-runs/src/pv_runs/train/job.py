@@ -9,9 +9,9 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
-from pv_rl.recipes import check
-from pv_rl.recipes.checks import check_data
 from pv_rl.recipes.choices import remarks
+from pv_runs.recipes import check
+from pv_runs.recipes.checks import check_data
 from pv_runs.train.attempt import attempt
 from pv_runs.train.progress import say
 from pv_runs.train.record import Record, check_unused, next_record, write_record

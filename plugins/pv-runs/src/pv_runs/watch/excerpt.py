@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pv_rl.rewards.degeneration.rule import Span
+from pv_rl.hookspecs import Span
 from pv_runs.watch.text import visible
 
 __all__ = ["excerpt"]

@@ -6,14 +6,15 @@ import importlib.util
 import warnings
 from collections.abc import Sequence
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from pv_rl.errors import ConfigError, SetupError
 from pv_rl.plugins import nearest
-from pv_rl.recipes.groups import check_arguments, runs
+from pv_rl.recipes.groups import runs
+from pv_runs.recipes.arguments import check_arguments
 
-__all__ = ["CONFIG_MODULE", "check_run_arguments", "compose", "split_run", "value", "without_pv_cpu"]
+__all__ = ["CONFIG_MODULE", "check_run_arguments", "compose", "split_run", "without_pv_cpu"]
 
 CONFIG_MODULE = "pv_rl.hydra_configs.runs"
 TOP_KEYS = ("run", "seed", "data_dir", "model_path", "run_dir")
@@ -81,15 +82,3 @@ def compose(run: str, overrides: Sequence[str] = ()) -> DictConfig:
             return hydra_compose(run, overrides=list(overrides))
     except (HydraException, OmegaConfBaseException, ValueError) as error:
         raise ConfigError(f"run={run} {' '.join(overrides)}: {' '.join(str(error).split())}") from error
-
-
-def value(config: DictConfig, key: str) -> object:
-    """One value, its interpolations resolved; None where there is none.
-
-    Raises:
-        ConfigError: it needs a variable or a key that is not there.
-    """
-    try:
-        return OmegaConf.select(config, key, throw_on_missing=True)
-    except OmegaConfBaseException as error:
-        raise ConfigError(f"{key} cannot be read: {str(error).splitlines()[0]}") from error

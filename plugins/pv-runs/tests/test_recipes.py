@@ -14,8 +14,10 @@ from omegaconf import OmegaConf
 
 from pv_rl.errors import ConfigError, LossModeError
 from pv_rl.losses import resolve_mode
-from pv_rl.recipes import GROUPS, check, check_arguments, compose, options, runs
+from pv_rl.recipes import GROUPS, options, runs
 from pv_rl.verl_adapter.validation import validate
+from pv_runs.recipes import check, check_arguments, compose
+from pv_runs.recipes.doctor import check_config
 
 CLUSTERS = {
     **dict.fromkeys(("8b", "14b"), ("node8", "node8x2", "paper80")),
@@ -220,3 +222,27 @@ def test_data_that_is_not_named_is_said():
 def test_what_verl_would_refuse_is_refused(overrides, says):
     with pytest.raises(ConfigError, match=says):
         validate(compose("8b", ["data_dir=DIR", "judge=rules", *overrides]))
+
+
+@pytest.mark.parametrize(
+    ("override", "state", "text"),
+    [
+        ("recipe=dapo", "ok", "run=8b composes with verl's ppo_trainer, dapo@prompt"),
+        (
+            "actor_rollout_ref.actor.loss_agg_mode=dr_grpo:480",
+            "note",
+            "the mass of an update is 3.33 to 33.3",
+        ),
+        ("actor_rollout_ref.rollout.n=1", "wrong", "Set actor_rollout_ref.rollout.n to 2 or more"),
+        ("actor_rollout_ref.model.use_remove_padding=false", "wrong", "verl refuses this config"),
+    ],
+)
+def test_the_doctor_checks_the_config_of_a_run(override, state, text):
+    arguments = ["run=8b", "judge=rules", override]
+    if state == "wrong":
+        with pytest.raises(ConfigError, match=text):
+            check_config(arguments)
+        return
+    finding = check_config(arguments)
+    assert finding.state == state
+    assert text in finding.text

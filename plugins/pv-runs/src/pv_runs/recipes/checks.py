@@ -10,8 +10,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from pv_rl.errors import ConfigError
 from pv_rl.plugins import VERL_MODES
-from pv_rl.recipes.choices import MODE, NAMED, check_choices
-from pv_rl.recipes.compose import value
+from pv_rl.recipes.choices import MODE, NAMED, check_choices, value
 from pv_rl.rewards.named import plain
 
 __all__ = ["check", "check_data"]
