@@ -31,6 +31,7 @@ __all__ = [
     "REWARDS",
     "RULES",
     "STOCK_EQUIVALENT",
+    "TRAINER_HOOKS",
     "VERL_MODES",
     "Door",
     "Kind",
@@ -108,7 +109,13 @@ RULES = Kind(
     entry="pv_rl.rewards.degeneration.rule:DegenerationRule",
     builtin="pv_rl.rewards.degeneration.builtin",
 )
-KINDS = (LOSS_MODES, REWARDS, RULES)
+TRAINER_HOOKS = Kind(
+    hook="pv_rl_trainer_hooks",
+    what="trainer hook",
+    entry="pv_rl.hookspecs:TrainerHook",
+    builtin="pv_rl.trainer_hooks",
+)
+KINDS = (LOSS_MODES, REWARDS, RULES, TRAINER_HOOKS)
 
 
 @dataclass

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
@@ -50,145 +51,75 @@ class Seam:
         return None
 
 
-SEAMS = (
+_OF_BOTH = {
+    "fit": "self",
+    "_save_checkpoint": "self",
+    "_load_checkpoint": "self",
+    "_maybe_log_val_generations": "self inputs outputs scores",
+    "_val_metrics_update": "self data_sources sample_uids reward_extra_infos_dict sample_turns",
+}
+_WORKERS: Mapping[str, Mapping[str, str]] = {
+    "verl.utils.config": {"validate_config": "config"},
+    "verl.trainer.ppo.core_algos": {
+        "agg_loss": "loss_mat loss_mask loss_agg_mode dp_size batch_num_tokens global_batch_size loss_scale_factor"
+    },
+    "verl.workers.utils.losses": {
+        "ppo_loss": "config model_output data dp_group",
+        "value_loss": "config model_output data dp_group",
+        "Metric": "aggregation value",
+        "AggregationType.SUM": "",
+        "AggregationType.MAX": "",
+        "AggregationType.MIN": "",
+    },
+    "verl.trainer.distillation.losses": {"distillation_loss": "config distillation_config model_output data"},
+    "verl.workers.engine_workers": {
+        "TrainingWorker.train_batch": "self data",
+        "ActorRolloutRefWorker.load_checkpoint": "self local_path hdfs_path del_local_after_load",
+        "tu.assign_non_tensor": "",
+        "register": "",
+        "Dispatch.ONE_TO_ALL": "",
+    },
+    "verl.workers.config.actor": {"ActorConfig.__post_init__": "self"},
+    "verl.workers.config.critic": {"CriticConfig.__post_init__": "self"},
+}
+_TRAINERS: Mapping[str, Mapping[str, str]] = {
+    "verl.utils.tracking": {
+        "Tracking.__init__": "self project_name experiment_name default_backend config",
+        "Tracking.log": "self data step backend",
+    },
+    "verl.trainer.ppo.v1.trainer_base": {
+        "PPOTrainer._compute_advantage": "self batch metrics",
+        "PPOTrainer._update_actor": "self batch metrics",
+        "PPOTrainer._update_critic": "self batch metrics",
+        "PPOTrainer.step": "self metrics timing_raw",
+        **{f"PPOTrainer.{name}": parameters for name, parameters in _OF_BOTH.items()},
+        "tq.kv_batch_get": "",
+        "tq.kv_batch_put": "",
+        "tu.get_tensordict": "",
+    },
+    "verl.trainer.ppo.ray_trainer": {
+        "compute_advantage": "data",
+        "RayPPOTrainer._update_actor": "self batch",
+        "RayPPOTrainer._update_critic": "self batch",
+        **{f"RayPPOTrainer.{name}": parameters for name, parameters in _OF_BOTH.items()},
+        "DataProto": "",
+    },
+    "verl.experimental.separation.ray_trainer": {"SeparateRayPPOTrainer.fit": "self"},
+    "verl.experimental.one_step_off_policy.ray_trainer": {"OneStepOffRayTrainer.fit": "self"},
+    "verl.experimental.reward_loop.reward_loop": {
+        "RewardLoopManager._init_reward_loop_workers": "self",
+        "RewardLoopWorker.compute_score": "self data",
+        "ray.remote": "",
+    },
+}
+
+SEAMS = tuple(
     Seam(
-        module="verl.trainer.ppo.core_algos",
-        attribute="agg_loss",
-        parameters=(
-            "loss_mat",
-            "loss_mask",
-            "loss_agg_mode",
-            "dp_size",
-            "batch_num_tokens",
-            "global_batch_size",
-            "loss_scale_factor",
-        ),
-    ),
-    Seam(module="verl.utils.config", attribute="validate_config", parameters=("config",)),
-    Seam(
-        module="verl.workers.utils.losses",
-        attribute="ppo_loss",
-        parameters=("config", "model_output", "data", "dp_group"),
-    ),
-    Seam(
-        module="verl.workers.utils.losses",
-        attribute="value_loss",
-        parameters=("config", "model_output", "data", "dp_group"),
-    ),
-    Seam(
-        module="verl.trainer.distillation.losses",
-        attribute="distillation_loss",
-        parameters=("config", "distillation_config", "model_output", "data"),
-    ),
-    Seam(module="verl.workers.utils.losses", attribute="Metric", parameters=("aggregation", "value")),
-    *(
-        Seam(module="verl.workers.utils.losses", attribute=f"AggregationType.{kind}")
-        for kind in ("SUM", "MAX", "MIN")
-    ),
-    Seam(
-        module="verl.workers.engine_workers",
-        attribute="TrainingWorker.train_batch",
-        parameters=("self", "data"),
-    ),
-    Seam(module="verl.workers.engine_workers", attribute="tu.assign_non_tensor"),
-    Seam(
-        module="verl.workers.engine_workers",
-        attribute="ActorRolloutRefWorker.load_checkpoint",
-        parameters=("self", "local_path", "hdfs_path", "del_local_after_load"),
-    ),
-    *(
-        Seam(module="verl.workers.engine_workers", attribute=name)
-        for name in ("register", "Dispatch.ONE_TO_ALL")
-    ),
-    *(
-        Seam(module="verl.utils.tracking", attribute=f"Tracking.{name}", parameters=parameters, trainer=True)
-        for name, parameters in {
-            "__init__": ("self", "project_name", "experiment_name", "default_backend", "config"),
-            "log": ("self", "data", "step", "backend"),
-        }.items()
-    ),
-    Seam(module="verl.workers.config.actor", attribute="ActorConfig.__post_init__", parameters=("self",)),
-    Seam(module="verl.workers.config.critic", attribute="CriticConfig.__post_init__", parameters=("self",)),
-    *(
-        Seam(
-            module="verl.trainer.ppo.v1.trainer_base",
-            attribute=f"PPOTrainer.{name}",
-            parameters=parameters,
-            trainer=True,
-        )
-        for name, parameters in {
-            "_compute_advantage": ("self", "batch", "metrics"),
-            "_update_actor": ("self", "batch", "metrics"),
-            "_update_critic": ("self", "batch", "metrics"),
-            "step": ("self", "metrics", "timing_raw"),
-            "fit": ("self",),
-            "_save_checkpoint": ("self",),
-            "_load_checkpoint": ("self",),
-            "_maybe_log_val_generations": ("self", "inputs", "outputs", "scores"),
-            "_val_metrics_update": (
-                *("self", "data_sources", "sample_uids", "reward_extra_infos_dict", "sample_turns"),
-            ),
-        }.items()
-    ),
-    *(
-        Seam(module="verl.trainer.ppo.v1.trainer_base", attribute=name, trainer=True)
-        for name in ("tq.kv_batch_get", "tq.kv_batch_put", "tu.get_tensordict")
-    ),
-    *(
-        Seam(
-            module="verl.trainer.ppo.ray_trainer",
-            attribute=f"RayPPOTrainer.{name}",
-            parameters=parameters,
-            trainer=True,
-        )
-        for name, parameters in {
-            "_update_actor": ("self", "batch"),
-            "_update_critic": ("self", "batch"),
-            "fit": ("self",),
-            "_save_checkpoint": ("self",),
-            "_load_checkpoint": ("self",),
-            "_maybe_log_val_generations": ("self", "inputs", "outputs", "scores"),
-            "_val_metrics_update": (
-                *("self", "data_sources", "sample_uids", "reward_extra_infos_dict", "sample_turns"),
-            ),
-        }.items()
-    ),
-    Seam(
-        module="verl.trainer.ppo.ray_trainer",
-        attribute="compute_advantage",
-        parameters=("data",),
-        trainer=True,
-    ),
-    Seam(module="verl.trainer.ppo.ray_trainer", attribute="DataProto", trainer=True),
-    Seam(
-        module="verl.experimental.separation.ray_trainer",
-        attribute="SeparateRayPPOTrainer.fit",
-        parameters=("self",),
-        trainer=True,
-    ),
-    Seam(
-        module="verl.experimental.one_step_off_policy.ray_trainer",
-        attribute="OneStepOffRayTrainer.fit",
-        parameters=("self",),
-        trainer=True,
-    ),
-    *(
-        Seam(module="verl.trainer.ppo.v1.replay_buffer", attribute=name, parameters=("self",), trainer=True)
-        for name in ("ReplayBuffer.sample", "ReplayBufferAsync.sample")
-    ),
-    Seam(
-        module="verl.experimental.reward_loop.reward_loop",
-        attribute="RewardLoopManager._init_reward_loop_workers",
-        parameters=("self",),
-        trainer=True,
-    ),
-    Seam(
-        module="verl.experimental.reward_loop.reward_loop",
-        attribute="RewardLoopWorker.compute_score",
-        parameters=("self", "data"),
-        trainer=True,
-    ),
-    Seam(module="verl.experimental.reward_loop.reward_loop", attribute="ray.remote", trainer=True),
+        module=module, attribute=attribute, parameters=tuple(parameters.split()), trainer=modules is _TRAINERS
+    )
+    for modules in (_WORKERS, _TRAINERS)
+    for module, attributes in modules.items()
+    for attribute, parameters in attributes.items()
 )
 
 _recorded: dict[str, bool] = {}

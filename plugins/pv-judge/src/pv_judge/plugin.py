@@ -1,15 +1,15 @@
-"""What this package adds to pv-rl: the commands of the judge."""
+"""What this package adds to pv-rl: the commands of the judge, and its trainer hooks."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pv_rl.hookspecs import hookimpl
+from pv_rl.hookspecs import TrainerHook, hookimpl
 
 if TYPE_CHECKING:
     import typer
 
-__all__ = ["pv_rl_commands"]
+__all__ = ["pv_rl_commands", "pv_rl_trainer_hooks"]
 
 
 @hookimpl
@@ -17,3 +17,32 @@ def pv_rl_commands() -> typer.Typer:
     from pv_judge.commands import app
 
     return app
+
+
+@hookimpl
+def pv_rl_trainer_hooks() -> list[TrainerHook]:
+    return [
+        TrainerHook(
+            name="judge-run-folder",
+            point="rewards_start",
+            run="pv_judge.verl_hooks:name_run_folder",
+            condition="reward",
+            needs=("config",),
+        ),
+        TrainerHook(
+            name="judge-metrics",
+            point="after_advantage",
+            run="pv_judge.verl_hooks:add_metrics",
+            condition="reward",
+            needs=("rows", "waited"),
+            gives=("metrics",),
+        ),
+        TrainerHook(
+            name="judge-halt",
+            point="step_end",
+            run="pv_judge.verl_hooks:halt_run",
+            condition="reward",
+            gives=("halt_reason",),
+        ),
+        TrainerHook(name="judge-close", point="fit_end", run="pv_judge.verl_hooks:close", condition="reward"),
+    ]
