@@ -121,5 +121,5 @@ class StepState:
 
     def begin(self, rows: Rows, metrics: dict[str, Any]) -> None:
         """Go on to other rows."""
-        self.rows, self.metrics, self.skip_update = rows, metrics, False
+        self.rows, self.metrics = rows, metrics
         self.waited = (self.waiting_since, time.time()) if self.waiting_since else None

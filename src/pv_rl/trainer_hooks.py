@@ -2,20 +2,39 @@
 
 `POINTS` lists the points in the order of a run, `HOOKS` our own hooks. Plugins add theirs by the pluggy hook
 `pv_rl_trainer_hooks`, as this module does; `table` puts all of them in order. The functions of verl that reach a
-point are in `pv_rl.verl_adapter.trainers`, what a hook is given in
-`pv_rl.step_state`.
+point are in `pv_rl.verl_adapter.trainers`, what a hook is given in `pv_rl.step_state`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+import pkgutil
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
+from pv_rl.errors import ConfigError, PluginError
 from pv_rl.hookspecs import TrainerHook, hookimpl
+from pv_rl.metric_names import METRICS_FAILED
 from pv_rl.plugins import TRAINER_HOOKS, entries, nearest, owner_of, refused
+from pv_rl.step_state import StepState
 
-__all__ = ["HOOKS", "PACKAGES", "POINTS", "SHARED", "Table", "pv_rl_trainer_hooks", "table"]
+__all__ = [
+    "HOOKS",
+    "PACKAGES",
+    "POINTS",
+    "SHARED",
+    "Table",
+    "check_table",
+    "names_our_reward",
+    "pv_rl_trainer_hooks",
+    "run_hooks",
+    "state_of",
+    "table",
+]
+
+logger = logging.getLogger("pv_rl")
 
 POINTS: Mapping[str, tuple[str, ...]] = {
     "config": ("config",),  # verl checks the config, before any worker is started
@@ -40,59 +59,32 @@ SHARED = frozenset({"metrics", "halt_reason"})
 PACKAGES = {"sentinel": "pv-runs"}
 """Keys of a config that have no effect without a package of ours, for the error."""
 
+
+# fmt: off
+_TABLE = (
+  # name             point               function in pv_rl                      runs      needs         gives
+  ("recipes",        "config",           "recipes.config_groups:check_recipes", "",       "config",     ""),
+  ("abstain",        "before_advantage", "abstention:take_out",                 "reward", "rows",       "absent"),
+  ("reward-metrics", "after_advantage",  "step_metrics:add_reward_metrics",     "reward", "absent",     "metrics"),
+  ("weight-metrics", "after_advantage",  "step_metrics:add_weight_metrics",     "mode",   "advantages", "metrics"),
+  ("row-weights",    "after_advantage",  "verl_adapter.row_weights:add_fields", "mode",   "rows",       "weights"),
+  ("skip-empty",     "before_update",    "abstention:skip_empty_update",        "reward", "absent",     "skip_update"),
+  ("broken-reward",  "step_end",         "abstention:halt_if_broken",           "reward", "rows",       "halt_reason"),
+)
+# fmt: on
 HOOKS = [
-    TrainerHook(name="config-groups", point="config", run="pv_rl.verl_adapter.start:check_groups"),
-    TrainerHook(name="config-choices", point="config", run="pv_rl.verl_adapter.start:check_choices"),
     TrainerHook(
-        name="abstain",
-        point="before_advantage",
-        run="pv_rl.verl_adapter.abstention:take_out",
-        condition="reward",
-        needs=("rows",),
-        gives=("absent",),
-    ),
-    TrainerHook(
-        name="reward-metrics",
-        point="after_advantage",
-        run="pv_rl.step_metrics:add_reward_metrics",
-        condition="reward",
-        needs=("absent",),
-        gives=("metrics",),
-    ),
-    TrainerHook(
-        name="weight-metrics",
-        point="after_advantage",
-        run="pv_rl.step_metrics:add_weight_metrics",
-        condition="mode",
-        needs=("rows", "advantages"),
-        gives=("metrics",),
-        failed="pv_rl/metrics_failed",
-    ),
-    TrainerHook(
-        name="row-weights",
-        point="after_advantage",
-        run="pv_rl.verl_adapter.row_weights:add_fields",
-        condition="mode",
-        needs=("rows",),
-        gives=("row_weights",),
-    ),
-    TrainerHook(
-        name="skip-empty-update",
-        point="before_update",
-        run="pv_rl.verl_adapter.abstention:skip_empty_update",
-        condition="reward",
-        needs=("absent", "part"),
-        gives=("skip_update", "metrics"),
-    ),
-    TrainerHook(
-        name="reward-broken",
-        point="step_end",
-        run="pv_rl.verl_adapter.abstention:halt_if_broken",
-        condition="reward",
-        needs=("rows",),
-        gives=("halt_reason",),
-    ),
+        name=name,
+        point=point,
+        run=f"pv_rl.{run}",
+        condition=condition,
+        needs=tuple(needs.split()),
+        gives=tuple(gives.split()),
+        failed=METRICS_FAILED if name == "weight-metrics" else "",
+    )
+    for name, point, run, condition, needs, gives in _TABLE
 ]
+"""The hooks of this package; they join as those of a plugin do."""
 
 
 @hookimpl
@@ -155,3 +147,80 @@ def _in_order(waiting: list[TrainerHook], known: set[str], wrong: list[str]) -> 
 
 def _named(hook: TrainerHook) -> str:
     return f"the trainer hook {hook.name!r} of {owner_of(TRAINER_HOOKS, hook.name)}"
+
+
+_state = StepState()
+_logged: set[str] = set()
+
+
+def state_of(trainer: Any = None, *, new: bool = False) -> StepState:
+    """The state of this process's run; a new one on demand, and with another trainer than before."""
+    global _state
+    if new or (trainer is not None and _state.trainer not in (None, trainer)):
+        _state = StepState()
+    if trainer is not None:
+        _state.trainer, _state.config = trainer, trainer.config
+        _state.step = getattr(trainer, "global_steps", 0)
+    return _state
+
+
+def run_hooks(point: str, state: StepState) -> None:
+    """Call the hooks of a point in order. What a hook raises ends the run, unless it names a metric for that."""
+    for hook in table().hooks[point]:
+        if not _holds(hook.condition, state.config):
+            continue
+        try:
+            _function(hook.run)(state)
+        except Exception:
+            if not hook.failed:
+                raise
+            state.metrics[hook.failed] = 1.0
+            if hook.name not in _logged:
+                _logged.add(hook.name)
+                logger.exception("the trainer hook %s failed, logged once; the run goes on", hook.name)
+
+
+def check_table(config: Any) -> None:
+    """Refuse a config that needs hooks which cannot run; a stock one goes on without them.
+
+    Raises:
+        ConfigError: a key of the config has no effect, because the package that reads it is not there.
+        PluginError: two hooks give the same value, or one needs what nobody gives. The text names their plugins.
+    """
+    problems = "; ".join(table().problems)
+    conditions = {hook.condition for hooks in table().hooks.values() for hook in hooks}
+    for key, package in PACKAGES.items():
+        if config.get(key) is not None and key not in conditions:
+            raise ConfigError(
+                f"the config has the key {key}, which the package {package} reads, and that is not installed. Run "
+                f"pip install {package}, or remove the key. {problems}".strip()
+            )
+    if problems and any(_holds(condition, config) for condition in ("mode", "reward", *PACKAGES)):
+        raise PluginError(f"trainer hooks that cannot run: {problems}")
+    if problems:
+        logger.error("pv-rl leaves out trainer hooks that cannot run: %s", problems)
+
+
+@cache
+def _function(run: str) -> Callable[[StepState], None]:
+    return pkgutil.resolve_name(run)
+
+
+def _holds(condition: str, config: Any) -> bool:
+    if condition in ("mode", "reward"):  # without a config, the rows say it
+        return config is None or (_names_our_mode if condition == "mode" else names_our_reward)(config)
+    return not condition or (config is not None and config.get(condition) is not None)
+
+
+def _names_our_mode(config: Any) -> bool:
+    """Whether a verl config names a loss mode of ours, for the actor or for the critic."""
+    from pv_rl.losses.mode import find_mode
+
+    parts = ((config.get("actor_rollout_ref") or {}).get("actor"), config.get("critic"))
+    return any(part and find_mode(part.get("loss_agg_mode")) is not None for part in parts)
+
+
+def names_our_reward(config: Any) -> bool:
+    """Whether a verl config's reward function is one of `pv_rl.rewards`."""
+    function = (config.get("reward") or {}).get("custom_reward_function") or {}
+    return str(function.get("path")).startswith("pkg://pv_rl.rewards.")

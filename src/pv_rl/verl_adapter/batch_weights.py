@@ -23,18 +23,13 @@ TOTALS = ("pv_rl_num_responses", "pv_rl_num_tokens")
 
 
 def patch_workers(module: Any) -> None:
-    """Change verl's workers (verl/workers/engine_workers.py)."""
-    patch_training_worker(module)
-    _add_scale_learning_rate(module)
-
-
-def _add_scale_learning_rate(module: Any) -> None:
-    """Add `pv_rl_scale_learning_rate` to `ActorRolloutRefWorker` (verl/workers/engine_workers.py:452), on all ranks.
+    """Wrap `train_batch`, and add `pv_rl_scale_learning_rate` to `ActorRolloutRefWorker` (:452), on all ranks.
 
     A hook calls it as `trainer.actor_rollout_wg.pv_rl_scale_learning_rate(factor)`, which gives a bool a rank: False
     where the schedule is not torch's. Symptom without it: a learning rate cannot be changed after the start. Can go
     when verl has such a call.
     """
+    patch_training_worker(module)
 
     @module.register(dispatch_mode=module.Dispatch.ONE_TO_ALL)
     def pv_rl_scale_learning_rate(self, factor: float) -> bool:

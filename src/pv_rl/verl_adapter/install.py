@@ -1,15 +1,17 @@
-"""Registration of the patches, each to run right after verl imports its module."""
+"""Registration of the patches, each to run right after verl imports its module; replacement of a function of verl."""
 
 from __future__ import annotations
 
 import logging
 import pkgutil
+import sys
 from collections.abc import Callable
 from types import ModuleType
+from typing import Any
 
 from pv_rl.verl_adapter import contract
 
-__all__ = ["PATCHES", "install"]
+__all__ = ["PATCHES", "install", "replace_everywhere"]
 
 logger = logging.getLogger("pv_rl")
 
@@ -70,3 +72,18 @@ def _guarded(patch: str) -> Callable[[ModuleType], None]:
             logger.error("pv-rl leaves verl as it is: %s", problem)
 
     return hook
+
+
+def replace_everywhere(module: ModuleType, name: str, replacement: Callable[..., Any]) -> None:
+    """Set `module.name`, and every other loaded module's `name` that was the same object.
+
+    Symptom without it: a plugin or an external module of verl that loads before us has imported the function
+    by name, and those who use that reference go on without us.
+    """
+    original = getattr(module, name)
+    for loaded in [module, *sys.modules.values()]:
+        if isinstance(loaded, ModuleType):
+            # Not vars(): that would load a module that is waiting to be loaded lazily.
+            namespace = object.__getattribute__(loaded, "__dict__")
+            if namespace.get(name) is original:
+                namespace[name] = replacement

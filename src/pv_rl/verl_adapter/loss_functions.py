@@ -14,7 +14,7 @@ from pv_rl.losses import LossMode
 from pv_rl.losses.mode import find_mode
 from pv_rl.verl_adapter.aggregation import MicroBatch, in_use
 from pv_rl.verl_adapter.batch_weights import batch_totals
-from pv_rl.verl_adapter.patching import replace_everywhere
+from pv_rl.verl_adapter.install import replace_everywhere
 from pv_rl.verl_adapter.row_weights import field_name, mini_batch_rows
 
 __all__ = ["patch_distillation_loss", "patch_loss_functions"]

@@ -13,8 +13,8 @@ from pv_rl.errors import ConfigError
 from pv_rl.rewards import named
 from pv_rl.rewards.base import Prepared
 from pv_rl.rewards.build import build_reward
+from pv_rl.trainer_hooks import names_our_reward, run_hooks, state_of
 from pv_rl.verl_adapter import contract
-from pv_rl.verl_adapter.hooks import names_our_reward, run_hooks, state_of
 
 __all__ = ["patch_reward_loop"]
 
@@ -35,11 +35,11 @@ def patch_reward_loop(module: ModuleType) -> None:
 
     @functools.wraps(start)
     def _init_reward_loop_workers(self) -> None:
+        state = state_of()
+        state.config = self.config
+        run_hooks("rewards_start", state)
         if names_our_reward(self.config):
             contract.require_rewards()
-            state = state_of()
-            state.config = self.config
-            run_hooks("rewards_start", state)
             _prepare(self.config, self.reward_router_address)
             # A few times only: a row that kills its worker would kill the next one too.
             restarted = module.ray.remote(max_restarts=-1, max_task_retries=3)

@@ -7,14 +7,12 @@ import logging
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from pv_rl.verl_adapter.patching import replace_everywhere
+from pv_rl.verl_adapter.install import replace_everywhere
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-    from pv_rl.step_state import StepState
-
-__all__ = ["check_choices", "check_config", "check_groups", "patch_tracking", "patch_validate_config"]
+__all__ = ["check_config", "patch_tracking", "patch_validate_config"]
 
 # `import verl` imports this module in every process, and only the driver needs what the functions import.
 
@@ -50,7 +48,7 @@ def patch_tracking(module: ModuleType) -> None:
 
     @functools.wraps(begin)
     def __init__(self, project_name, experiment_name, default_backend="console", config=None):
-        from pv_rl.verl_adapter.hooks import run_hooks, state_of
+        from pv_rl.trainer_hooks import run_hooks, state_of
 
         begin(self, project_name, experiment_name, default_backend, config)
         state = state_of(new=state_of().log_opened)  # the legacy trainer opens its log before anything else
@@ -59,7 +57,7 @@ def patch_tracking(module: ModuleType) -> None:
 
     @functools.wraps(log)
     def logging_log(self, data, step, backend=None):
-        from pv_rl.verl_adapter.hooks import run_hooks, state_of
+        from pv_rl.trainer_hooks import run_hooks, state_of
 
         if isinstance(data, dict):
             state = state_of()
@@ -81,21 +79,7 @@ def check_config(config: DictConfig) -> None:
         PluginError: trainer hooks that the config needs cannot run.
     """
     from pv_rl.step_state import StepState
-    from pv_rl.verl_adapter.hooks import check_table, run_hooks
+    from pv_rl.trainer_hooks import check_table, run_hooks
 
     check_table(config)
     run_hooks("config", StepState(config=config))
-
-
-def check_choices(state: StepState) -> None:
-    """Hook: refuse settings that undo each other."""
-    from pv_rl.recipes import choices
-
-    choices.check_choices(state.config)
-
-
-def check_groups(state: StepState) -> None:
-    """Hook: refuse a config group that Hydra took for a key."""
-    from pv_rl.recipes import config_groups
-
-    config_groups.check_groups(state.config)

@@ -32,8 +32,8 @@ from omegaconf import open_dict
 from pv_rl.errors import RunHalted
 from pv_rl.step_state import StepState, Validation
 from pv_rl.stop_file import asked_to_stop, forget
-from pv_rl.verl_adapter.hooks import names_our_reward, run_hooks, state_of
-from pv_rl.verl_adapter.patching import replace_everywhere
+from pv_rl.trainer_hooks import names_our_reward, run_hooks, state_of
+from pv_rl.verl_adapter.install import replace_everywhere
 from pv_rl.verl_adapter.rows import LegacyRows, TransferQueueRows
 
 __all__ = ["patch_legacy_trainer", "patch_other_fit", "patch_v1_trainer"]
@@ -52,10 +52,10 @@ def patch_v1_trainer(module: ModuleType) -> None:
         state.metrics = metrics
         run_hooks("step_end", state)
         state.rows = None
-        asked = asked_to_stop(Path(self.config.trainer.default_local_dir))
-        if state.halt_reason or asked:
+        folder = Path(self.config.trainer.default_local_dir)
+        if state.halt_reason or asked_to_stop(folder):
             _save_and_halt(state)
-            forget(Path(self.config.trainer.default_local_dir))  # the next run here was not asked
+            forget(folder)  # the next run here was not asked
             self.total_training_steps = self.global_steps  # the loop logs this step and ends
         return batch
 
@@ -75,7 +75,7 @@ def patch_v1_trainer(module: ModuleType) -> None:
         @functools.wraps(original)
         def update(self, batch, metrics):
             state = state_of(self)
-            state.part, state.metrics = part, metrics
+            state.part, state.metrics, state.skip_update = part, metrics, False
             run_hooks("before_update", state)
             batch = batch if state.skip_update else original(self, batch, metrics)
             state.waiting_since = time.time()  # for the rows of verl's next round of this step
@@ -114,7 +114,7 @@ def patch_legacy_trainer(module: ModuleType) -> None:
             state = state_of(self)
             if not isinstance(state.rows, LegacyRows) or state.rows.data is not batch:
                 state.begin(LegacyRows(batch), {})
-            state.part = part
+            state.part, state.skip_update = part, False
             if not state.rows.has_advantages:
                 state.rows.has_advantages = True
                 run_hooks("after_advantage", state)
@@ -221,9 +221,9 @@ def _ending(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _save_and_halt(state: StepState) -> None:
+    state.trainer._save_checkpoint()
     if reason := state.halt_reason:
         state.halted = f"{reason}. A checkpoint of step {state.step} was written; resume from there"
-    state.trainer._save_checkpoint()
 
 
 @contextmanager
