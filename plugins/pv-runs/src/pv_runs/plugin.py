@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pv_rl import metric_names
 from pv_rl.hookspecs import TrainerHook, hookimpl
 
 if TYPE_CHECKING:
@@ -39,6 +40,6 @@ def pv_rl_trainer_hooks() -> list[TrainerHook]:
             run="pv_runs.held_out_metrics:add_metrics",
             needs=("validation",),
             gives=("metrics",),
-            failed="pv_rl/held_out/failed",
+            failed=metric_names.HELD_OUT_FAILED,
         ),
     ]
