@@ -7,6 +7,7 @@ import sys
 import types
 
 import pytest
+from places import ROOT
 
 from pv_rl import plugins, trainer_hooks
 from pv_rl.errors import ConfigError, PluginError
@@ -188,3 +189,30 @@ def test_what_another_hook_raises_ends_the_run(add, called):
 def test_an_entry_that_cannot_be_is_refused_when_it_is_made(wrong):
     with pytest.raises(PluginError):
         TrainerHook(**({"name": "mine", "point": "step_end", "run": "theirs:first"} | wrong))
+
+
+PAGE = (ROOT / "docs" / "verl.md").read_text()
+
+
+def test_the_page_lists_the_hooks_of_each_point_in_order():
+    listed = {}
+    for line in PAGE.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if len(cells) == 4 and cells[0].strip("` ") in trainer_hooks.POINTS:
+            listed[cells[0].strip("` ")] = [name.strip("` ") for name in cells[3].split(",")]
+    assert listed == {point: [one.name for one in hooks] for point, hooks in table().hooks.items()}
+
+
+def test_the_hook_of_the_page_runs(add, monkeypatch):
+    code = PAGE.partition("### A trainer hook of your own")[2].partition("```python\n")[2].partition("```")[0]
+    module = types.ModuleType("my_package.hooks")
+    exec(code, vars(module))
+    monkeypatch.setitem(sys.modules, "my_package", types.ModuleType("my_package"))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(sys.modules["my_package"], "hooks", module, raising=False)
+    add("my-package", *module.pv_rl_trainer_hooks())
+    (one,) = (hook for hook in table().hooks["after_advantage"] if hook.name == "longest")
+    state = StepState(config=OURS, rows=types.SimpleNamespace(lengths=[1, 1]))  # pyright: ignore
+    trainer_hooks._function(one.run)(state)
+    assert state.metrics == {"my_package/longest": 1}
+    assert state.halt_reason == "the policy has stopped answering"
