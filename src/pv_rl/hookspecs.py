@@ -27,6 +27,7 @@ __all__ = [
     "Parameter",
     "RewardEntry",
     "Span",
+    "TrainerHook",
     "hookimpl",
     "pv_rl_commands",
     "pv_rl_degeneration_rules",
@@ -34,12 +35,14 @@ __all__ = [
     "pv_rl_judges",
     "pv_rl_loss_modes",
     "pv_rl_rewards",
+    "pv_rl_trainer_hooks",
 ]
 
 hookspec = pluggy.HookspecMarker("pv_rl")
 hookimpl = pluggy.HookimplMarker("pv_rl")
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+RUN = re.compile(r"[\w.]+:\w+")
 
 Span: TypeAlias = tuple[int, int]
 """Start and end of a piece of a text, in characters."""
@@ -184,6 +187,37 @@ def _check_parameters(what: str, name: str, field: str, value: object) -> None:
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class TrainerHook:
+    """A function that the verl adapter calls at a point of a run. A `PluginError` says what is wrong with it."""
+
+    name: str
+    """Letters, digits, `_` and `-`; no two hooks have the same."""
+    point: str
+    """When it is called, one of `pv_rl.trainer_hooks.POINTS`."""
+    run: str
+    """`module:function`. The function takes the `pv_rl.step_state.StepState` and changes it. The module is
+    imported at the first call, so that a process which only lists hooks does not load it."""
+    condition: str = ""
+    """Which runs: `mode` (the config names a loss mode of pv-rl), `reward` (a reward of pv-rl), else the name of a key
+    that the config has to have, for example `sentinel`. Empty: every run, also a stock one."""
+    needs: tuple[str, ...] = ()
+    """Values that have to be there: of the point (`POINTS`), or of what other hooks give. It runs after those hooks."""
+    gives: tuple[str, ...] = ()
+    """Values that it sets: attributes of the state, or names of its own."""
+    failed: str = ""
+    """Metric that becomes 1 where the function raises, which is logged once. Empty: its exception ends the run."""
+
+    def __post_init__(self) -> None:
+        _check_name("trainer hook", self.name)
+        if not isinstance(self.run, str) or not RUN.fullmatch(self.run):
+            raise PluginError(
+                f"the trainer hook {self.name!r} with run={self.run!r}; it is 'module:function'"
+            )
+        if not isinstance(self.needs, tuple) or not isinstance(self.gives, tuple):
+            raise PluginError(f"the trainer hook {self.name!r}: needs and gives are tuples of names")
+
+
 @hookspec
 def pv_rl_loss_modes() -> list[LossModeEntry]:  # pyright: ignore[reportReturnType]
     """The loss-aggregation modes that this plugin adds. Called once a process, when a spec is first read."""
@@ -213,3 +247,8 @@ def pv_rl_commands() -> typer.Typer:  # pyright: ignore[reportReturnType]
 def pv_rl_doctor_checks(run: tuple[str, ...]) -> Mapping[str, Callable[[], Finding]]:  # pyright: ignore[reportReturnType]
     """The checks that this plugin adds to `pv-rl doctor RUN ...`, by a name of at most 9 characters. One named as a
     check of the core takes its place."""
+
+
+@hookspec
+def pv_rl_trainer_hooks() -> list[TrainerHook]:  # pyright: ignore[reportReturnType]
+    """The hooks that this plugin adds to verl's trainers. Called once in the process of the trainer."""

@@ -27,6 +27,7 @@ __all__ = [
     "REWARDS",
     "RULES",
     "STOCK_EQUIVALENT",
+    "TRAINER_HOOKS",
     "VERL_MODES",
     "Namespace",
     "Registry",
@@ -96,6 +97,10 @@ class Registry:
         """The plugin that adds this name; `?` if none does."""
         return _contents(self).owners.get(name, "?")
 
+    def refused(self) -> dict[str, str]:
+        """Names that two plugins claim, each with the reason why neither is served."""
+        return dict(_contents(self).refused)
+
     def broken(self) -> dict[str, str]:
         """What is wrong, by plugin: it does not load, its hook fails, or it adds what cannot be served."""
         found = dict(_loaded(self.namespace)[1])
@@ -120,6 +125,12 @@ RULES = Registry(
     what="degeneration rule",
     entry="pv_rl.hookspecs:DegenerationRule",
     builtin="pv_rl.rewards.degeneration.gate",
+)
+TRAINER_HOOKS = Registry(
+    hook="pv_rl_trainer_hooks",
+    what="trainer hook",
+    entry="pv_rl.hookspecs:TrainerHook",
+    builtin="pv_rl.trainer_hooks",
 )
 
 
@@ -152,9 +163,9 @@ def hook_results(hook: str, namespace: Namespace = PV_RL, **arguments: Any) -> I
 
 def left_out(*registries: Registry) -> list[str]:
     """Sentences on what is wrong with plugins, and on names that two plugins claim. Of all pv-rl's if none is given."""
-    registries = registries or (LOSS_MODES, REWARDS, JUDGES, RULES)
+    registries = registries or (LOSS_MODES, REWARDS, JUDGES, RULES, TRAINER_HOOKS)
     broken = [f"{owner}: {why}" for one in registries for owner, why in one.broken().items()]
-    refused = [why for one in registries for why in _contents(one).refused.values()]
+    refused = [why for one in registries for why in one.refused().values()]
     return list(dict.fromkeys(broken + refused))
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from pv_rl.losses import diagnose, resolve_mode, response_weights
+from pv_rl.metric_names import describe
 from pv_rl.verdict import parse_verdict
 
 MAX_RESPONSE = 128
@@ -77,8 +78,11 @@ def train(folder: Path, *overrides: str, **options: Any) -> None:
 
 
 def read_metrics(folder: Path) -> dict[int, dict]:
-    """verl's metrics by step."""
-    return {line["step"]: line["data"] for line in _read_lines(folder / "metrics.jsonl")}
+    """verl's metrics by step. Every name of ours is in the catalogue, whatever the run was."""
+    metrics = {line["step"]: line["data"] for line in _read_lines(folder / "metrics.jsonl")}
+    ours = {name for data in metrics.values() for name in data if "pv_rl/" in name}
+    assert {name for name in ours if describe(name) is None} == set()
+    return metrics
 
 
 def check_weights(

@@ -77,7 +77,6 @@ def test_every_process_that_imports_verl_loads_no_more_of_pv_rl_than_the_hooks()
         "pv_rl.verl_adapter",
         "pv_rl.verl_adapter.contract",
         "pv_rl.verl_adapter.install",
-        "pv_rl.verl_adapter.patching",
         "pv_rl.verl_adapter.start",
     }
 

@@ -12,11 +12,12 @@ import verl.trainer.ppo.ray_trainer as legacy
 from verl import DataProto
 from verl.trainer.ppo.core_algos import AdvantageEstimator
 
+from pv_rl.abstention import broken_reason
 from pv_rl.errors import ConfigError
 from pv_rl.rewards.named import DROP_GROUP, ERROR, VALID
-from pv_rl.verl_adapter import reward_metrics, reward_workers
-from pv_rl.verl_adapter.abstention import abstaining
-from pv_rl.verl_adapter.reward_metrics import broken_reason, reward_numbers
+from pv_rl.step_metrics import reward_numbers
+from pv_rl.step_state import abstaining
+from pv_rl.verl_adapter import reward_workers
 
 SCORES = [1.0, 0.0, 1.0, 0.0, 1.0, 0.0]
 GROUPS = ["a", "a", "a", "b", "b", "b"]
@@ -152,26 +153,6 @@ def test_what_could_train_on_a_made_up_reward_is_refused_at_start(changes, text)
     with pytest.raises(ConfigError, match=text):
         reward_workers._prepare(config(**changes), None)
     reward_workers._prepare(config(), None)
-
-
-def test_of_several_judges_counts_are_added_and_the_largest_of_the_rest_is_told(monkeypatch):
-    class Service:
-        def __init__(self, numbers):
-            self.numbers = numbers
-
-        def report(self, step, rows, window):
-            return self.numbers
-
-    reports = [
-        {"usd/sum": 1.0, "latency_p50_s": 2.0},
-        {"usd/sum": 0.5, "latency_p50_s": 3.0, "failed/sum": 1},
-    ]
-    monkeypatch.setattr(reward_metrics, "driver_services", lambda: [Service(one) for one in reports])
-    assert reward_metrics.judge_numbers(1, [], None) == {
-        "pv_rl/judge/usd/sum": 1.5,
-        "pv_rl/judge/latency_p50_s": 3.0,
-        "pv_rl/judge/failed/sum": 1.0,
-    }
 
 
 def test_numbers_are_over_the_rows_that_they_are_about():

@@ -11,7 +11,7 @@ from fork_server import run_fresh
 pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
 
 from pv_rl.verl_adapter import contract
-from pv_rl.verl_adapter.install import install
+from pv_rl.verl_adapter.install import PATCHES, install
 
 TRY_BOTH = """
 from verl.workers.config import ActorConfig
@@ -38,9 +38,7 @@ def test_the_installed_verl_has_the_seam(seam):
 
 
 def test_every_patched_module_has_a_seam_that_is_checked_first():
-    from pv_rl.verl_adapter.install import _patches
-
-    assert set(_patches()) == {seam.module for seam in contract.SEAMS}
+    assert set(PATCHES) == {seam.module for seam in contract.SEAMS}
 
 
 def test_a_trainer_that_has_changed_is_refused_for_scope_prompt_alone():

@@ -7,11 +7,13 @@ import types
 import numpy as np
 import pytest
 import torch
+from fake_trainer import FakeTrainer
 from omegaconf import OmegaConf
 
 from pv_rl.losses import resolve_mode, response_weights
-from pv_rl.verl_adapter.row_weights import patch_legacy_trainer, patch_v1_trainer, prompt_modes
-from pv_rl.verl_adapter.step_metrics import step_metrics
+from pv_rl.step_metrics import weight_numbers
+from pv_rl.verl_adapter.row_weights import prompt_modes
+from pv_rl.verl_adapter.trainers import patch_legacy_trainer, patch_v1_trainer
 
 tensordict = pytest.importorskip("tensordict", reason="verl is not installed: pip install 'pv-rl[verl]'")
 
@@ -69,10 +71,7 @@ class Store:
 def v1_step(spec: str):
     store = Store()
 
-    class PPOTrainer:
-        def __init__(self):
-            self.config = config(spec)
-
+    class PPOTrainer(FakeTrainer):
         def _compute_advantage(self, batch, metrics):
             metrics["advantages"] = True
             return batch
@@ -81,7 +80,7 @@ def v1_step(spec: str):
     patch_v1_trainer(module)  # pyright: ignore[reportArgumentType]
     batch = types.SimpleNamespace(keys=list("uvwxyz"), partition_id="train", fields=list(store.fields.keys()))
     metrics = {}
-    return store, batch, PPOTrainer()._compute_advantage(batch, metrics), metrics
+    return store, batch, PPOTrainer(config(spec))._compute_advantage(batch, metrics), metrics
 
 
 def test_the_v1_driver_puts_weight_times_rows_beside_each_row_and_nothing_for_padding():
@@ -139,7 +138,7 @@ def test_numbers_for_the_log_never_end_a_run(monkeypatch):
     def fail(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("pv_rl.verl_adapter.step_metrics.diagnose", fail)
+    monkeypatch.setattr("pv_rl.step_metrics.diagnose", fail)
     store, _, _, metrics = v1_step("balanced")
     assert metrics["pv_rl/metrics_failed"] == 1.0
     assert store.put[FIELD].flatten().tolist() == pytest.approx(expected(), rel=1e-6)
@@ -148,10 +147,7 @@ def test_numbers_for_the_log_never_end_a_run(monkeypatch):
 def test_the_legacy_driver_adds_the_field_before_the_critic_and_the_actor():
     seen = []
 
-    class RayPPOTrainer:
-        def __init__(self):
-            self.config = config("balanced")
-
+    class RayPPOTrainer(FakeTrainer):
         def _update_critic(self, batch):
             seen.append(batch.batch[FIELD].flatten().tolist())
 
@@ -159,14 +155,15 @@ def test_the_legacy_driver_adds_the_field_before_the_critic_and_the_actor():
             seen.append(batch.batch[FIELD].flatten().tolist())
             return types.SimpleNamespace(meta_info={"metrics": {"actor/pg_loss": [0.0]}})
 
-    patch_legacy_trainer(types.SimpleNamespace(RayPPOTrainer=RayPPOTrainer))  # pyright: ignore[reportArgumentType]
+    module = types.SimpleNamespace(RayPPOTrainer=RayPPOTrainer, compute_advantage=lambda data: data)
+    patch_legacy_trainer(module)  # pyright: ignore[reportArgumentType]
     mask = (torch.arange(5) < torch.tensor(LENGTHS)[:, None]).long()
     columns = {key: np.array([info[key] for info in INFOS]) for key in INFOS[0]} | {"uid": np.array(UIDS)}
     advantages = mask * torch.tensor(ADVANTAGES)[:, None]
     batch = types.SimpleNamespace(
         batch={"response_mask": mask, "advantages": advantages}, non_tensor_batch=columns
     )
-    trainer = RayPPOTrainer()
+    trainer = RayPPOTrainer(config("balanced"))
     trainer._update_critic(batch)
     check_step_metrics(trainer._update_actor(batch).meta_info["metrics"])
     assert seen[0] == seen[1] == pytest.approx(expected(), rel=1e-6)
@@ -183,6 +180,6 @@ def test_the_first_step_whose_mass_is_far_from_1_is_a_warning_once(caplog):
     """12 of 3 x 100 tokens; a step in which no row counts has no mass, and is none."""
     mode = resolve_mode("dr_grpo:100")
     for lengths in ([0, 0, 0], [100, 100, 100], [2, 3, 7], [2, 3, 7]):
-        step_metrics(mode, lengths, "aaa", [1.0, 0.0, 1.0], [])
+        weight_numbers(mode, lengths, "aaa", [1.0, 0.0, 1.0], [])
     (warning,) = [record.getMessage() for record in caplog.records]
     assert "loss_agg_mode=dr_grpo:100@prompt: the mass of an update is 0.04 in this step" in warning

@@ -19,8 +19,8 @@ from pv_judge.answer import Answer, JudgeFailure
 from pv_judge.config import read_config
 from pv_judge.fluency import FluencyPrompt, parse_fluency
 from pv_judge.service import Question, ServiceConfig
+from pv_judge.verl_hooks import halt_reason
 from pv_rl.errors import SetupError
-from pv_rl.verl_adapter.judge_run import _halt_reason
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'pv-rl[verl]'")
 
@@ -76,7 +76,7 @@ def test_an_actor_that_hangs_in_a_parser_is_restarted_and_the_other_questions_ar
     assert poisoned.kind == "invalid_json"
     (service,) = ray_service.driver_services()
     assert service.report(1, [], None)["actor_restarts/max"] == 1
-    assert _halt_reason() is None
+    assert halt_reason() is None
 
 
 def test_an_actor_with_more_open_questions_than_a_step_has_rows_still_answers_its_watchdog(cluster):
@@ -108,9 +108,9 @@ def test_an_actor_that_hangs_again_and_again_ends_the_run_with_the_reason(cluste
         actor = ray.get_actor(ray_service._name(prepared(server)))
         actor.ask.remote(replace(question("any"), parse=EXPONENTIAL))
         deadline = time.monotonic() + 60
-        while _halt_reason() is None and time.monotonic() < deadline:
+        while halt_reason() is None and time.monotonic() < deadline:
             time.sleep(0.2)
-        assert _halt_reason() == "the judge's actor stopped answering again after 0 restarts within 3600 s"
+        assert halt_reason() == "the judge's actor stopped answering again after 0 restarts within 3600 s"
         ray.kill(actor)
 
 

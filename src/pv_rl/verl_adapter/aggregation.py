@@ -16,7 +16,7 @@ from pv_rl.errors import VerlError
 from pv_rl.losses import BatchStats, LossMode, ResponseStats, step_stats, weighted_sum
 from pv_rl.losses.mode import find_mode
 from pv_rl.plugins import STOCK_EQUIVALENT
-from pv_rl.verl_adapter.patching import replace_everywhere
+from pv_rl.verl_adapter.install import replace_everywhere
 
 __all__ = ["MicroBatch", "in_use", "patch_agg_loss"]
 

@@ -17,9 +17,34 @@ from pv_rl.losses import BatchStats, LossMode, step_stats
 from pv_rl.losses.mode import find_mode
 from pv_rl.verl_adapter.row_weights import field_name, mini_batch_rows
 
-__all__ = ["batch_fields", "batch_totals", "patch_training_worker"]
+__all__ = ["batch_fields", "batch_totals", "patch_training_worker", "patch_workers"]
 
 TOTALS = ("pv_rl_num_responses", "pv_rl_num_tokens")
+
+
+def patch_workers(module: Any) -> None:
+    """Wrap `train_batch`, and add `pv_rl_scale_learning_rate` to `ActorRolloutRefWorker` (:452), on all ranks.
+
+    A hook calls it as `trainer.actor_rollout_wg.pv_rl_scale_learning_rate(factor)`, which gives a bool a rank: False
+    where the schedule is not torch's. Symptom without it: a learning rate cannot be changed after the start. Can go
+    when verl has such a call.
+    """
+    patch_training_worker(module)
+
+    @module.register(dispatch_mode=module.Dispatch.ONE_TO_ALL)
+    def pv_rl_scale_learning_rate(self, factor: float) -> bool:
+        engine = self.actor.engine
+        if not hasattr(engine.lr_scheduler, "base_lrs"):  # Megatron's schedule
+            return False
+        for group in engine.optimizer.param_groups:
+            group["lr"] *= factor
+            if "initial_lr" in group:
+                group["initial_lr"] *= factor
+        # The schedule multiplies these, and they are saved with the checkpoint.
+        engine.lr_scheduler.base_lrs = [lr * factor for lr in engine.lr_scheduler.base_lrs]
+        return True
+
+    module.ActorRolloutRefWorker.pv_rl_scale_learning_rate = pv_rl_scale_learning_rate
 
 
 def patch_training_worker(module: Any) -> None:

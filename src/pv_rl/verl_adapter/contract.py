@@ -50,145 +50,55 @@ class Seam:
         return None
 
 
-SEAMS = (
-    Seam(
-        module="verl.trainer.ppo.core_algos",
-        attribute="agg_loss",
-        parameters=(
-            "loss_mat",
-            "loss_mask",
-            "loss_agg_mode",
-            "dp_size",
-            "batch_num_tokens",
-            "global_batch_size",
-            "loss_scale_factor",
-        ),
-    ),
-    Seam(module="verl.utils.config", attribute="validate_config", parameters=("config",)),
-    Seam(
-        module="verl.workers.utils.losses",
-        attribute="ppo_loss",
-        parameters=("config", "model_output", "data", "dp_group"),
-    ),
-    Seam(
-        module="verl.workers.utils.losses",
-        attribute="value_loss",
-        parameters=("config", "model_output", "data", "dp_group"),
-    ),
-    Seam(
-        module="verl.trainer.distillation.losses",
-        attribute="distillation_loss",
-        parameters=("config", "distillation_config", "model_output", "data"),
-    ),
-    Seam(module="verl.workers.utils.losses", attribute="Metric", parameters=("aggregation", "value")),
-    *(
-        Seam(module="verl.workers.utils.losses", attribute=f"AggregationType.{kind}")
-        for kind in ("SUM", "MAX", "MIN")
-    ),
-    Seam(
-        module="verl.workers.engine_workers",
-        attribute="TrainingWorker.train_batch",
-        parameters=("self", "data"),
-    ),
-    Seam(module="verl.workers.engine_workers", attribute="tu.assign_non_tensor"),
-    Seam(
-        module="verl.workers.engine_workers",
-        attribute="ActorRolloutRefWorker.load_checkpoint",
-        parameters=("self", "local_path", "hdfs_path", "del_local_after_load"),
-    ),
-    *(
-        Seam(module="verl.workers.engine_workers", attribute=name)
-        for name in ("register", "Dispatch.ONE_TO_ALL")
-    ),
-    *(
-        Seam(module="verl.utils.tracking", attribute=f"Tracking.{name}", parameters=parameters, trainer=True)
-        for name, parameters in {
-            "__init__": ("self", "project_name", "experiment_name", "default_backend", "config"),
-            "log": ("self", "data", "step", "backend"),
-        }.items()
-    ),
-    Seam(module="verl.workers.config.actor", attribute="ActorConfig.__post_init__", parameters=("self",)),
-    Seam(module="verl.workers.config.critic", attribute="CriticConfig.__post_init__", parameters=("self",)),
-    *(
-        Seam(
-            module="verl.trainer.ppo.v1.trainer_base",
-            attribute=f"PPOTrainer.{name}",
-            parameters=parameters,
-            trainer=True,
-        )
-        for name, parameters in {
-            "_compute_advantage": ("self", "batch", "metrics"),
-            "_update_actor": ("self", "batch", "metrics"),
-            "_update_critic": ("self", "batch", "metrics"),
-            "step": ("self", "metrics", "timing_raw"),
-            "fit": ("self",),
-            "_save_checkpoint": ("self",),
-            "_load_checkpoint": ("self",),
-            "_maybe_log_val_generations": ("self", "inputs", "outputs", "scores"),
-            "_val_metrics_update": (
-                *("self", "data_sources", "sample_uids", "reward_extra_infos_dict", "sample_turns"),
-            ),
-        }.items()
-    ),
-    *(
-        Seam(module="verl.trainer.ppo.v1.trainer_base", attribute=name, trainer=True)
-        for name in ("tq.kv_batch_get", "tq.kv_batch_put", "tu.get_tensordict")
-    ),
-    *(
-        Seam(
-            module="verl.trainer.ppo.ray_trainer",
-            attribute=f"RayPPOTrainer.{name}",
-            parameters=parameters,
-            trainer=True,
-        )
-        for name, parameters in {
-            "_update_actor": ("self", "batch"),
-            "_update_critic": ("self", "batch"),
-            "fit": ("self",),
-            "_save_checkpoint": ("self",),
-            "_load_checkpoint": ("self",),
-            "_maybe_log_val_generations": ("self", "inputs", "outputs", "scores"),
-            "_val_metrics_update": (
-                *("self", "data_sources", "sample_uids", "reward_extra_infos_dict", "sample_turns"),
-            ),
-        }.items()
-    ),
-    Seam(
-        module="verl.trainer.ppo.ray_trainer",
-        attribute="compute_advantage",
-        parameters=("data",),
-        trainer=True,
-    ),
-    Seam(module="verl.trainer.ppo.ray_trainer", attribute="DataProto", trainer=True),
-    Seam(
-        module="verl.experimental.separation.ray_trainer",
-        attribute="SeparateRayPPOTrainer.fit",
-        parameters=("self",),
-        trainer=True,
-    ),
-    Seam(
-        module="verl.experimental.one_step_off_policy.ray_trainer",
-        attribute="OneStepOffRayTrainer.fit",
-        parameters=("self",),
-        trainer=True,
-    ),
-    *(
-        Seam(module="verl.trainer.ppo.v1.replay_buffer", attribute=name, parameters=("self",), trainer=True)
-        for name in ("ReplayBuffer.sample", "ReplayBufferAsync.sample")
-    ),
-    Seam(
-        module="verl.experimental.reward_loop.reward_loop",
-        attribute="RewardLoopManager._init_reward_loop_workers",
-        parameters=("self",),
-        trainer=True,
-    ),
-    Seam(
-        module="verl.experimental.reward_loop.reward_loop",
-        attribute="RewardLoopWorker.compute_score",
-        parameters=("self", "data"),
-        trainer=True,
-    ),
-    Seam(module="verl.experimental.reward_loop.reward_loop", attribute="ray.remote", trainer=True),
+_OF_BOTH = """
+    fit(self); _save_checkpoint(self); _load_checkpoint(self);
+    _maybe_log_val_generations(self, inputs, outputs, scores);
+    _val_metrics_update(self, data_sources, sample_uids, reward_extra_infos_dict, sample_turns)"""
+_WORKERS = {
+    "verl.utils.config": "validate_config(config)",
+    "verl.trainer.ppo.core_algos": """agg_loss(loss_mat, loss_mask, loss_agg_mode, dp_size, batch_num_tokens,
+        global_batch_size, loss_scale_factor)""",
+    "verl.workers.utils.losses": """
+        ppo_loss(config, model_output, data, dp_group); value_loss(config, model_output, data, dp_group);
+        Metric(aggregation, value); AggregationType.SUM; AggregationType.MAX; AggregationType.MIN""",
+    "verl.trainer.distillation.losses": "distillation_loss(config, distillation_config, model_output, data)",
+    "verl.workers.engine_workers": """
+        TrainingWorker.train_batch(self, data); tu.assign_non_tensor; register; Dispatch.ONE_TO_ALL;
+        ActorRolloutRefWorker.load_checkpoint(self, local_path, hdfs_path, del_local_after_load)""",
+    "verl.workers.config.actor": "ActorConfig.__post_init__(self)",
+    "verl.workers.config.critic": "CriticConfig.__post_init__(self)",
+}
+_TRAINERS = {
+    "verl.utils.tracking": """
+        Tracking.__init__(self, project_name, experiment_name, default_backend, config);
+        Tracking.log(self, data, step, backend)""",
+    "verl.trainer.ppo.v1.trainer_base": """
+        PPOTrainer._compute_advantage(self, batch, metrics); PPOTrainer.step(self, metrics, timing_raw);
+        PPOTrainer._update_actor(self, batch, metrics); PPOTrainer._update_critic(self, batch, metrics);
+        tq.kv_batch_get; tq.kv_batch_put; tu.get_tensordict;"""
+    + _OF_BOTH.replace(" _", " PPOTrainer._").replace("fit", "PPOTrainer.fit"),
+    "verl.trainer.ppo.ray_trainer": """
+        compute_advantage(data); DataProto;
+        RayPPOTrainer._update_actor(self, batch); RayPPOTrainer._update_critic(self, batch);"""
+    + _OF_BOTH.replace(" _", " RayPPOTrainer._").replace("fit", "RayPPOTrainer.fit"),
+    "verl.experimental.separation.ray_trainer": "SeparateRayPPOTrainer.fit(self)",
+    "verl.experimental.one_step_off_policy.ray_trainer": "OneStepOffRayTrainer.fit(self)",
+    "verl.experimental.reward_loop.reward_loop": """
+        RewardLoopManager._init_reward_loop_workers(self); RewardLoopWorker.compute_score(self, data); ray.remote""",
+}
+
+
+def _seam(module: str, text: str, trainer: bool) -> Seam:
+    attribute, _, parameters = text.strip().rstrip(")").partition("(")
+    names = tuple(name.strip() for name in parameters.split(",") if name.strip())
+    return Seam(module=module, attribute=attribute, parameters=names, trainer=trainer)
+
+
+SEAMS = tuple(
+    _seam(module, text, trainer)
+    for trainer, modules in ((False, _WORKERS), (True, _TRAINERS))
+    for module, texts in modules.items()
+    for text in texts.split(";")
 )
 
 _recorded: dict[str, bool] = {}
@@ -222,29 +132,19 @@ def verl_version() -> str:
 
 
 def require(mode: LossMode) -> None:
-    """Make sure that a config may name this mode, in this process.
-
-    Raises:
-        VerlError: (a RuntimeError) with every problem, if the adapter cannot serve this verl.
-    """
-    _require(
-        f"loss_agg_mode={mode.spec}", trainers=mode.scope == "prompt", instead="use one of verl's own modes"
-    )
+    """Make sure that a config may name this mode, in this process; a `VerlError` names every problem if not."""
+    what = f"loss_agg_mode={mode.spec}"
+    _require(what, trainers=mode.scope == "prompt", instead="use one of verl's own modes")
 
 
 def require_rewards() -> None:
-    """Make sure that a config may name one of our rewards, in this process.
-
-    Raises:
-        VerlError: likewise.
-    """
+    """The same for a reward of ours."""
     _require("a reward of pv_rl.rewards", trainers=True, instead="use a reward function of your own")
 
 
 def _require(what: str, *, trainers: bool, instead: str) -> None:
-    """A trainer that cannot be imported (it lacks a package, or verl has dropped it) cannot run either, so it is no
-    problem; one that has changed is.
-    """
+    # A trainer that cannot be imported (it lacks a package, or verl has dropped it) cannot run either, so it is no
+    # problem; one that has changed is.
     seams = () if version_problem() else SEAMS  # a verl that is not ours to serve has seams of its own
     needed = {seam.module: seam.trainer for seam in seams if trainers or not seam.trainer}
     for name, trainer in needed.items():

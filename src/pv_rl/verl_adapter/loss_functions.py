@@ -9,12 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from pv_rl import metric_names
 from pv_rl.errors import VerlError
 from pv_rl.losses import LossMode
 from pv_rl.losses.mode import find_mode
 from pv_rl.verl_adapter.aggregation import MicroBatch, in_use
 from pv_rl.verl_adapter.batch_weights import batch_totals
-from pv_rl.verl_adapter.patching import replace_everywhere
+from pv_rl.verl_adapter.install import replace_everywhere
 from pv_rl.verl_adapter.row_weights import field_name, mini_batch_rows
 
 __all__ = ["patch_distillation_loss", "patch_loss_functions"]
@@ -114,9 +115,9 @@ def _metrics(module: Any, micro_batch: MicroBatch) -> dict[str, Any]:
     counted = weights[weights > 0]
     kinds = module.AggregationType
     return {
-        "pv_rl/update_mass": module.Metric(value=mass, aggregation=kinds.SUM),
-        "pv_rl/token_weight_max": module.Metric(value=weights.max(), aggregation=kinds.MAX),
-        "pv_rl/token_weight_min": module.Metric(
+        metric_names.UPDATE_MASS: module.Metric(value=mass, aggregation=kinds.SUM),
+        metric_names.TOKEN_WEIGHT_MAX: module.Metric(value=weights.max(), aggregation=kinds.MAX),
+        metric_names.TOKEN_WEIGHT_MIN: module.Metric(
             value=counted.min() if len(counted) else float("inf"), aggregation=kinds.MIN
         ),
     }

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -14,19 +13,13 @@ from pv_rl.errors import ConfigError
 from pv_rl.rewards import named
 from pv_rl.rewards.base import Prepared
 from pv_rl.rewards.build import build_reward
+from pv_rl.trainer_hooks import names_our_reward, run_hooks, state_of
 from pv_rl.verl_adapter import contract
 
-__all__ = ["names_our_reward", "patch_reward_loop"]
+__all__ = ["patch_reward_loop"]
 
-OURS = "pkg://pv_rl.rewards."
 MANAGERS = ("naive", "dapo")
 """verl's reward managers that hand on what a reward function returns."""
-
-
-def names_our_reward(config: Any) -> bool:
-    """Whether a verl config's reward function is one of `pv_rl.rewards`."""
-    function = config.reward.get("custom_reward_function") or {}
-    return str(function.get("path")).startswith(OURS)
 
 
 def patch_reward_loop(module: ModuleType) -> None:
@@ -42,6 +35,9 @@ def patch_reward_loop(module: ModuleType) -> None:
 
     @functools.wraps(start)
     def _init_reward_loop_workers(self) -> None:
+        state = state_of()
+        state.config = self.config
+        run_hooks("rewards_start", state)
         if names_our_reward(self.config):
             contract.require_rewards()
             _prepare(self.config, self.reward_router_address)
@@ -99,16 +95,10 @@ def _prepare(config: Any, router_address: str | None) -> None:
             "verl's fully_async_policy trains in another process than it rewards in, where no row could abstain: use "
             "trainer.v1.trainer_mode=separate_async, or a reward function of your own"
         )
-    if function.path == OURS + named.__name__.rpartition(".")[2]:
+    if function.path == f"pkg://{named.__name__}":
         built = build_reward(function.name, named.plain(function.get("reward_kwargs") or {}))
         if isinstance(built, Prepared):
-            from pv_judge.ray_service import run_folder  # a client of HTTP, which few processes need
-
-            token = run_folder.set(Path(config.trainer.default_local_dir))
-            try:
-                built.prepare(router_address)
-            finally:
-                run_folder.reset(token)
+            built.prepare(router_address)
 
 
 def _row(columns: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Patch of verl's `validate_config` with pv-rl's own config checks, before a run starts."""
+"""Patches of verl's `validate_config` and `Tracking`: the points at the start of a run and of its log."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import logging
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from pv_rl.verl_adapter.patching import replace_everywhere
+from pv_rl.verl_adapter.install import replace_everywhere
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-__all__ = ["check_config", "patch_validate_config"]
+__all__ = ["check_config", "patch_tracking", "patch_validate_config"]
 
-logger = logging.getLogger("pv_rl")
+# `import verl` imports this module in every process, and only the driver needs what the functions import.
 
 
 def patch_validate_config(module: ModuleType) -> None:
@@ -32,25 +32,54 @@ def patch_validate_config(module: ModuleType) -> None:
 
         check_config(config)
         for remark in remarks(config):
-            logger.warning("%s", remark)
+            logging.getLogger("pv_rl").warning("%s", remark)
         return original(config, *arguments, **options)
 
     replace_everywhere(module, "validate_config", validate_config)
 
 
+def patch_tracking(module: ModuleType) -> None:
+    """Wrap `Tracking.__init__` and `log` (verl/utils/tracking.py:62, :191), where every trainer logs a whole step.
+
+    Symptom without it: nobody sees the numbers of a step. Can go when verl has callbacks for what it logs.
+    """
+    tracking = module.Tracking
+    begin, log = tracking.__init__, tracking.log
+
+    @functools.wraps(begin)
+    def __init__(self, project_name, experiment_name, default_backend="console", config=None):
+        from pv_rl.trainer_hooks import run_hooks, state_of
+
+        begin(self, project_name, experiment_name, default_backend, config)
+        state = state_of(new=state_of().log_opened)  # the legacy trainer opens its log before anything else
+        state.log_opened, state.config = True, state.config if state.config is not None else config
+        run_hooks("log_opened", state)
+
+    @functools.wraps(log)
+    def logging_log(self, data, step, backend=None):
+        from pv_rl.trainer_hooks import run_hooks, state_of
+
+        if isinstance(data, dict):
+            state = state_of()
+            state.step, state.metrics = step, dict(data)
+            run_hooks("log", state)
+            data = state.metrics
+        return log(self, data, step, backend)
+
+    tracking.__init__, tracking.log = __init__, logging_log
+
+
 def check_config(config: DictConfig) -> None:
-    """Check for errors that neither verl nor Hydra detects.
+    """Check for errors that neither verl nor Hydra detects: the hooks of the point `config`.
 
     Raises:
-        ConfigError: a group that Hydra took for a key, settings that undo each other, or a sentinel that cannot be
-            made.
+        ConfigError: a group that Hydra took for a key, settings that undo each other, a sentinel that cannot be made,
+            or a key whose package is not installed.
         LossModeError: a recipe's values make no weighting.
+        PluginError: trainer hooks that the config needs cannot run.
     """
-    # `import verl` imports this module in every process, and only the driver needs these.
-    from pv_rl.recipes.choices import check_choices
-    from pv_rl.verl_adapter.config_groups import check_groups
-    from pv_runs.sentinel.verl_hooks import read_settings
+    from pv_rl.step_state import StepState
+    from pv_rl.trainer_hooks import check_table, run_hooks
 
-    check_groups(config)
-    check_choices(config)
-    read_settings(config)
+    check_table(config)
+    run_hooks("config", StepState(config=config))

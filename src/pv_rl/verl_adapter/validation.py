@@ -34,7 +34,23 @@ def validate(config: DictConfig) -> None:
         ConfigError: what verl says of the config.
     """
     with _environment((config.get("launch") or {}).get("env") or {}):
-        _validate(config)
+        from verl.trainer.ppo.utils import need_critic, need_reference_policy
+        from verl.trainer.ppo.v1.trainer_base import get_trainer_cls
+        from verl.utils.config import omega_conf_to_dataclass, validate_config
+
+        try:
+            for part in BUILT:
+                omega_conf_to_dataclass(OmegaConf.select(config, part))
+            with contextlib.redirect_stdout(io.StringIO()):
+                check_config(config)
+                inspect.unwrap(validate_config)(config, need_reference_policy(config), need_critic(config))
+            if config.trainer.use_v1:
+                get_trainer_cls(config.trainer.v1.trainer_mode)
+                _check_mode(config)
+        except PvRlError:
+            raise
+        except Exception as error:
+            raise ConfigError(f"verl refuses this config: {type(error).__name__}: {error}") from error
 
 
 @contextlib.contextmanager
@@ -47,26 +63,6 @@ def _environment(values: Mapping[str, object]) -> Iterator[None]:
     finally:
         for name in added:
             os.environ.pop(name, None)
-
-
-def _validate(config: DictConfig) -> None:
-    from verl.trainer.ppo.utils import need_critic, need_reference_policy
-    from verl.trainer.ppo.v1.trainer_base import get_trainer_cls
-    from verl.utils.config import omega_conf_to_dataclass, validate_config
-
-    try:
-        for part in BUILT:
-            omega_conf_to_dataclass(OmegaConf.select(config, part))
-        with contextlib.redirect_stdout(io.StringIO()):
-            check_config(config)
-            inspect.unwrap(validate_config)(config, need_reference_policy(config), need_critic(config))
-        if config.trainer.use_v1:
-            get_trainer_cls(config.trainer.v1.trainer_mode)
-            _check_mode(config)
-    except PvRlError:
-        raise
-    except Exception as error:
-        raise ConfigError(f"verl refuses this config: {type(error).__name__}: {error}") from error
 
 
 def _check_mode(config: DictConfig) -> None:

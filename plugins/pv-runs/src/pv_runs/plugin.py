@@ -1,4 +1,4 @@
-"""Hooks of this package: commands around a run, and a check of `pv-rl doctor`."""
+"""Hooks of this package: commands, a check of `pv-rl doctor`, and trainer hooks for sentinel and held-out metrics."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pv_rl.hookspecs import Finding, hookimpl
+from pv_rl import metric_names
+from pv_rl.hookspecs import Finding, TrainerHook, hookimpl
 
 if TYPE_CHECKING:
     import typer
 
-__all__ = ["pv_rl_commands", "pv_rl_doctor_checks"]
+__all__ = ["pv_rl_commands", "pv_rl_doctor_checks", "pv_rl_trainer_hooks"]
 
 
 @hookimpl
@@ -26,3 +27,28 @@ def pv_rl_doctor_checks(run: tuple[str, ...]) -> Mapping[str, Callable[[], Findi
     from pv_runs.recipes.doctor import check_config
 
     return {"config": partial(check_config, run)}
+
+
+@hookimpl
+def pv_rl_trainer_hooks() -> list[TrainerHook]:
+    def sentinel(name: str, point: str, **others: tuple[str, ...]) -> TrainerHook:
+        run = f"pv_runs.sentinel.verl_hooks:{name}"
+        title = f"sentinel-{name.replace('_', '-')}"
+        return TrainerHook(name=title, point=point, run=run, condition="sentinel", **others)
+
+    return [
+        sentinel("check_settings", "config", needs=("config",)),
+        sentinel("restore", "checkpoint_loaded", needs=("trainer",)),
+        sentinel("start", "log_opened", needs=("config",), gives=("sentinel",)),
+        sentinel("act", "step_end", needs=("trainer", "sentinel"), gives=("halt_reason", "metrics")),
+        sentinel("save", "checkpoint_saved", needs=("trainer", "sentinel")),
+        sentinel("observe", "log", needs=("metrics", "sentinel"), gives=("metrics",)),
+        TrainerHook(
+            name="held-out-metrics",
+            point="validated",
+            run="pv_runs.held_out_metrics:add_metrics",
+            needs=("validation",),
+            gives=("metrics",),
+            failed=metric_names.HELD_OUT_FAILED,
+        ),
+    ]

@@ -6,6 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
+from pv_rl import metric_names
+
 __all__ = ["BALANCED", "HELD_OUT", "KEYS", "MEASURES", "Kind", "Measure"]
 
 Kind = Literal["training", "held out", "total"]
@@ -48,7 +50,7 @@ MEASURES = (
         name="reward",
         title="reward",
         unit="mean of responses",
-        keys=("pv_rl/reward/score", "critic/score/mean"),
+        keys=(metric_names.SCORE, "critic/score/mean"),
         panel=True,
     ),
     Measure(
@@ -78,14 +80,14 @@ MEASURES = (
         name="training_right",
         title="training, right proofs",
         unit="accuracy",
-        keys=("pv_rl/reward/acc/label_true",),
+        keys=(metric_names.ACC_RIGHT,),
         panel=True,
     ),
     Measure(
         name="training_wrong",
         title="training, wrong proofs",
         unit="accuracy",
-        keys=("pv_rl/reward/acc/label_false",),
+        keys=(metric_names.ACC_WRONG,),
         panel=True,
     ),
     Measure(
@@ -95,37 +97,37 @@ MEASURES = (
         name="length_true",
         title="length, verdict True",
         unit="tokens",
-        keys=("pv_rl/response_length/verdict_true",),
+        keys=(metric_names.LENGTH_TRUE,),
         panel=True,
     ),
     Measure(
         name="length_false",
         title="length, verdict False",
         unit="tokens",
-        keys=("pv_rl/response_length/verdict_false",),
+        keys=(metric_names.LENGTH_FALSE,),
         panel=True,
     ),
     Measure(
         name="length_none",
         title="length, no verdict",
         unit="tokens",
-        keys=("pv_rl/response_length/verdict_none",),
+        keys=(metric_names.LENGTH_NONE,),
         panel=True,
     ),
     Measure(
-        name="vetoed", title="vetoed", unit="share of responses", keys=("pv_rl/reward/vetoed",), panel=True
+        name="vetoed", title="vetoed", unit="share of responses", keys=(metric_names.VETOED,), panel=True
     ),
-    Measure(name="abstained", title="abstained", unit="share of responses", keys=("pv_rl/reward/abstained",)),
+    Measure(name="abstained", title="abstained", unit="share of responses", keys=(metric_names.ABSTAINED,)),
     Measure(name="kl", title="KL", unit="nats", keys=("actor/kl_loss", "actor/ppo_kl"), panel=True),
     Measure(
         name="effective_responses",
         title="effective responses",
         unit="share of responses",
-        keys=("pv_rl/effective_responses_fraction",),
+        keys=(metric_names.EFFECTIVE_FRACTION,),
         panel=True,
     ),
     Measure(name="seconds", title="time", unit="s a step", keys=("timing_s/step",)),
-    Measure(name="judge_usd", title="judge", unit="$ in all", keys=("pv_rl/judge/usd/sum",), kind="total"),
+    Measure(name="judge_usd", title="judge", unit="$ in all", keys=(metric_names.COST,), kind="total"),
 )
 KEYS = frozenset(key for measure in MEASURES if measure.kind != "held out" for key in measure.keys)
 """What is kept of a line of metrics, beside the validations."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from pv_rl import metric_names
 from pv_rl.errors import ConfigError, DataError
 from pv_rl.plugins import nearest
 from pv_runs.sentinel.alarm import Alarm
@@ -160,7 +161,7 @@ class Guard:
         if alarms:
             self._decide(step)
         highest = max((level["alertness"] for level in self.watcher.levels().values()), default=0.0)
-        return {"pv_rl/sentinel/alarms": float(len(alarms)), "pv_rl/sentinel/alertness": highest}
+        return {metric_names.ALARMS: float(len(alarms)), metric_names.ALERTNESS: highest}
 
     def take(self) -> Due | None:
         """What is due, once."""

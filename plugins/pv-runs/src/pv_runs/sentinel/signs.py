@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from pv_rl import metric_names
 from pv_runs.sentinel.reading import (
     ARCSINE,
     LOG,
@@ -32,10 +33,10 @@ Metrics = Mapping[str, Any]
 
 LOOP_RULES = ("phrase_loop", "ngram_loop", "sentence_loop", "runaway_repetition")
 """Rules of `pv_rl.rewards.degeneration` that hit repetition."""
-RIGHT = ("pv_rl/reward/acc/label_true", "right_proofs")
-WRONG = ("pv_rl/reward/acc/label_false", "wrong_proofs")
-ACCEPTED = ("pv_rl/reward/verdict_true", "accepted")
-LABELS = ("pv_rl/reward/label_true", "label_true")
+RIGHT = (metric_names.ACC_RIGHT, "right_proofs")
+WRONG = (metric_names.ACC_WRONG, "wrong_proofs")
+ACCEPTED = (metric_names.VERDICT_TRUE, "accepted")
+LABELS = (metric_names.LABEL_TRUE, "label_true")
 KL = ("actor/kl_loss", "kl_loss")
 
 
@@ -134,7 +135,7 @@ _ALL = (
         name="veto_rate",
         family="malformed",
         what="the share of vetoed responses",
-        **_share_of("pv_rl/reward/vetoed", "vetoed"),
+        **_share_of(metric_names.VETOED, "vetoed"),
         sides=("up",),
         advice="Read the last vetoed traces: a looping or malformed style is spreading, or the judge has changed",
     ),
@@ -142,7 +143,7 @@ _ALL = (
         name="missing_verdicts",
         family="unfinished",
         what="the share of responses without a verdict",
-        **_share_of("pv_rl/reward/verdict_missing", "no_verdict"),
+        **_share_of(metric_names.VERDICT_MISSING, "no_verdict"),
         sides=("up",),
         advice="Read traces without a verdict: they are cut off, or the format is being lost",
     ),
@@ -150,7 +151,7 @@ _ALL = (
         name="length_accepting",
         family="length",
         what="the mean length of accepting responses",
-        **_log_of("pv_rl/response_length/verdict_true", "length_accepting"),
+        **_log_of(metric_names.LENGTH_TRUE, "length_accepting"),
         sides=("up", "down"),
         grows=True,
         unit=" tokens",
@@ -160,7 +161,7 @@ _ALL = (
         name="length_rejecting",
         family="length",
         what="the mean length of rejecting responses",
-        **_log_of("pv_rl/response_length/verdict_false", "length_rejecting"),
+        **_log_of(metric_names.LENGTH_FALSE, "length_rejecting"),
         sides=("up", "down"),
         grows=True,
         unit=" tokens",
@@ -178,7 +179,7 @@ _ALL = (
         name="bare_verdicts",
         family="malformed",
         what="the share of responses that are a verdict and nothing else",
-        **_share_of("pv_rl/reward/rule_empty_justification", "bare"),
+        **_share_of(metric_names.RULE + "empty_justification", "bare"),
         sides=("up",),
         advice="Proofs are no longer checked; look at the accuracy on wrong proofs, and weigh short responses less",
     ),
@@ -186,7 +187,7 @@ _ALL = (
         name="weight_evenness",
         family="weights",
         what="the effective number of responses, as a fraction of all",
-        **_log_of("pv_rl/effective_responses_fraction"),
+        **_log_of(metric_names.EFFECTIVE_FRACTION),
         sides=("down",),
         advice="Few responses carry the update: look at the spread of lengths and at eta",
     ),
@@ -222,7 +223,7 @@ _ALL = (
         name="repetition",
         family="malformed",
         what="the share of responses that loop",
-        **_largest_share_of(tuple(f"pv_rl/reward/rule_{rule}" for rule in LOOP_RULES), "repetitive"),
+        **_largest_share_of(tuple(f"{metric_names.RULE}{rule}" for rule in LOOP_RULES), "repetitive"),
         sides=("up",),
         advice="Read looping traces: if they are paid, turn the veto on",
     ),

@@ -1,28 +1,24 @@
-"""Sentinel hooks in verl: reads the logged metrics, and runs the actions between two steps."""
+"""Trainer hooks of the sentinel: they read the logged metrics, and take the actions between two steps."""
 
 from __future__ import annotations
 
-import functools
 import json
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pv_rl.errors import DataError
 from pv_rl.files import write_atomically
+from pv_rl.metric_names import ROLLED_BACK_TO
 from pv_runs.sentinel.guard import Due, Guard, GuardConfig
 from pv_runs.sentinel.watcher import Watcher
 
-__all__ = [
-    "patch_legacy_trainer",
-    "patch_tracking",
-    "patch_v1_trainer",
-    "patch_workers",
-    "read_settings",
-]
+if TYPE_CHECKING:
+    from pv_rl.step_state import StepState
+
+__all__ = ["act", "check_settings", "observe", "read_settings", "restore", "save", "start"]
 
 logger = logging.getLogger("pv_rl")
 
@@ -31,91 +27,65 @@ STATE_FILE = "pv_rl_sentinel.json"
 CHECKPOINT = re.compile(r"global_step_(\d+)")
 KEPT = ("max_actor_ckpt_to_keep", "max_critic_ckpt_to_keep")
 
-_guard: Guard | None = None
-_restored: Mapping[str, Any] | None = None
-"""State of the checkpoint that this process went on from, until the guard is made."""
+OWN = "sentinel"
+"""Name under which the state of the run keeps the guard."""
+RESTORED = "sentinel_restored"
+"""Name of what the guard has to know of the checkpoint that the run goes on from, until there is a guard."""
 
 
-def patch_tracking(module: ModuleType) -> None:
-    """Wrap `Tracking.__init__` and `log` (verl/utils/tracking.py:62, :191), where every trainer logs a whole step.
-
-    Symptom without it: nobody sees the numbers of a step. Can go when verl has callbacks for what it logs.
-    """
-    tracking = module.Tracking
-    begin, log = tracking.__init__, tracking.log
-
-    @functools.wraps(begin)
-    def __init__(self, project_name, experiment_name, default_backend="console", config=None):
-        global _guard
-        begin(self, project_name, experiment_name, default_backend, config)
-        _guard = self._pv_rl_guard = _make_guard(config)
-
-    @functools.wraps(log)
-    def logging_log(self, data, step, backend=None):
-        guard = getattr(self, "_pv_rl_guard", None)
-        if guard is not None and isinstance(data, dict):
-            data = {**data, **guard.observe(step, data)}
-        return log(self, data, step, backend)
-
-    tracking.__init__, tracking.log = __init__, logging_log
+def check_settings(state: StepState) -> None:
+    """Hook: refuse settings of which no sentinel can be made."""
+    read_settings(state.config)
 
 
-def patch_v1_trainer(module: ModuleType) -> None:
-    """Wrap `PPOTrainer.step`, `_save_checkpoint` and `_load_checkpoint` (verl/trainer/ppo/v1/trainer_base.py:533, :948,
-    :850).
+def start(state: StepState) -> None:
+    """Hook: make the guard of the run."""
+    made = read_settings(state.config)
+    if made is None:
+        return
+    settings, watcher = made
+    file = settings.file or Path(state.config["trainer"]["default_local_dir"], "sentinel.jsonl")
+    state.own[OWN] = Guard(settings, watcher, Path(file))
+    _restore_into(state.own[OWN], state.own.pop(RESTORED, None))
+
+
+def observe(state: StepState) -> None:
+    """Hook: read the line that is logged, and add the sentinel's numbers to it."""
+    if guard := state.own.get(OWN):
+        state.metrics.update(guard.observe(state.step, state.metrics))
+
+
+def act(state: StepState) -> None:
+    """Hook: take the action that is due.
 
     An alarm of a step is acted on at the end of the next one, before its weights go to the rollout: that step is
-    trained and, by a rollback, thrown away. Symptom without it: alarms have no consequence. Can go when verl has
-    callbacks at the end of a step and of a checkpoint.
+    trained and, by a rollback, thrown away.
     """
-    _keep_state(module.PPOTrainer)
-    trainer = module.PPOTrainer
-    original = trainer.step
-
-    @functools.wraps(original)
-    def step(self, metrics, timing_raw):
-        batch = original(self, metrics, timing_raw)
-        metrics.update(_act(self))
-        return batch
-
-    trainer.step = step
+    guard: Guard | None = state.own.get(OWN)
+    if guard is not None and (due := guard.take()) is not None:
+        actions = {"checkpoint": _checkpoint, "stop": _stop, "rollback": _roll_back}
+        actions[due.action](state, guard, due)
 
 
-def patch_legacy_trainer(module: ModuleType) -> None:
-    """Wrap `RayPPOTrainer._update_actor` (verl/trainer/ppo/ray_trainer.py:1327) and its checkpoints, likewise."""
-    _keep_state(module.RayPPOTrainer)
-    trainer = module.RayPPOTrainer
-    original = trainer._update_actor
-
-    @functools.wraps(original)
-    def _update_actor(self, batch):
-        output = original(self, batch)
-        _act(self)
-        return output
-
-    trainer._update_actor = _update_actor
+def save(state: StepState) -> None:
+    """Hook: keep what the guard knows with the checkpoint."""
+    folder = Path(state.config.trainer.default_local_dir, f"global_step_{state.step}")
+    if (guard := state.own.get(OWN)) is not None and folder.is_dir():
+        text = json.dumps(guard.state())
+        write_atomically(folder / STATE_FILE, lambda path: path.write_text(text))
 
 
-def patch_workers(module: ModuleType) -> None:
-    """Add `pv_rl_scale_learning_rate` to `ActorRolloutRefWorker` (verl/workers/engine_workers.py:452), on all ranks.
-
-    Symptom without it: a learning rate cannot be changed after the start. Can go when verl has such a call.
-    """
-
-    @module.register(dispatch_mode=module.Dispatch.ONE_TO_ALL)
-    def pv_rl_scale_learning_rate(self, factor: float) -> bool:
-        engine = self.actor.engine
-        if not hasattr(engine.lr_scheduler, "base_lrs"):  # Megatron's schedule is none of torch's
-            return False
-        for group in engine.optimizer.param_groups:
-            group["lr"] *= factor
-            if "initial_lr" in group:
-                group["initial_lr"] *= factor
-        # The schedule multiplies these, and they are saved with the checkpoint.
-        engine.lr_scheduler.base_lrs = [lr * factor for lr in engine.lr_scheduler.base_lrs]
-        return True
-
-    module.ActorRolloutRefWorker.pv_rl_scale_learning_rate = pv_rl_scale_learning_rate
+def restore(state: StepState) -> None:
+    """Hook: let the guard know what it knew then. The V1 trainer loads its checkpoint before it opens the log, and with
+    it makes the guard; the legacy one after."""
+    trainer = state.config.trainer
+    folder = Path(trainer.default_local_dir, f"global_step_{state.step}")
+    if trainer.resume_mode == "resume_path":
+        folder = Path(trainer.resume_from_path)
+    if guard := state.own.get(OWN):
+        _restore_into(guard, _read_state(folder))
+    else:
+        state.own[RESTORED] = _read_state(folder)
 
 
 def read_settings(config: Mapping[str, Any]) -> tuple[GuardConfig, Watcher] | None:
@@ -131,20 +101,6 @@ def read_settings(config: Mapping[str, Any]) -> tuple[GuardConfig, Watcher] | No
     return settings, Watcher(settings.watching(responses))
 
 
-def _make_guard(config: Mapping[str, Any] | None) -> Guard | None:
-    global _restored
-    made = read_settings(config) if config else None
-    if made is None or config is None:
-        return None
-    settings, watcher = made
-    file = settings.file or Path(config["trainer"]["default_local_dir"], "sentinel.jsonl")
-    guard = Guard(settings, watcher, Path(file))
-    if _restored is not None:
-        _restore_into(guard, _restored)
-        _restored = None
-    return guard
-
-
 def _read_state(folder: Path) -> Mapping[str, Any] | None:
     """What the sentinel knew at a checkpoint; None where it was not there."""
     try:
@@ -156,71 +112,20 @@ def _read_state(folder: Path) -> Mapping[str, Any] | None:
         return None
 
 
-def _restore(state: Mapping[str, Any] | None) -> None:
-    """The V1 trainer loads its checkpoint before it makes the log, and with it the guard; the legacy one after."""
-    global _restored
-    if state is None:
-        return
-    if _guard is None:
-        _restored = state
-    else:
-        _restore_into(_guard, state)
-
-
-def _restore_into(guard: Guard, state: Mapping[str, Any]) -> None:
+def _restore_into(guard: Guard, known: Mapping[str, Any] | None) -> None:
     try:
-        guard.restore(state)
+        if known is not None:
+            guard.restore(known)
     except DataError as error:
         logger.warning("%s", error)
 
 
-def _keep_state(trainer: Any) -> None:
-    save, load = trainer._save_checkpoint, trainer._load_checkpoint
-
-    @functools.wraps(save)
-    def _save_checkpoint(self, *arguments, **options):
-        save(self, *arguments, **options)
-        folder = Path(self.config.trainer.default_local_dir, f"global_step_{self.global_steps}")
-        if _guard is not None and folder.is_dir():
-            text = json.dumps(_guard.state())
-            write_atomically(folder / STATE_FILE, lambda path: path.write_text(text))
-
-    @functools.wraps(load)
-    def _load_checkpoint(self, *arguments, **options):
-        result = load(self, *arguments, **options)
-        trainer_config = self.config.trainer
-        folder = Path(trainer_config.default_local_dir, f"global_step_{self.global_steps}")
-        if trainer_config.resume_mode == "resume_path":
-            folder = Path(trainer_config.resume_from_path)
-        if self.global_steps:
-            _restore(_read_state(folder))
-        return result
-
-    trainer._save_checkpoint, trainer._load_checkpoint = _save_checkpoint, _load_checkpoint
+def _checkpoint(state: StepState, guard: Guard, due: Due) -> None:
+    _save_now(state.trainer)
+    _report(guard, state, "checkpoint", f"A checkpoint of step {state.step} was written. {due.reason}")
 
 
-def _act(trainer: Any) -> dict[str, float]:
-    """Do what is due; the numbers to log."""
-    due = _guard.take() if _guard is not None else None
-    if _guard is None or due is None:
-        return {}
-    actions: dict[str, Callable[[Any, Guard, Due], dict[str, float]]] = {
-        "checkpoint": _checkpoint,
-        "stop": _stop,
-        "rollback": _roll_back,
-    }
-    return actions[due.action](trainer, _guard, due)
-
-
-def _checkpoint(trainer: Any, guard: Guard, due: Due) -> dict[str, float]:
-    _save(trainer)
-    _say(
-        guard, trainer, "checkpoint", f"A checkpoint of step {trainer.global_steps} was written. {due.reason}"
-    )
-    return {}
-
-
-def _save(trainer: Any) -> None:
+def _save_now(trainer: Any) -> None:
     """A checkpoint that makes no older one go: those from before a change are what it is about."""
     limits = {name: trainer.config.trainer.get(name) for name in KEPT if name in trainer.config.trainer}
     try:
@@ -232,23 +137,22 @@ def _save(trainer: Any) -> None:
             trainer.config.trainer[name] = limit
 
 
-def _stop(trainer: Any, guard: Guard, due: Due) -> dict[str, float]:
-    good = _last_good(Path(trainer.config.trainer.default_local_dir), due.since)
+def _stop(state: StepState, guard: Guard, due: Due) -> None:
+    good = _last_good(Path(state.config.trainer.default_local_dir), due.since)
     before = (
         f"The newest checkpoint from before is {good[1]}." if good else "There is no checkpoint from before."
     )
-    _save(trainer)
-    trainer._pv_rl_broken = f"the sentinel stopped the run. {before} {due.reason}"  # `judge_run` ends it
-    _say(guard, trainer, "stop", f"The run ends after step {trainer.global_steps}. {before} {due.reason}")
-    return {}
+    _save_now(state.trainer)
+    state.halt(f"the sentinel stopped the run. {before} {due.reason}")
+    _report(guard, state, "stop", f"The run ends after step {state.step}. {before} {due.reason}")
 
 
-def _roll_back(trainer: Any, guard: Guard, due: Due) -> dict[str, float]:
+def _roll_back(state: StepState, guard: Guard, due: Due) -> None:
     """The weights and the optimizer of a checkpoint, from here on: steps, data and logs go on as they were."""
-    good = _last_good(Path(trainer.config.trainer.default_local_dir), due.since)
+    good = _last_good(Path(state.config.trainer.default_local_dir), due.since)
     if good is None:
-        return _stop(trainer, guard, due)
-    step, folder = good
+        return _stop(state, guard, due)
+    (step, folder), trainer = good, state.trainer
     trainer.actor_rollout_wg.load_checkpoint(local_path=str(folder / "actor"), del_local_after_load=False)
     if trainer.use_critic:
         trainer.critic_wg.load_checkpoint(local_path=str(folder / "critic"), del_local_after_load=False)
@@ -258,16 +162,16 @@ def _roll_back(trainer: Any, guard: Guard, due: Due) -> dict[str, float]:
         if lowered
         else "stays, since verl's engine has no torch schedule"
     )
-    guard.went_back(step, trainer.global_steps, _read_state(folder))
-    _save(trainer)  # a run that is resumed goes on from here, and not from what was left behind
-    _say(
+    guard.went_back(step, state.step, _read_state(folder))
+    _save_now(trainer)  # a run that is resumed goes on from here, and not from what was left behind
+    _report(
         guard,
-        trainer,
+        state,
         "rollback",
-        f"Step {trainer.global_steps}: the policy is that of the checkpoint of step {step} again, and the learning "
+        f"Step {state.step}: the policy is that of the checkpoint of step {step} again, and the learning "
         f"rate {rate}. {due.reason}",
     )
-    return {"pv_rl/sentinel/rolled_back_to": float(step)}
+    state.metrics[ROLLED_BACK_TO] = float(step)
 
 
 def _last_good(checkpoints: Path, since: int) -> tuple[int, Path] | None:
@@ -279,6 +183,6 @@ def _last_good(checkpoints: Path, since: int) -> tuple[int, Path] | None:
     return max((one for one in found if one[0] < since), default=None)
 
 
-def _say(guard: Guard, trainer: Any, action: str, message: str) -> None:
+def _report(guard: Guard, state: StepState, action: str, message: str) -> None:
     logger.warning("sentinel: %s", message)
-    guard.tell({"event": action, "step": trainer.global_steps, "message": message})
+    guard.tell({"event": action, "step": state.step, "message": message})

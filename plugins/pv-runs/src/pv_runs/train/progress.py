@@ -11,13 +11,15 @@ from typing import Any
 
 from rich.console import Console
 
+from pv_rl import metric_names
+
 __all__ = ["Progress", "say"]
 
 SHOWN = (
-    ("reward", ("pv_rl/reward/score", "critic/score/mean"), "{:.3f}"),
+    ("reward", (metric_names.SCORE, "critic/score/mean"), "{:.3f}"),
     ("length", ("response_length/mean",), "{:.0f}"),
-    ("vetoed", ("pv_rl/reward/vetoed",), "{:.1%}"),
-    ("abstained", ("pv_rl/reward/abstained",), "{:.1%}"),
+    ("vetoed", (metric_names.VETOED,), "{:.1%}"),
+    ("abstained", (metric_names.ABSTAINED,), "{:.1%}"),
     ("seconds", ("timing_s/step",), "{:.1f}"),
 )
 """What a line says: its name, verl's names of the number (the first that is there), and its form."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from pv_rl import metric_names
 from pv_rl.hookspecs import NAME
 from pv_runs.report.collecting import Series
 from pv_runs.report.measures import KEYS, MEASURES, Measure
@@ -13,7 +14,7 @@ from pv_runs.watch.frame import Form, Row, Section
 
 __all__ = ["KEPT", "MOST_RULES", "RULE", "fill"]
 
-RULE = "pv_rl/reward/rule_"
+RULE = metric_names.RULE
 """What stands before a rule's name in the key of its share."""
 MOST_RULES = 64
 SHARES = ("share of responses", "accuracy", "share of prompts", "share of the update", "share of questions")
@@ -54,8 +55,8 @@ SECTIONS = {
         _ours("held_out_balanced", 2),
         _ours("training_right"),
         _ours("training_wrong"),
-        _more("verdict True", RESPONSES, "pv_rl/reward/verdict_true"),
-        _more("label True", RESPONSES, "pv_rl/reward/label_true", 3),
+        _more("verdict True", RESPONSES, metric_names.VERDICT_TRUE),
+        _more("label True", RESPONSES, metric_names.LABEL_TRUE, 3),
     ),
     "responses": (
         _ours("length"),
@@ -63,40 +64,40 @@ SECTIONS = {
         _ours("length_false"),
         _ours("length_none", 2),
         _more("cut off", RESPONSES, "response_length/clip_ratio"),
-        _more("no verdict", RESPONSES, "pv_rl/reward/verdict_missing", 1),
+        _more("no verdict", RESPONSES, metric_names.VERDICT_MISSING, 1),
     ),
     "vetoes": (
         _ours("vetoed"),
-        _more("by the judge", RESPONSES, "pv_rl/reward/vetoed_by_judge", zeros=False),
+        _more("by the judge", RESPONSES, metric_names.VETOED_BY_JUDGE, zeros=False),
         _ours("abstained", 1, zeros=False),
-        _more("reward failed", RESPONSES, "pv_rl/reward/error", 1, zeros=False),
+        _more("reward failed", RESPONSES, metric_names.REWARD_FAILED, 1, zeros=False),
     ),
     "weights": (
         _ours("effective_responses"),
-        _more("groups without signal", "share of prompts", "pv_rl/groups_without_signal"),
-        _more("shortest quarter", UPDATE, "pv_rl/weight_share/length_q1"),
-        _more("longest quarter", UPDATE, "pv_rl/weight_share/length_q4"),
-        _more("verdict True", UPDATE, "pv_rl/weight_share/verdict_true", 3),
-        _more("verdict False", UPDATE, "pv_rl/weight_share/verdict_false", 3),
-        _more("no verdict", UPDATE, "pv_rl/weight_share/verdict_none", 3),
-        _more("eta", "", "pv_rl/eta", 3),
-        _more("metrics failed", "", "pv_rl/metrics_failed", 1, zeros=False),
+        _more("groups without signal", "share of prompts", metric_names.WITHOUT_SIGNAL),
+        _more("shortest quarter", UPDATE, metric_names.SHORTEST),
+        _more("longest quarter", UPDATE, metric_names.LONGEST),
+        _more("verdict True", UPDATE, metric_names.WEIGHT_TRUE, 3),
+        _more("verdict False", UPDATE, metric_names.WEIGHT_FALSE, 3),
+        _more("no verdict", UPDATE, metric_names.WEIGHT_NONE, 3),
+        _more("eta", "", metric_names.ETA, 3),
+        _more("metrics failed", "", metric_names.METRICS_FAILED, 1, zeros=False),
     ),
     "judge": (
-        _more("requests", "a step", "pv_rl/judge/requests/sum", 2, False, "count"),
-        _more("latency, median", "s", "pv_rl/judge/latency_p50_s"),
-        _more("latency, 95 %", "s", "pv_rl/judge/latency_p95_s", 1),
-        _more("waited for", "s a step", "pv_rl/judge/exposed_wait_s/sum", zeros=False),
-        _more("questions failed", "a step", "pv_rl/judge/failed/sum", 1, False, "count"),
-        _more("no answer", RESPONSES, "pv_rl/reward/judge_failed", 1, zeros=False),
-        _more("not asked", RESPONSES, "pv_rl/reward/unjudged", 1, zeros=False),
-        _more("from the cache", "share of questions", "pv_rl/judge/cache_hit_rate"),
+        _more("requests", "a step", metric_names.REQUESTS, 2, False, "count"),
+        _more("latency, median", "s", metric_names.LATENCY_P50),
+        _more("latency, 95 %", "s", metric_names.LATENCY_P95, 1),
+        _more("waited for", "s a step", metric_names.EXPOSED_WAIT, zeros=False),
+        _more("questions failed", "a step", metric_names.QUESTIONS_FAILED, 1, False, "count"),
+        _more("no answer", RESPONSES, metric_names.JUDGE_FAILED, 1, zeros=False),
+        _more("not asked", RESPONSES, metric_names.UNJUDGED, 1, zeros=False),
+        _more("from the cache", "share of questions", metric_names.CACHE_HITS),
         Shown(
-            measure=Measure(name="usd", title="cost", unit="$ a step", keys=("pv_rl/judge/usd/sum",)),
+            measure=Measure(name="usd", title="cost", unit="$ a step", keys=(metric_names.COST,)),
             zeros=False,
         ),
-        _more("unreachable", "", "pv_rl/judge/unreachable", 1, zeros=False),
-        _more("disk errors", "a step", "pv_rl/judge/disk_errors/sum", 1, False, "count"),
+        _more("unreachable", "", metric_names.UNREACHABLE, 1, zeros=False),
+        _more("disk errors", "a step", metric_names.DISK_ERRORS, 1, False, "count"),
     ),
     "training": (
         _ours("kl", 2),
@@ -122,7 +123,7 @@ def fill(series: Mapping[str, Series], over: int, step: int | None = None) -> li
     for title, section in SECTIONS.items():
         shown = [*section, *(_rules(series) if title == "vetoes" else ())]
         rows = [row for one in shown if (row := _row(one, series, over, step)) is not None]
-        asked = series.get("pv_rl/judge/requests/sum", {})
+        asked = series.get(metric_names.REQUESTS, {})
         if rows and (title != "judge" or any(value > 0 for value in asked.values()) or _trouble(rows)):
             sections.append(Section(title=title, rows=rows))
     return sections

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from pv_judge.pages.text import plain, plural
+from pv_rl import metric_names
 from pv_runs.report.collecting import Log
 from pv_runs.watch.alarms import Alarms
 from pv_runs.watch.frame import Frame, Section
@@ -21,7 +22,7 @@ __all__ = ["View"]
 
 OVER = 10
 """Steps over which a change is told."""
-COST = "pv_rl/judge/usd/sum"
+COST = metric_names.COST
 
 
 class View:

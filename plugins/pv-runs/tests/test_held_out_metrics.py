@@ -6,7 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from pv_rl.verl_adapter.held_out_metrics import held_out_metrics, patch_legacy_trainer, patch_v1_trainer
+pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
+from fake_trainer import FakeTrainer
+
+from pv_rl.verl_adapter.trainers import patch_legacy_trainer, patch_v1_trainer
+from pv_runs.held_out_metrics import held_out_metrics
 
 # Six rows: two right proofs (one accepted), four wrong ones (one rejected, two accepted, one without a verdict).
 SOURCES = ["putnam/right", "imo/right", "putnam/wrong", "putnam/wrong", "imo/wrong", "imo/wrong"]
@@ -72,29 +76,13 @@ def test_rows_of_other_rewards_are_left_alone():
     assert numbers(infos=mixed)["rows"] == 5
 
 
-def trainer(patch, name):
-    """A trainer that does with the rows what verl's do: log them, then make metrics of them."""
-
-    class Trainer:
-        def _maybe_log_val_generations(self, inputs, outputs, scores):
-            self.logged = len(outputs)
-
-        def _val_metrics_update(
-            self, data_sources, sample_uids, reward_extra_infos_dict, sample_turns, **others
-        ):
-            return {"val-core/x/acc/mean@1": 0.5, **others}
-
-    patch(SimpleNamespace(**{name: Trainer}))
-    return Trainer()
-
-
 @pytest.mark.parametrize(
     ("patch", "name"), [(patch_v1_trainer, "PPOTrainer"), (patch_legacy_trainer, "RayPPOTrainer")]
 )
 def test_the_numbers_join_those_that_verl_logs(patch, name):
     one = trainer(patch, name)
     one._maybe_log_val_generations(inputs=[""] * 6, outputs=["x" * n for n in LENGTHS], scores=[0.0] * 6)
-    assert one.logged == 6
+    assert one.calls == ["show 6"]
     found = one._val_metrics_update(SOURCES, ["a"] * 6, INFOS, [])
     assert found["val-core/x/acc/mean@1"] == 0.5
     assert found["pv_rl/held_out/balanced"] == 0.375
@@ -110,3 +98,11 @@ def test_a_fault_of_ours_ends_no_run():
     )
     assert found["expected_acc_counts"] == 3
     assert found["pv_rl/held_out/failed"] == 1
+
+
+def trainer(patch, name):
+    class Trainer(FakeTrainer):
+        """Of its own for each test: what it inherits is wrapped in this class alone."""
+
+    patch(SimpleNamespace(**{name: Trainer}, compute_advantage=None))
+    return Trainer({})

@@ -6,24 +6,21 @@ accepts everything may raise. A data source is a slice; `SLICE/right` and `SLICE
 
 from __future__ import annotations
 
-import functools
-import logging
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from types import ModuleType
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from pv_rl.metric_names import HELD_OUT
 from pv_rl.rewards.named import VALID
 
-__all__ = ["held_out_metrics", "patch_legacy_trainer", "patch_v1_trainer"]
+if TYPE_CHECKING:
+    from pv_rl.step_state import StepState
 
-logger = logging.getLogger("pv_rl")
+__all__ = ["add_metrics", "held_out_metrics"]
 
-PREFIX = "pv_rl/held_out/"
 CLASSES = ("/right", "/wrong")
 MOST_SLICES = 100
 """Of a metric stream; with more, none is shown by itself."""
-LENGTHS = "_pv_rl_held_out_lengths"
 THIRDS = ("short", "middle", "long")
 
 
@@ -59,51 +56,13 @@ def held_out_metrics(
             found |= {f"slice/{name}/{key}": value for key, value in _accuracies(part).items()}
     if lengths is not None and len(lengths) == len(data_sources):
         found |= _by_length(counted)
-    return {PREFIX + name: value for name, value in found.items()}
+    return {HELD_OUT + name: value for name, value in found.items()}
 
 
-def patch_v1_trainer(module: ModuleType) -> None:
-    """Add the numbers to what `PPOTrainer._val_metrics_update` returns (verl/trainer/ppo/v1/trainer_base.py:1342).
-
-    Responses are seen in `_maybe_log_val_generations`, which verl calls before it with the rows in the same order.
-    Symptom without it: no held-out number by class but with a data source a class, and none by length. Can go when
-    verl hands all of a validation's rows to a function of the config.
-    """
-    _patch(module.PPOTrainer)
-
-
-def patch_legacy_trainer(module: ModuleType) -> None:
-    """The same for `trainer.use_v1=False` (verl/trainer/ppo/ray_trainer.py:721). Can go with verl's legacy trainer."""
-    _patch(module.RayPPOTrainer)
-
-
-def _patch(trainer: Any) -> None:
-    seen: Callable[..., Any] = trainer._maybe_log_val_generations
-    update: Callable[..., dict[str, float]] = trainer._val_metrics_update
-
-    @functools.wraps(seen)
-    def _maybe_log_val_generations(self, inputs, outputs, scores):
-        setattr(self, LENGTHS, [len(output) for output in outputs])
-        return seen(self, inputs, outputs, scores)
-
-    @functools.wraps(update)
-    def _val_metrics_update(self, data_sources, sample_uids, reward_extra_infos_dict, sample_turns, **others):
-        metrics = update(self, data_sources, sample_uids, reward_extra_infos_dict, sample_turns, **others)
-        lengths = self.__dict__.pop(LENGTHS, None)
-        try:
-            metrics |= held_out_metrics(list(data_sources), reward_extra_infos_dict, lengths)
-        except Exception:  # noqa: BLE001 - for the log alone: no run ends by it
-            _say_once()
-            metrics[f"{PREFIX}failed"] = 1.0
-        return metrics
-
-    trainer._maybe_log_val_generations = _maybe_log_val_generations
-    trainer._val_metrics_update = _val_metrics_update
-
-
-@functools.cache
-def _say_once() -> None:
-    logger.exception("pv-rl could not compute the held-out metrics, and says so once")
+def add_metrics(state: StepState) -> None:
+    """Hook: log `held_out_metrics` with the metrics of a validation."""
+    if state.validation is not None:
+        state.metrics |= held_out_metrics(*state.validation)
 
 
 def _rows(

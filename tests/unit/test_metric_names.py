@@ -1,0 +1,33 @@
+"""The catalogue of metric names: what is computed is in it, and each name is there once."""
+
+from __future__ import annotations
+
+import pytest
+
+from pv_rl.losses import diagnose, resolve_mode
+from pv_rl.metric_names import CATALOGUE, PREFIX, describe
+from pv_rl.step_metrics import reward_numbers
+
+
+def test_a_name_is_there_once_with_a_meaning():
+    names = [one.name for one in CATALOGUE]
+    assert len(set(names)) == len(names)
+    assert all(one.meaning for one in CATALOGUE)
+
+
+@pytest.mark.parametrize("spec", ["balanced", "vl_norm:0.75:10", "dr_grpo:10@batch"])
+def test_every_number_of_the_weights_is_described(spec):
+    advantages = [1.0, -1.0, 0.0, float("nan")]
+    numbers = diagnose(resolve_mode(spec), [1, 2, 3, 4], "aabb", advantages, [True, False, None, True])
+    assert [name for name in numbers if describe(PREFIX + name) is None] == []
+
+
+def test_the_most_exact_entry_describes_a_name():
+    infos = [{"score": 1.0, "acc": 1.0, "label_true": 1.0, "rule_ngram_loop": 0.0, "of_their_own": 2.0}]
+    found = {name: describe(name) for name in reward_numbers(infos, [False])}
+    assert found["pv_rl/reward/acc"].unit == "share of responses"
+    assert found["pv_rl/reward/acc/label_true"].unit == "share of right proofs"
+    assert found["pv_rl/reward/rule_ngram_loop"].name == "pv_rl/reward/rule_*"
+    assert found["pv_rl/reward/of_their_own"].name == "pv_rl/reward/*"
+    assert describe("pv_rl/unheard_of") is None
+    assert describe("actor/grad_norm") is None
