@@ -24,6 +24,8 @@ from pv_rl.verl_adapter.judge_run import _halt_reason
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'pv-rl[verl]'")
 
+pytestmark = pytest.mark.slow
+
 PROMPT = FluencyPrompt.load()
 EXPONENTIAL = functools.partial(re.fullmatch, r"(a|aa)+b")
 """A parser that never comes back from 60 times `a`, and holds the interpreter meanwhile."""
