@@ -42,7 +42,8 @@ lint: $(VENV)/.installed
 $(VENV)/.installed: pyproject.toml $(PACKAGES:%=%/pyproject.toml) $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --no-compile $(PIP_TORCH)
-	$(VENV)/bin/pip install --no-compile -c $(CONSTRAINTS) -e ".[verl,dev]" $(PACKAGES:%=-e %)
+	$(VENV)/bin/pip install --no-compile "setuptools>=77" # builds our packages, without an environment for each
+	$(VENV)/bin/pip install --no-compile --no-build-isolation -c $(CONSTRAINTS) -e ".[verl,dev]" $(PACKAGES:%=-e %)
 	-$(VENV)/bin/python -m compileall -q -j 0 $(VENV)/lib > /dev/null # on all cores, where pip would use one
 	touch $@
 

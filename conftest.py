@@ -11,6 +11,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [*helpers, os.environ.get("PYTHONPATH")]))
 
 
+@pytest.hookimpl(trylast=True)  # after -m has dropped items
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with a `slow` test come first, so that no worker of pytest-xdist is left alone with one at the end."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}

@@ -237,7 +237,7 @@ def test_another_sampling_is_another_question(tmp_path):
         assert len(server.chats()) == 80
 
 
-@pytest.mark.paths
+@pytest.mark.paths  # the local executor, which make test runs, shares all but the way rows reach a worker
 def test_ray_makes_the_same_tables(tmp_path, monkeypatch):
     ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'pv-data[ray]'")
     from pv_data.run.on_ray import ray_started, run_on_ray

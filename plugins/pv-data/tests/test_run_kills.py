@@ -51,6 +51,7 @@ AT_ONCE = 4
     ("proofs", "kills", "workers"),
     [
         pytest.param(60, 3, 1, marks=pytest.mark.slow),
+        # Twenty kills take minutes; three show the same.
         pytest.param(500, 20, 1, marks=pytest.mark.paths),
         pytest.param(500, 20, 2, marks=pytest.mark.paths),
     ],

@@ -597,7 +597,7 @@ def output(row: dict) -> dict:
     return found | {"text": text, "cut": cut}
 
 
-@pytest.mark.paths
+@pytest.mark.paths  # starts Ray Data; the same batches are asked without it in make test
 def test_batches_of_ray_data_answer_the_same_and_lose_nothing(tiny, tmp_path, monkeypatch):
     ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'pv-data[ray]'")
     pytest.importorskip("torch", reason="ray.data.llm needs torch")

@@ -23,6 +23,8 @@ from pv_judge.fluency import FluencyPrompt, parse_fluency
 from pv_judge.service import Question, ServiceConfig
 from pv_judge.spend_file import read_spent
 
+pytestmark = pytest.mark.slow
+
 WORKERS = 3
 LANES = 4
 """Questions that a worker has under way."""
@@ -65,6 +67,7 @@ def kill_actor(rng: random.Random, server: JudgeServer, before: int | None) -> i
     [
         (3, {"calls_per_step": 40, "usd_per_run": 9}),  # in one step, since nobody begins the next
         (3, {"usd_per_run": 0.15}),
+        # Twenty kills take minutes; three show the same.
         pytest.param(20, {"calls_per_run": 250, "usd_per_run": 9}, marks=pytest.mark.paths),
         pytest.param(20, {"usd_per_run": 1.2}, marks=pytest.mark.paths),
     ],

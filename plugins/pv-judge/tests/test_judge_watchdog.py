@@ -24,6 +24,8 @@ from pv_rl.errors import SetupError
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'pv-rl[verl]'")
 
+pytestmark = pytest.mark.slow
+
 PROMPT = FluencyPrompt.load()
 EXPONENTIAL = functools.partial(re.fullmatch, r"(a|aa)+b")
 """A parser that never comes back from 60 times `a`, and holds the interpreter meanwhile."""
