@@ -88,13 +88,17 @@ class Registry:
         Raises:
             PluginError: two plugins claim the name. The text names both.
         """
-        if name in _contents(self).refused:
-            raise PluginError(_contents(self).refused[name])
+        if refused := _contents(self).refused.get(name):
+            raise PluginError(refused)
         return _contents(self).entries.get(name)
 
     def owner(self, name: str) -> str:
         """The plugin that adds this name; `?` if none does."""
         return _contents(self).owners.get(name, "?")
+
+    def refused(self) -> dict[str, str]:
+        """Names that two plugins claim, with both owners: neither is served."""
+        return dict(_contents(self).refused)
 
     def broken(self) -> dict[str, str]:
         """What is wrong, by plugin: it does not load, its hook fails, or it adds what cannot be served."""
@@ -154,7 +158,7 @@ def left_out(*registries: Registry) -> list[str]:
     """Sentences on what is wrong with plugins, and on names that two plugins claim. Of all pv-rl's if none is given."""
     registries = registries or (LOSS_MODES, REWARDS, JUDGES, RULES)
     broken = [f"{owner}: {why}" for one in registries for owner, why in one.broken().items()]
-    refused = [why for one in registries for why in _contents(one).refused.values()]
+    refused = [why for one in registries for why in one.refused().values()]
     return list(dict.fromkeys(broken + refused))
 
 
