@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable
 from typing import Annotated, Any
 
-import click
 import typer
 from rich.console import Console
 from rich.markup import escape
@@ -19,31 +18,26 @@ from pv_rl.quiet import quiet
 
 __all__ = ["app"]
 
-HOMES = {
-    "lab": "examples/lab",
-    "plan": "plugins/pv-runs",
-    "quickstart": "examples/lab",
-    "rejudge": "plugins/pv-judge",
-    "report": "plugins/pv-runs",
-    "score": "plugins/pv-judge",
-    "train": "plugins/pv-runs",
-    "watch": "plugins/pv-runs",
-    "weights": "plugins/pv-runs",
+PACKAGES = {
+    "pv-judge": ("rejudge", "score"),
+    "pv-runs": ("plan", "report", "train", "watch", "weights"),
+    "pv-lab": ("lab", "quickstart"),
 }
-"""The package of each command that pv-rl itself does not have, by its folder in the repository."""
+"""The commands of other packages of this repository."""
+FOLDERS = {"pv-judge": "./plugins/pv-judge", "pv-runs": "./plugins/pv-judge ./plugins/pv-runs"}
+FOLDERS["pv-lab"] = f"{FOLDERS['pv-runs']} ./plugins/pv-cpu ./examples/lab"
 
 
 class _Commands(TyperGroup):
     """Names the package of a command that is not installed."""
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        name = args[0] if args else ""
-        if name in HOMES and self.get_command(ctx, name) is None:
-            package = {"examples/lab": "pv-lab"}.get(HOMES[name], HOMES[name].rpartition("/")[2])
-            raise click.UsageError(
-                f"`pv-rl {name}` comes with the package {package}, which is not installed. From a clone of pv-rl: "
-                f"pip install ./{HOMES[name]}"
-            )
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        for package, commands in PACKAGES.items():
+            if args and args[0] in commands and self.get_command(ctx, args[0]) is None:
+                ctx.fail(
+                    f"`pv-rl {args[0]}` comes with the package {package}, which is not installed. From a clone of "
+                    f"pv-rl: pip install {FOLDERS[package]}"
+                )
         return super().resolve_command(ctx, args)
 
 
@@ -57,7 +51,7 @@ app = typer.Typer(
 
 
 def _shows_errors(run: Callable[..., Any]) -> Callable[..., Any]:
-    """Print an error that the user can fix in one line, and exit with code 1; Ctrl-C is no error."""
+    """Print an error that the user can fix in one line and exit with code 1, or with 130 after Ctrl-C."""
 
     @functools.wraps(run)
     def command(*arguments: Any, **options: Any) -> Any:
@@ -115,7 +109,7 @@ def doctor(
     """Check this environment, and a run's config if one is named, in ten lines. Exit code 1 if a check fails."""
     from pv_rl.doctor import examine
 
-    quiet()  # the findings say what matters
+    quiet()  # only the findings matter
     console = Console(soft_wrap=True)
     with console.status("checking, up to a minute"):
         findings = examine(run or ())

@@ -29,7 +29,6 @@ __all__ = [
     "STOCK_EQUIVALENT",
     "TRAINER_HOOKS",
     "VERL_MODES",
-    "Namespace",
     "Registry",
     "forget_plugins",
     "hook_results",
@@ -48,21 +47,6 @@ STOCK_EQUIVALENT = {"grpo": "seq-mean-token-mean", "dapo": "token-mean"}
 logger = logging.getLogger("pv_rl")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Namespace:
-    """A project that packages add to."""
-
-    project: str
-    """Name of the pluggy project, as in the markers of its hooks."""
-    group: str
-    """Group of the entry points; each names a module with hook implementations."""
-    hookspecs: str
-    """The module of the hooks."""
-
-
-PV_RL = Namespace(project="pv_rl", group="pv_rl.plugins", hookspecs="pv_rl.hookspecs")
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Registry:
     """What plugins add through one hook: entries with a name. It is filled when it is first used."""
@@ -77,7 +61,8 @@ class Registry:
     """Our own plugin. Imported only for this registry: rewards do not need the torch that weightings need."""
     reserved: Mapping[str, str] = field(default_factory=dict)
     """Names that no plugin may take, each with the reason."""
-    namespace: Namespace = PV_RL
+    project: str = "pv_rl"
+    """Name of the pluggy project. Its hooks are in PROJECT.hookspecs, its entry points in the group PROJECT.plugins."""
 
     def entries(self) -> dict[str, Any]:
         """Everything that can be used, by name, ours first, then in order of registration."""
@@ -89,8 +74,8 @@ class Registry:
         Raises:
             PluginError: two plugins claim the name. The text names both.
         """
-        if name in _contents(self).refused:
-            raise PluginError(_contents(self).refused[name])
+        if refused := _contents(self).refused.get(name):
+            raise PluginError(refused)
         return _contents(self).entries.get(name)
 
     def owner(self, name: str) -> str:
@@ -103,7 +88,7 @@ class Registry:
 
     def broken(self) -> dict[str, str]:
         """What is wrong, by plugin: it does not load, its hook fails, or it adds what cannot be served."""
-        found = dict(_loaded(self.namespace)[1])
+        found = dict(_loaded(self.project)[1])
         for owner, reason in _contents(self).broken.items():
             found[owner] = "; ".join(filter(None, [found.get(owner), reason]))
         return found
@@ -136,7 +121,7 @@ TRAINER_HOOKS = Registry(
 
 def plugin_manager() -> pluggy.PluginManager:
     """The manager, with every installed plugin that loads. See `left_out` for the others."""
-    return _loaded(PV_RL)[0]
+    return _loaded("pv_rl")[0]
 
 
 def forget_plugins(*, reload: bool = False) -> None:
@@ -150,15 +135,13 @@ def forget_plugins(*, reload: bool = False) -> None:
         _loaded.cache_clear()
 
 
-def hook_results(hook: str, namespace: Namespace = PV_RL, **arguments: Any) -> Iterator[Any]:
+def hook_results(hook: str, project: str = "pv_rl", **arguments: Any) -> Iterator[Any]:
     """What each plugin returns from a hook with these arguments; one whose hook fails is logged and left out."""
-    for plugin in getattr(_loaded(namespace)[0].hook, hook).get_hookimpls():
+    for plugin in getattr(_loaded(project)[0].hook, hook).get_hookimpls():
         try:
             yield plugin.function(*(arguments[name] for name in plugin.argnames))
         except Exception:
-            logger.exception(
-                "%s leaves out the hook %s of the plugin %s", namespace.project, hook, plugin.plugin_name
-            )
+            logger.exception("%s leaves out the hook %s of the plugin %s", project, hook, plugin.plugin_name)
 
 
 def left_out(*registries: Registry) -> list[str]:
@@ -177,15 +160,15 @@ def nearest(given: str, allowed: Collection[str]) -> str:
 
 
 @cache
-def _loaded(namespace: Namespace) -> tuple[pluggy.PluginManager, dict[str, str]]:
+def _loaded(project: str) -> tuple[pluggy.PluginManager, dict[str, str]]:
     """The manager, and why some installed plugins are not in it."""
-    manager = pluggy.PluginManager(namespace.project)
-    manager.add_hookspecs(importlib.import_module(namespace.hookspecs))
+    manager = pluggy.PluginManager(project)
+    manager.add_hookspecs(importlib.import_module(f"{project}.hookspecs"))
     failed: dict[str, str] = {}
-    for entry_point in entry_points(group=namespace.group):
+    for entry_point in entry_points(group=f"{project}.plugins"):
         _load(manager, entry_point, failed)
     for name, reason in failed.items():
-        logger.error("%s leaves out the plugin %s: %s", namespace.project, name, reason)
+        logger.error("%s leaves out the plugin %s: %s", project, name, reason)
     return manager, failed
 
 
@@ -220,7 +203,7 @@ class _Contents:
 
 @cache
 def _contents(registry: Registry) -> _Contents:
-    manager, _ = _loaded(registry.namespace)
+    manager, _ = _loaded(registry.project)
     builtin = registry.builtin
     if builtin is not None and not manager.has_plugin(builtin):
         manager.register(importlib.import_module(builtin), name=builtin)
@@ -235,29 +218,25 @@ def _contents(registry: Registry) -> _Contents:
             continue
         for entry in added:
             _enter(contents, registry, owner, entry)
-    project = registry.namespace.project
     for owner, reason in contents.broken.items():
-        logger.error("%s leaves out what is wrong with the plugin %s: %s", project, owner, reason)
+        logger.error("%s leaves out what is wrong with the plugin %s: %s", registry.project, owner, reason)
     for reason in contents.refused.values():
-        logger.error("%s refuses a %s: %s", project, registry.what, reason)
+        logger.error("%s refuses a %s: %s", registry.project, registry.what, reason)
     return contents
 
 
 def _enter(contents: _Contents, registry: Registry, owner: str, entry: Any) -> None:
-    what, problem = registry.what, None
+    what, name = registry.what, getattr(entry, "name", None)
     if not isinstance(entry, pkgutil.resolve_name(registry.entry)):
         problem = f"it adds {entry!r} as a {what}; a {what} is a {registry.entry.replace(':', '.')}"
-    elif entry.name in registry.reserved:
-        problem = (
-            f"it adds a {what} named {entry.name!r}, {registry.reserved[entry.name]}; choose another name"
-        )
-    elif entry.name in contents.owners:
-        contents.refused[entry.name] = (
-            f"the {what} {entry.name!r} is claimed by {contents.owners[entry.name]} and by {owner}; "
-            "rename one or uninstall one"
-        )
-        contents.entries.pop(entry.name, None)
+    elif name in registry.reserved:
+        problem = f"it adds a {what} named {name!r}, {registry.reserved[name]}; choose another name"
+    elif name in contents.owners:
+        owners = f"{contents.owners[name]} and by {owner}"
+        contents.refused[name] = f"the {what} {name!r} is claimed by {owners}; rename one or uninstall one"
+        contents.entries.pop(name, None)
+        return
     else:
-        contents.entries[entry.name], contents.owners[entry.name] = entry, owner
-    if problem is not None:
-        contents.broken[owner] = "; ".join(filter(None, [contents.broken.get(owner), problem]))
+        contents.entries[name], contents.owners[name] = entry, owner
+        return
+    contents.broken[owner] = "; ".join(filter(None, [contents.broken.get(owner), problem]))

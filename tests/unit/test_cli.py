@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from typer.testing import CliRunner
 
@@ -19,6 +21,15 @@ def test_help_lists_the_commands():
 
 def test_version_is_the_packages():
     assert runner.invoke(app, ["--version"]).output.strip() == __version__
+
+
+def test_a_command_that_is_not_installed_names_its_package(monkeypatch):
+    monkeypatch.setattr(app, "registered_commands", [])
+    answer = CliRunner().invoke(app, ["train", "run=8b"])
+    assert answer.exit_code == 2
+    text = " ".join(re.sub(r"[^\w./-]+", " ", answer.output).split())
+    assert "train comes with the package pv-runs which is not installed" in text
+    assert "pip install ./plugins/pv-judge ./plugins/pv-runs" in text
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from omegaconf import OmegaConf
 
 from pv_rl import plugins
 from pv_rl.errors import ConfigError
 from pv_rl.hookspecs import JudgeEntry, Parameter, hookimpl
+from pv_rl.recipes.choices import check_choices
 from pv_rl.rewards import Judgment, RewardInput, RewardOutput, build_reward
 from pv_rl.rewards.degeneration import DegenerationRule
 from pv_rl.rewards.judge import VetoRecord
@@ -67,6 +69,22 @@ def test_a_judge_without_its_package_is_refused_with_the_package_and_the_way_out
     with pytest.raises(ConfigError, match=r"pv-judge.*is not installed.*pip install.*judge=rules"):
         build_reward("verdict_fluency", {"judge": JUDGE})
     build_reward("verdict_fluency", {"judge": None, "on_failure": "abstain", "threshold": 0.7})
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_judge_without_its_package_is_refused_where_a_config_is_checked(inside):
+    """Before a run starts, and by the doctor."""
+    function = {
+        "path": "pkg://pv_rl.rewards.named",
+        "name": "verdict_fluency",
+        "reward_kwargs": {"judge": JUDGE},
+    }
+    if inside:
+        options = {"rewards": {"verdict_fluency": 1.0}, "options": {"verdict_fluency": {"judge": JUDGE}}}
+        function |= {"name": "weighted", "reward_kwargs": options}
+    config = OmegaConf.create({"reward": {"custom_reward_function": function}})
+    with pytest.raises(ConfigError, match="pv-judge"):
+        check_choices(config, [])
 
 
 def test_a_ledger_that_nobody_writes_is_a_warning(tmp_path, caplog):

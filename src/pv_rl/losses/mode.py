@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Literal, cast, get_args
 
 import torch
 from torch import Tensor
 
 from pv_rl.errors import LossModeError
-from pv_rl.hookspecs import LossModeEntry, Parameter
+from pv_rl.hookspecs import LossModeEntry
 from pv_rl.losses.stats import BatchStats, ResponseStats
 from pv_rl.plugins import LOSS_MODES, VERL_MODES, left_out, nearest
 
@@ -120,7 +122,7 @@ def resolve_mode(spec: str) -> LossMode:
         PluginError: two plugins claim the name.
     """
     if not isinstance(spec, str):  # a config may hold anything, also what cannot be hashed
-        raise LossModeError(f"loss_agg_mode {spec!r} is not a string. {_allowed()}")
+        raise _error(spec, "is not a string.")
     return _resolve(spec)
 
 
@@ -143,19 +145,16 @@ def find_mode(loss_agg_mode: object) -> LossMode | None:
 def _resolve(spec: str) -> LossMode:
     match = SPEC.fullmatch(spec)
     if match is None:
-        raise LossModeError(f"loss_agg_mode {spec!r} cannot be read. {_allowed()}")
-    name, scope = match["name"], match["scope"]
+        raise _error(spec, "cannot be read.")
+    name, scope = match["name"], "prompt" if match["scope"] is None else match["scope"]
     entry: LossModeEntry | None = LOSS_MODES.find(name)
     if entry is None:
-        hint = nearest(name, LOSS_MODES.entries())
-        raise LossModeError(
-            f"loss_agg_mode {spec!r} names no mode that pv-rl knows: {name!r}.{hint} {_allowed()}{_missing()}"
-        )
+        hint, broken = nearest(name, LOSS_MODES.entries()), left_out(LOSS_MODES)
+        missing = f" Left out of the plugins: {'; '.join(broken)}." if broken else ""
+        raise _error(spec, f"names no mode that pv-rl knows: {name!r}.{hint}", missing)
     scopes = get_args(Scope)
-    scope = "prompt" if scope is None else scope
     if scope not in scopes:
-        hint = nearest(scope, scopes)
-        raise LossModeError(f"loss_agg_mode {spec!r} has the scope {scope!r}.{hint} {_allowed()}")
+        raise _error(spec, f"has the scope {scope!r}.{nearest(scope, scopes)}")
     parameters = _read_numbers(spec, entry, match["numbers"].split(":")[1:])
     return LossMode(name=name, parameters=parameters, scope=cast(Scope, scope), weighting=entry.weighting)
 
@@ -163,43 +162,41 @@ def _resolve(spec: str) -> LossMode:
 def _read_numbers(spec: str, entry: LossModeEntry, texts: list[str]) -> tuple[tuple[str, float], ...]:
     if len(texts) > len(entry.parameters):
         takes = ", ".join(parameter.name for parameter in entry.parameters) or "none"
-        raise LossModeError(
-            f"loss_agg_mode {spec!r} gives {len(texts)} numbers, but {entry.name} takes {takes}: "
-            f"write {_usage(entry)}. {_allowed()}"
+        raise _error(
+            spec, f"gives {len(texts)} numbers, but {entry.name} takes {takes}: write {_usage(entry)}."
         )
-    read = [
-        _read_number(spec, parameter, text) for parameter, text in zip(entry.parameters, texts, strict=False)
-    ]
-    for parameter in entry.parameters[len(texts) :]:
-        if parameter.default is None:
-            raise LossModeError(
-                f"loss_agg_mode {spec!r} does not give the {parameter.name} of {entry.name}"
-                f"{_meaning(parameter)}: write {_usage(entry)}. {_allowed()}"
+    read = []
+    for parameter, text in zip_longest(entry.parameters, texts):
+        meaning = f" ({parameter.meaning})" if parameter.meaning else ""
+        if text is None and parameter.default is None:
+            missing = f"does not give the {parameter.name} of {entry.name}{meaning}"
+            raise _error(spec, f"{missing}: write {_usage(entry)}.")
+        # float() alone would let through nan, inf, signs, blanks, underscores and digits of other scripts.
+        value = (
+            cast(float, parameter.default)
+            if text is None
+            else float(text)
+            if DECIMAL.fullmatch(text)
+            else math.nan
+        )
+        if not parameter.low <= value <= parameter.high or value == math.inf:
+            bounds = f"in [{parameter.low:g}, {parameter.high:g}]"
+            if parameter.high == math.inf:
+                bounds = f"of at least {parameter.low:g}"
+            raise _error(
+                spec, f"has the {parameter.name} {text!r}; it is a decimal number {bounds}{meaning}."
             )
-        read.append((parameter.name, float(parameter.default)))
+        read.append((parameter.name, float(value)))
     return tuple(read)
 
 
-def _read_number(spec: str, parameter: Parameter, text: str) -> tuple[str, float]:
-    # float() alone would let through nan, inf, signs, blanks, underscores and digits of other scripts.
-    value = float(text) if DECIMAL.fullmatch(text) else float("nan")
-    if not parameter.low <= value <= parameter.high or value == float("inf"):
-        bounds = f"in [{parameter.low:g}, {parameter.high:g}]"
-        if parameter.high == float("inf"):
-            bounds = f"of at least {parameter.low:g}"
-        raise LossModeError(
-            f"loss_agg_mode {spec!r} has the {parameter.name} {text!r}; it is a decimal number {bounds}"
-            f"{_meaning(parameter)}. {_allowed()}"
-        )
-    return parameter.name, value
-
-
-def _written(value: float) -> str:
-    return str(int(value)) if value.is_integer() and value < 1e15 else repr(value)
-
-
-def _meaning(parameter: Parameter) -> str:
-    return f" ({parameter.meaning})" if parameter.meaning else ""
+def _error(spec: str, problem: str, more: str = "") -> LossModeError:
+    """The problem, then what is allowed."""
+    names = ", ".join(_usage(entry) for entry in LOSS_MODES.entries().values())
+    return LossModeError(
+        f"loss_agg_mode {spec!r} {problem} Write NAME[:NUMBER ...][@SCOPE], for example {EXAMPLES}. Names: {names}. "
+        f"Scopes: {', '.join(get_args(Scope))}.{more}"
+    )
 
 
 def _usage(entry: LossModeEntry) -> str:
@@ -211,15 +208,5 @@ def _usage(entry: LossModeEntry) -> str:
     return entry.name + numbers
 
 
-def _allowed() -> str:
-    names = ", ".join(_usage(entry) for entry in LOSS_MODES.entries().values())
-    return (
-        f"Write NAME[:NUMBER ...][@SCOPE], for example {EXAMPLES}. Names: {names}. "
-        f"Scopes: {', '.join(get_args(Scope))}."
-    )
-
-
-def _missing() -> str:
-    """Why a name may be unknown."""
-    wrong = left_out(LOSS_MODES)
-    return f" Left out of the plugins: {'; '.join(wrong)}." if wrong else ""
+def _written(value: float) -> str:
+    return str(int(value)) if value.is_integer() and value < 1e15 else repr(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -131,7 +132,7 @@ def _check_group_filter(config: DictConfig) -> None:
     filtering = "algorithm.filter_groups"
     if not value(config, f"{filtering}.enable") or value(config, f"{filtering}.metric") != "acc":
         return
-    if VETO in _rewards(config):
+    if any(name == VETO for name, _ in _rewards(config)):
         raise ConfigError(
             f"{filtering}.metric=acc ignores the veto of {VETO}: verl drops a prompt whose verdicts are all right, "
             f"although some of its responses were vetoed. Set {filtering}.metric=score"
@@ -139,23 +140,22 @@ def _check_group_filter(config: DictConfig) -> None:
 
 
 def _check_judge(config: DictConfig) -> None:
-    """Whether pv-judge is installed, before a worker builds the reward."""
-    if VETO in _rewards(config):
-        from pv_rl.rewards.fluency_veto import judge_builder
+    """Whether the package of a judge is installed, before a worker builds the reward."""
+    from pv_rl.rewards.fluency_veto import judge_builder
 
-        function = value(config, "reward.custom_reward_function")
-        options = (function.get("reward_kwargs") or {}) if isinstance(function, Mapping) else {}
-        if function.get("name") != VETO:
-            options = (options.get("options") or {}).get(VETO) or {}
-        judge_builder(options)
+    for name, options in _rewards(config):
+        if name == VETO:
+            judge_builder(options)
 
 
-def _rewards(config: DictConfig) -> Iterator[str]:
-    """Names of our rewards that the config takes, those inside `weighted` too."""
+def _rewards(config: DictConfig) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Name and options of our rewards that the config takes, those inside `weighted` too."""
     function = value(config, "reward.custom_reward_function")
     if isinstance(function, Mapping) and function.get("path") == NAMED:
-        yield str(function.get("name"))
-        yield from (function.get("reward_kwargs") or {}).get("rewards") or ()
+        options = function.get("reward_kwargs") or {}
+        yield str(function.get("name")), options
+        for name in options.get("rewards") or ():
+            yield name, (options.get("options") or {}).get(name) or {}
 
 
 def value(config: DictConfig, key: str) -> object:

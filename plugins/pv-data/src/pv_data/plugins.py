@@ -6,30 +6,29 @@ from collections.abc import Iterator
 from typing import Any
 
 from pv_rl.errors import ConfigError
-from pv_rl.plugins import Namespace, Registry, hook_results, nearest
+from pv_rl.plugins import Registry, hook_results, nearest
 
 __all__ = ["METHODS", "SOURCES", "command_groups", "named"]
 
-PV_DATA = Namespace(project="pv_data", group="pv_data.plugins", hookspecs="pv_data.hookspecs")
 SOURCES = Registry(
     hook="pv_data_sources",
     what="source",
     entry="pv_data.hookspecs:SourceEntry",
     builtin="pv_data.sources.builtin",
-    namespace=PV_DATA,
+    project="pv_data",
 )
 METHODS = Registry(
     hook="pv_data_methods",
     what="generation method",
     entry="pv_data.hookspecs:MethodEntry",
     builtin="pv_data.methods.builtin",
-    namespace=PV_DATA,
+    project="pv_data",
 )
 
 
 def command_groups() -> Iterator[Any]:
     """The Typer app of each plugin that adds commands to `pv-data`."""
-    return hook_results("pv_data_commands", PV_DATA)
+    return hook_results("pv_data_commands", "pv_data")
 
 
 def named(registry: Registry, name: str) -> Any:
