@@ -28,7 +28,7 @@ from unittest import mock
 import numpy as np
 import torch
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 from grid.ranks import join, on_cpu
 
 SIDES = {"token-mean again": "token-mean", "balanced": "balanced", "dapo@batch": "dapo@batch"}
@@ -135,10 +135,10 @@ def time_added(set_mode, step, times: int = 8) -> tuple[float, float]:
     """Seconds of a step that pass in our own functions, and those of the step. What verl then need not do is not
     taken off, so this is more than what a mode adds.
     """
-    from pv_rl.verl_adapter import aggregation, batch_weights, loss_functions, row_weights
+    from pv_rl.verl_adapter import aggregation, batch_weights, loss_functions, trainers
 
     ours = {
-        row_weights: ("step_metrics", "row_fields", "_reward_infos"),
+        trainers: ("run_hooks", "state_of", "TransferQueueRows"),
         batch_weights: ("_gather", "batch_fields"),
         loss_functions: ("_fetch", "_metrics"),
         aggregation: ("weighted_sum",),

@@ -34,8 +34,6 @@ class Rows:
     """Prompt ids."""
     ids: Sequence[tuple[str, int]] = ()
     """Prompt id and number of the response; empty with verl's legacy trainer, which keeps none."""
-    padding: Sequence[bool]
-    """Rows that verl added to fill up the batch."""
     infos: Sequence[Mapping[str, Any]]
     """The reward's extra info; empty where a reward of the legacy trainer says nothing of abstaining."""
     verdict_infos: Sequence[Mapping[str, Any]]
@@ -44,6 +42,11 @@ class Rows:
     """Response tokens that count. Abstention and verl's rejection set them to less."""
     advantages: Sequence[float]
     """Sum of a row's advantages over the tokens that count, from `after_advantage` on."""
+
+    @property
+    def padding(self) -> list[bool]:
+        """Rows that verl added to fill up the batch."""
+        return [False] * len(self.uids)
 
     @cached_property
     def absent(self) -> list[bool]:

@@ -192,8 +192,8 @@ def check_table(config: Any) -> None:
     for key, package in PACKAGES.items():
         if config.get(key) is not None and key not in conditions:
             raise ConfigError(
-                f"the config has the key {key}, which the package {package} reads, and that is not installed. Run "
-                f"pip install {package}, or remove the key. {problems}".strip()
+                f"the config has the key {key}, which is read by the package {package}, and that is not installed. "
+                f"From a clone of pv-rl: pip install ./plugins/{package}; or remove the key. {problems}".strip()
             )
     if problems and any(_holds(condition, config) for condition in ("mode", "reward", *PACKAGES)):
         raise PluginError(f"trainer hooks that cannot run: {problems}")

@@ -138,7 +138,9 @@ def test_a_key_whose_package_is_not_installed_is_refused_with_its_name(monkeypat
     try:
         assert [one.name for one in table().hooks["fit_end"]] == []
         check_table(OURS | REWARD)
-        with pytest.raises(ConfigError, match=r"key sentinel, which the package pv-runs reads.*pip install"):
+        with pytest.raises(
+            ConfigError, match=r"key sentinel.* package pv-runs, .*pip install \./plugins/pv-runs"
+        ):
             check_table(OURS | {"sentinel": {"action": "log"}})
     finally:
         monkeypatch.undo()

@@ -118,7 +118,7 @@ def record(problem: str, *, module: str | None = None) -> None:
 def version_problem() -> str | None:
     """Why the installed verl is not one of `SUPPORTED`, or None."""
     installed = verl_version()
-    if installed == SUPPORTED or installed.startswith(SUPPORTED + "."):
+    if f"{installed}.".startswith(f"{SUPPORTED}."):
         return None
     return f"verl {installed} is installed and the adapter serves verl {SUPPORTED}.x"
 

@@ -149,10 +149,6 @@ class LegacyRows(Rows):
     def advantages(self) -> list[float]:
         return (self.data.batch["advantages"] * self.data.batch["response_mask"]).sum(dim=-1).tolist()
 
-    @property
-    def padding(self) -> list[bool]:
-        return [False] * len(self.uids)
-
     def take_out(self) -> None:
         mask = self.data.batch["response_mask"].clone()
         mask[torch.tensor(self.absent)] = 0

@@ -101,9 +101,7 @@ def patch_legacy_trainer(module: ModuleType) -> None:
         rows = LegacyRows(data)
         if not rows.infos:  # also beneath the V1 trainer, whose point was before
             return original(data, *arguments, **options)
-        state = StepState()  # not the run's: verl's function is given no trainer
-        state.begin(rows, {})
-        run_hooks("before_advantage", state)
+        run_hooks("before_advantage", StepState(rows=rows))  # not the run's state: no trainer is given here
         data = original(data, *arguments, **options)
         rows.restore_uids()
         return data
@@ -112,11 +110,13 @@ def patch_legacy_trainer(module: ModuleType) -> None:
         @functools.wraps(original)
         def update(self, batch):
             state = state_of(self)
-            if not isinstance(state.rows, LegacyRows) or state.rows.data is not batch:
-                state.begin(LegacyRows(batch), {})
+            rows = state.rows
+            if not isinstance(rows, LegacyRows) or rows.data is not batch:
+                rows = LegacyRows(batch)
+                state.begin(rows, {})
             state.part, state.skip_update = part, False
-            if not state.rows.has_advantages:
-                state.rows.has_advantages = True
+            if not rows.has_advantages:
+                rows.has_advantages = True
                 run_hooks("after_advantage", state)
             run_hooks("before_update", state)
             nothing = module.DataProto(meta_info={"metrics": {}}) if state.skip_update else None
