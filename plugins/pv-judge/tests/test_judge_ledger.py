@@ -19,9 +19,10 @@ import pyarrow.parquet as pq
 import pytest
 from places import ROOT
 
-from pv_judge.ledger import Ledger, LedgerRow, LedgerUnavailable, parts, read_ledger, reading
-from pv_judge.ledger import writer as module
-from pv_judge.ledger.schema import schema
+from pv_judge.ledger import Ledger, LedgerRow, LedgerUnavailable, read_ledger
+from pv_judge.ledger import journal as journals
+from pv_judge.ledger import ledger as module
+from pv_judge.ledger.row import schema
 from pv_rl.errors import DataError, SetupError
 
 PRELUDE = """
@@ -332,11 +333,11 @@ def test_a_journal_that_becomes_a_part_while_it_is_read_is_read_once(tmp_path, m
     ledger.append(row("0"))
 
     def tables(path):
-        found = list(parts.tables(path)) if late else None
+        found = list(journals.tables(path)) if late else None
         ledger.close()
-        return found or parts.tables(path)
+        return found or journals.tables(path)
 
-    monkeypatch.setattr(reading, "tables", tables)
+    monkeypatch.setattr(module, "tables", tables)
     assert uids(tmp_path) == ["0"]
 
 

@@ -15,10 +15,10 @@ import pytest
 from judge_server import Fault, JudgeServer, Script
 
 from pv_judge import ray_service, watchdog
-from pv_judge.answer import Answer, JudgeFailure
+from pv_judge.answer import Answer, JudgeFailure, Question
 from pv_judge.config import read_config
 from pv_judge.fluency import FluencyPrompt, parse_fluency
-from pv_judge.service import Question, ServiceConfig
+from pv_judge.service import ServiceConfig
 from pv_rl.errors import SetupError
 from pv_rl.verl_adapter.judge_run import _halt_reason
 

@@ -1,10 +1,9 @@
-"""Response cache on disk: one SQLite file that all processes of a machine share.
+"""Cache file: one SQLite file of answers that all processes of a machine share.
 
-Write-ahead logging: readers never wait, writers wait for one another, and an answer that was put outlives a `kill -9`
-of its writer at once. After a loss of power the last answers may be missing; the file is whole. The file belongs on a
-local disk: SQLite's write-ahead log does not work over a network (https://www.sqlite.org/wal.html).
-
-Kept are the key, the answer's text, its tokens, model and time: no prompt, no trace and no failure.
+It has a write-ahead log: readers never wait, writers wait for one another, and an answer that was put outlives a
+`kill -9` of its writer at once. A power loss can lose the last answers, and leaves the file whole. Keep it on a local
+disk: SQLite's write-ahead log does not work over a network (https://www.sqlite.org/wal.html). It contains the key, the
+answer's text, its tokens, model and time: no prompt, no trace and no failure.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ VERSION = 1
 BUSY_S = 10.0
 """How long to wait for other writers."""
 REST_S = 60.0
-"""Nothing is written for so long after a wait that was in vain: the answers that queue would each wait again."""
+"""Nothing is written for so long after a wait in vain: each queued answer would wait again."""
 ROWS = 128
 """Of a statement; SQLite before 3.32 takes 999 values."""
 SCHEMA = """
@@ -50,6 +49,8 @@ CREATE TABLE answers (
     cached_tokens INTEGER NOT NULL,
     created REAL NOT NULL
 )"""
+REMEDY = "Name another file in judge.cache; a new one is made"
+RECOVER = "`sqlite3 FILE .recover | sqlite3 NEW` saves what can be read; or name another file in judge.cache"
 
 
 class CacheUnavailable(PvRlError, OSError):
@@ -94,19 +95,23 @@ def cache_key(*, template_hash: str, model: str, sampling: Mapping[str, Any], te
 
 
 class AnswerCache:
-    """The file at `path`, made if it is missing. For all threads of a process; each process opens its own.
+    """The file at `path`, made if it is missing. All threads of a process can share one; each process opens its own.
+
+    Args:
+        path: of the file.
+        rest_s: seconds without writes after another process held the file for `BUSY_S`.
 
     Raises:
         DataError: the file is something else, or of a newer pv-rl.
         CacheUnavailable: (an OSError) it cannot be opened or written.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, rest_s: float = REST_S) -> None:
         self.path = Path(path).expanduser()
         self.damaged = 0
         """Answers that `get` found damaged."""
         self._lock = threading.Lock()
-        self._rest_until = -math.inf
+        self._rest_s, self._rest_until = rest_s, -math.inf
         deadline = time.monotonic() + BUSY_S
         with self._available():
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -259,7 +264,7 @@ class AnswerCache:
                 yield
             except sqlite3.OperationalError as error:
                 if "locked" in str(error):
-                    self._rest_until = time.monotonic() + REST_S
+                    self._rest_until = time.monotonic() + self._rest_s
                 raise
 
     @contextmanager
@@ -301,7 +306,3 @@ def _row(key: str, answer: CachedAnswer) -> tuple[Any, ...]:
     usage, text = answer.usage, answer.text.encode("utf-8", "surrogatepass")
     tokens = (usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens)
     return (key, text, answer.model, *tokens, answer.created.timestamp())
-
-
-REMEDY = "Name another file in judge.cache; a new one is made"
-RECOVER = "`sqlite3 FILE .recover | sqlite3 NEW` saves what can be read; or name another file in judge.cache"

@@ -1,8 +1,16 @@
-"""Parser of a chat completion. The body is untrusted: an incomplete or ambiguous one is refused."""
+"""Parser of a chat completion, and classifier of HTTP errors.
+
+Bodies are untrusted: an incomplete or ambiguous one is refused.
+
+A status alone does not give the kind of a failure: providers answer 429 both for a rate limit and for an account
+without money, and 400 for a prompt that is too long. A kind that stops an endpoint for all rows (`quota`) is taken from
+the status and the error's `code` and `type` only, never from its message, which may quote the trace.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,9 +18,8 @@ from typing import Any
 
 from pv_judge.answer import FailureKind, TokenLogprobs, Usage
 from pv_judge.json_answer import unambiguous
-from pv_judge.statuses import error_of, failure_kind
 
-__all__ = ["Completion", "RequestFailed", "estimate_tokens", "read_completion"]
+__all__ = ["Completion", "RequestFailed", "error_of", "estimate_tokens", "failure_kind", "read_completion"]
 
 CHARACTERS_A_TOKEN = 4
 BROKEN_OFF = ("abort", "error", "insufficient_system_resource")
@@ -23,6 +30,16 @@ LOWEST = -sys.float_info.max
 """Stands for a log-probability of more digits than a float takes."""
 ABSURD = 10**12
 """Replaces an invalid count, so that the budget books the most that the request can have taken."""
+BY_STATUS: dict[int, FailureKind] = {
+    401: "authentication",
+    402: "quota",
+    403: "authentication",
+    408: "timeout",
+    429: "rate_limited",
+}
+QUOTA = re.compile(r"quota|billing|credit|payment|insufficient_(?:balance|funds)", re.IGNORECASE)
+CONTENT = re.compile(r"content_?filter|content_policy|moderation|safety", re.IGNORECASE)
+CONTEXT = re.compile(r"context[_ ](?:length|window|size)|prompt is too long|too many tokens", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,3 +205,32 @@ def _count(given: Any, otherwise: int) -> int:
 def _storable(text: str) -> str:
     """JSON may hold halves of surrogate pairs, which neither SQLite nor Parquet takes."""
     return text.encode("utf-8", "replace").decode()
+
+
+def error_of(raw: bytes) -> tuple[str, str]:
+    """The codes and the message of an error body, as OpenAI, vLLM or FastAPI write it; of another, the text."""
+    text = raw.decode("utf-8", "replace")
+    try:
+        body: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return "", text
+    error = body.get("error", body) if isinstance(body, Mapping) else body
+    if not isinstance(error, Mapping):
+        return "", str(error) if isinstance(error, str) else text
+    codes = " ".join(str(error[name]) for name in ("code", "type") if error.get(name))
+    message = error.get("message", error.get("detail"))
+    return codes, message if isinstance(message, str) else text
+
+
+def failure_kind(status: int, codes: str, message: str) -> FailureKind:
+    """The kind of an HTTP status that is no success."""
+    if status >= 500:
+        return "server_error"
+    if status >= 400:
+        if CONTENT.search(codes):
+            return "refusal"
+        if QUOTA.search(codes) and "rate_limit" not in codes:
+            return "quota"
+        if status in (400, 413, 422) and CONTEXT.search(f"{codes} {message}"):
+            return "context_length"
+    return BY_STATUS.get(status, "client_error")

@@ -1,28 +1,34 @@
-"""Metrics of a judge service between two reports."""
+"""Metrics of a judge service between two reports, and its rate-limited log of failures."""
 
 from __future__ import annotations
 
+import logging
 import math
-from collections import Counter, OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pv_judge.answer import Answer, JudgeFailure
 
-__all__ = ["RowId", "Span", "Tally", "exposed_wait", "percentile"]
+__all__ = ["FailureLog", "Metrics", "RowId", "Span", "exposed_wait", "percentile"]
+
+logger = logging.getLogger("pv_rl")
 
 RowId = tuple[str, int | None]
 """A prompt's uid and which of its responses it is."""
 Span = tuple[float, float]
 """When something began and ended, in seconds since the epoch."""
 
+LINES_A_MINUTE = 10
+REMIND_S = 600.0
 SPANS_KEPT = 100_000
 CLIENT = ("retries", "hedges", "failovers", "breaker_openings", "usage_capped")
 """What the client counts and a report says, beside the requests that failed, `failures/KIND`."""
 
 
 @dataclass
-class Tally:
+class Metrics:
     """Counts since the last report; spans of rows until the report that asks for them."""
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -104,3 +110,25 @@ def exposed_wait(spans: Sequence[Span], window: Span) -> float:
 def percentile(values: Sequence[float], share: float) -> float:
     """The smallest value that at least `share` of the values do not exceed (nearest rank)."""
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
+
+
+class FailureLog:
+    """Prints a failure if its kind or status differs from the last one printed, or after ten minutes."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lines: deque[float] = deque([-float("inf")], maxlen=LINES_A_MINUTE)
+        self._last: tuple[str, int | None] | None = None
+        self._unsaid = 0
+
+    def add(self, failure: JudgeFailure) -> None:
+        """Print a failure, or count it for the next line."""
+        now, this = self._clock(), (failure.kind, failure.status)
+        due = this != self._last or now - self._lines[-1] >= REMIND_S
+        if not due or (len(self._lines) == LINES_A_MINUTE and now - self._lines[0] < 60):
+            self._unsaid += 1
+            return
+        more = f" ({self._unsaid} failures since the last such line)" if self._unsaid else ""
+        logger.warning("judge failure of kind %s%s: %s", failure.kind, more, failure)
+        self._lines.append(now)
+        self._last, self._unsaid = this, 0

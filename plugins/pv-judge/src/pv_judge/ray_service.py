@@ -14,14 +14,13 @@ from typing import Any, Protocol
 from uuid import uuid4
 from weakref import WeakKeyDictionary
 
-from pv_judge.answer import Answer, JudgeFailure
+from pv_judge.answer import Answer, JudgeFailure, Question
 from pv_judge.client import JudgeClient
-from pv_judge.failure_log import FailureLog
 from pv_judge.ledger import LedgerRow
-from pv_judge.metrics import RowId, Span
+from pv_judge.metrics import FailureLog, RowId, Span
 from pv_judge.quarantine import Quarantine
-from pv_judge.service import JudgeService, Question, ServiceConfig
-from pv_judge.spend_file import FILE, spend_file
+from pv_judge.service import JudgeService, ServiceConfig
+from pv_judge.spend_file import FILE, spend_path
 from pv_judge.watchdog import Watchdog, last_line
 from pv_rl.errors import SetupError
 
@@ -241,7 +240,7 @@ def _spend_file(config: ServiceConfig) -> Path | None:
         number = 1 + sum(run == other for other, _ in _spend_files)
         beside = config.ledger or (Path(judge.cache).parent if judge.cache else None)
         earlier = Path(beside).expanduser() / FILE if beside else None
-        _spend_files[run, config.digest] = spend_file(run, number, earlier)
+        _spend_files[run, config.digest] = spend_path(run, number, earlier)
     return _spend_files[run, config.digest]
 
 

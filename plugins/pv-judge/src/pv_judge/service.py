@@ -18,18 +18,17 @@ from pathlib import Path
 from pydantic import Field
 from pydantic.dataclasses import dataclass as settings
 
-from pv_judge.answer import Answer, JudgeFailure, Messages, Parser, Usage
+from pv_judge.answer import Answer, JudgeFailure, Question, Usage
 from pv_judge.budget import BudgetKeeper
 from pv_judge.client import JudgeClient
 from pv_judge.config import STRICT, JudgeConfig
-from pv_judge.failure_log import FailureLog
 from pv_judge.ledger import Ledger, LedgerRow
-from pv_judge.metrics import RowId, Span, Tally
+from pv_judge.metrics import FailureLog, Metrics, RowId, Span
 from pv_judge.quarantine import Quarantine
-from pv_judge.recall import Recall
-from pv_judge.spend_file import Spending
+from pv_judge.response_cache import ResponseCache
+from pv_judge.spend_file import SpendFile
 
-__all__ = ["Halt", "JudgeService", "Question", "ServiceConfig"]
+__all__ = ["Halt", "JudgeService", "ServiceConfig"]
 
 logger = logging.getLogger("pv_rl")
 
@@ -61,24 +60,13 @@ class ServiceConfig:
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:16]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Question:
-    """What is asked."""
-
-    template: str
-    """Name and hash of the prompt, part of the cache's key."""
-    messages: Messages
-    parse: Parser
-    """A function of a module, so that it can travel between processes."""
-
-
 class JudgeService:
     """See the module. All its methods run in one event loop.
 
     Args:
         config: what it is made of.
         spent: the file that its spending is kept in; none: in memory.
-        start: id of this start of the run, see `Spending`.
+        start: id of this start of the run, see `SpendFile`.
 
     Raises:
         ConfigError: a key that is not in the environment.
@@ -92,18 +80,18 @@ class JudgeService:
         self.ledger = Ledger(config.ledger) if config.ledger else None
         self.budget = BudgetKeeper(judge.budget, judge.prices) if judge else None
         self.client = JudgeClient(judge, self.budget) if judge else None
-        self.recall = Recall(judge) if judge else None
+        self.cache = ResponseCache(judge) if judge else None
         self.quarantine: Quarantine | None = None
-        self.spending = None
+        self.spend_file = None
         if spent is not None and self.budget is not None:
-            self.spending = Spending(spent.parent, self.budget, name=spent.name, start=start)
+            self.spend_file = SpendFile(spent.parent, self.budget, name=spent.name, start=start)
         if judge is not None and judge.unpriced:
             logger.warning(
                 "judge.prices has no price for %s, so no dollars are reported. Add prices in USD per million tokens; "
                 "for a server that costs nothing: {input: 0, output: 0}",
                 ", ".join(judge.unpriced),
             )
-        self._tally = Tally()
+        self._metrics = Metrics()
         self._asked: dict[str, asyncio.Task[Answer | JudgeFailure]] = {}
         self._failure_log = FailureLog()
         self._closed = False
@@ -114,11 +102,11 @@ class JudgeService:
 
         A failure is returned and not raised, because it travels better between processes.
         """
-        if self.recall is None:
+        if self.cache is None:
             raise RuntimeError("this service has no judge to ask")
         if self._closed:  # rows that an asynchronous trainer has ahead when its last step is done
             return JudgeFailure("the run has ended", "deadline")
-        key = self.recall.key(question)
+        key = self.cache.key(question)
         task = self._asked.get(key)
         if task is not None:
             return _free(await asyncio.shield(task))
@@ -128,12 +116,12 @@ class JudgeService:
         return await asyncio.shield(task)
 
     async def _ask(self, question: Question, key: str) -> Answer | JudgeFailure:
-        assert self.recall is not None
+        assert self.cache is not None
         assert self.client is not None
-        if (known := await self.recall.get(question)) is not None:
-            self._tally.counts["cache_hits"] += 1
+        if (known := await self.cache.get(question)) is not None:
+            self._metrics.counts["cache_hits"] += 1
             return known
-        self._tally.counts["cache_misses"] += 1
+        self._metrics.counts["cache_misses"] += 1
         try:
             parse = self.quarantine.parser(key, question.parse) if self.quarantine else question.parse
             answer = await self.client.ask(question.messages, parse)
@@ -141,10 +129,10 @@ class JudgeService:
             self._failure_log.add(failure)
             answer = failure
         else:
-            await self.recall.put(question, answer)
-        self._tally.add(answer)
-        if self.spending is not None:
-            self.spending.save()
+            await self.cache.put(question, answer)
+        self._metrics.add(answer)
+        if self.spend_file is not None:
+            self.spend_file.save()
         return answer
 
     async def record(self, row: LedgerRow, begin: float | None = None, failed: bool | None = None) -> None:
@@ -160,33 +148,33 @@ class JudgeService:
         if failed is not None:
             self._failed.append(failed)
         end = row.time.timestamp()
-        self._tally.add_span((row.uid, row.session), (end if begin is None else begin, end))
+        self._metrics.add_span((row.uid, row.session), (end if begin is None else begin, end))
         if self.ledger is not None:
             try:
                 await asyncio.to_thread(self.ledger.append, row)
             except OSError:  # a full disk must not end the run; it is counted, and said once
-                if not self._tally.counts["disk_errors"]:
+                if not self._metrics.counts["disk_errors"]:
                     logger.exception(
                         "the ledger %s could not be written; the run goes on", self.config.ledger
                     )
-                self._tally.counts["disk_errors"] += 1
+                self._metrics.counts["disk_errors"] += 1
 
     async def report(
         self, step: int, rows: Iterable[RowId] = (), window: Span | None = None
     ) -> dict[str, float]:
-        """Numbers since the last report, see `Tally.report`; what is asked from now on belongs to `step`."""
-        numbers = self._tally.report(rows, window)
-        if self.recall is not None:
-            numbers["disk_errors/sum"] += self.recall.take_errors()
+        """Numbers since the last report, see `Metrics.report`; what is asked from now on belongs to `step`."""
+        numbers = self._metrics.report(rows, window)
+        if self.cache is not None:
+            numbers["disk_errors/sum"] += self.cache.take_errors()
         if self.budget is not None and self.client is not None:
-            numbers |= self._tally.since_last(self.client.counters())
+            numbers |= self._metrics.since_last(self.client.counters())
             if self.client.config.unpriced:
                 del numbers["usd/sum"]
             else:
                 numbers["usd_run/max"] = self.budget.spent.in_run.usd
             self.budget.begin_step(step)
-        if self.spending is not None:
-            self.spending.save(at_once=True)
+        if self.spend_file is not None:
+            self.spend_file.save(at_once=True)
         return numbers
 
     async def halt_reason(self) -> str | None:
@@ -207,8 +195,8 @@ class JudgeService:
         self._closed = True
         if self.client is not None:
             await self.client.aclose()
-        if self.spending is not None:
-            self.spending.close()
+        if self.spend_file is not None:
+            self.spend_file.close()
         if self.ledger is not None:
             await asyncio.to_thread(self.ledger.close)
 

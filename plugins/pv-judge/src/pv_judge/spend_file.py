@@ -21,7 +21,7 @@ from typing import Any
 from pv_judge.budget import BudgetKeeper, Spent, Totals
 from pv_rl.errors import DataError, SetupError
 
-__all__ = ["FILE", "Spending", "read_spent", "spend_file"]
+__all__ = ["FILE", "SpendFile", "read_spent", "spend_path"]
 
 logger = logging.getLogger("pv_rl")
 
@@ -37,13 +37,13 @@ def read_spent(path: Path) -> Totals | None:
     """What the run of a spend file has spent, requests in flight at their highest price; None without a file.
 
     Raises:
-        DataError: the file is not one that `Spending` wrote.
+        DataError: the file is not one that `SpendFile` wrote.
     """
     said = _read(path)
     return None if said is None else _totals(said, path, "in_run")
 
 
-def spend_file(run: Path, number: int, earlier: Path | None) -> Path:
+def spend_path(run: Path, number: int, earlier: Path | None) -> Path:
     """The spend file of a run's judge.
 
     Its name does not depend on the judge's settings, so a run that is resumed with a larger budget keeps its spending.
@@ -66,7 +66,7 @@ def spend_file(run: Path, number: int, earlier: Path | None) -> Path:
     return path
 
 
-class Spending:
+class SpendFile:
     """Restores what the run has spent from the folder's spend file, and keeps that up to date.
 
     Args:

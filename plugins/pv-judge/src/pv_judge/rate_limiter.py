@@ -1,4 +1,4 @@
-"""What is asked of one endpoint at most: at the same time, in a minute, and not at all while it says to wait."""
+"""Rate limiter of one endpoint: adaptive concurrency, a sliding window for requests and tokens per minute, pauses."""
 
 from __future__ import annotations
 
@@ -7,40 +7,91 @@ import heapq
 import itertools
 import math
 import time
+from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from pv_judge.config import Limits, Retries
-from pv_judge.rate_window import Charge, Window
 
-__all__ = ["EndpointLimits", "Slot"]
+__all__ = ["Charge", "RateLimiter", "SlidingWindow", "Slot"]
+
+MINUTE_S = 60.0
+
+
+@dataclass(eq=False)
+class Charge:
+    """What a request takes of a minute's allowance."""
+
+    at: float
+    tokens: float
+
+
+class SlidingWindow:
+    """Sliding-window log of the requests and tokens of the last 60 seconds. `now` is in seconds, by any clock."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._requests = limits.requests_per_minute or math.inf
+        self._tokens = limits.tokens_per_minute or math.inf
+        self._limited = self._requests < math.inf or self._tokens < math.inf
+        self._log: deque[Charge] = deque()
+        self._sum = 0.0
+
+    def wait_s(self, tokens: float, now: float) -> float:
+        """Seconds until the log may have room for a request of `tokens`; 0: it has room now."""
+        while self._log and self._log[0].at <= now - MINUTE_S:
+            self._sum -= self._log.popleft().tokens
+        if not self._log:
+            return 0.0  # also for a request above the limit, which would never fit
+        room = len(self._log) + 1 <= self._requests and self._sum + tokens <= self._tokens
+        return 0.0 if room else self._log[0].at + MINUTE_S - now
+
+    def take(self, tokens: float, now: float) -> Charge:
+        """Charge a request that is sent now."""
+        charge = Charge(now, tokens)
+        if self._limited:
+            self._log.append(charge)
+            self._sum += tokens
+        return charge
+
+    def correct(self, charge: Charge, tokens: float, now: float) -> None:
+        """Replace the estimate of a charge by the server's count."""
+        if self._limited and charge.at > now - MINUTE_S:
+            self._sum += tokens - charge.tokens
+            charge.tokens = tokens
+
+    def remove(self, charge: Charge) -> None:
+        """Take back the charge of a request that was not sent."""
+        if charge in self._log:
+            self._log.remove(charge)
+            self._sum -= charge.tokens
 
 
 class Slot:
-    """A place among the requests in flight. Give it back by `done` or `unused`; more than once does no harm."""
+    """A concurrency slot. The first `done` or `unused` gives it back; later calls do nothing."""
 
-    def __init__(self, owner: EndpointLimits, charge: Charge, era: int) -> None:
-        self._owner = owner
+    def __init__(self, limiter: RateLimiter, charge: Charge, era: int) -> None:
+        self._limiter = limiter
         self._charge = charge
         self._era = era
         self._held = True
 
     def done(self, tokens: int | None = None, *, answered: bool = False, overload: bool = False) -> None:
-        """The request ended, having taken `tokens` (None: nobody knows).
+        """The request ended, having taken `tokens` (None: unknown).
 
         `answered`: with an answer; `overload`: with 429 or 503.
         """
         if self._held:
             self._held = False
-            self._owner._done(self._charge, self._era, tokens, answered=answered, overload=overload)
+            self._limiter._done(self._charge, self._era, tokens, answered=answered, overload=overload)
 
     def unused(self) -> None:
-        """Nothing was sent."""
+        """No request was sent."""
         if self._held:
             self._held = False
-            self._owner._unused(self._charge)
+            self._limiter._unused(self._charge)
 
 
-class EndpointLimits:
+class RateLimiter:
     """Lets requests through in order of their age.
 
     An overload halves the concurrency, once for all requests that were in flight at the time; as many answers as it
@@ -62,7 +113,7 @@ class EndpointLimits:
         self._limits = limits
         self._retries = retries
         self._clock = clock
-        self._window = Window(limits)
+        self._window = SlidingWindow(limits)
         self._answers = 0  # since the concurrency last changed
         self._era = 0  # goes up with each overload that counts
         self._pauses = 0  # since the last answer
@@ -73,11 +124,11 @@ class EndpointLimits:
 
     @property
     def waiting(self) -> int:
-        """Requests that wait for a place."""
+        """Requests that wait for a slot."""
         return sum(not entry[-1].done() for entry in self._queue)
 
     def pause(self, seconds: float) -> None:
-        """Let nothing through for so long. Those that wait get None, so that they can go elsewhere."""
+        """Give no slot for `seconds`. Requests that wait get None and can go to another endpoint."""
         self._paused_until = max(self._paused_until, self._clock() + seconds)
         waiting, self._queue = self._queue, []
         for *_, future in sorted(waiting, key=lambda entry: entry[:2]):
@@ -89,9 +140,9 @@ class EndpointLimits:
         return max(0.0, self._paused_until - self._clock())
 
     async def acquire(self, tokens: float, age: float = 0.0) -> Slot | None:
-        """Wait for a place for a request that may take `tokens`; None if the endpoint is paused.
+        """Wait for a slot for a request that may take `tokens`; None if the endpoint is paused.
 
-        The smallest `age` goes first, then who came first. Who is cancelled gives the place back.
+        The smallest `age` goes first, then the request that came first. A cancelled request gives its slot back.
         """
         if self.pause_left_s() > 0:
             return None
