@@ -132,9 +132,7 @@ def test_a_file_that_another_process_holds_for_long_is_waited_for(tmp_path, monk
         put = asyncio.ensure_future(writer.put("a", answer("a")))
         await asyncio.sleep(0.5)
         assert not put.done()
-        assert (
-            1 <= caplog.text.count("Another process has held it for long") <= 5
-        )  # once a wait, and not at full speed
+        assert 1 <= caplog.text.count("Another process, such as") <= 5  # once a wait, and not at full speed
         other.execute("COMMIT")
         await put
         await writer.aclose()

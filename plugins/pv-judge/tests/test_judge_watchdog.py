@@ -37,10 +37,7 @@ def cluster(monkeypatch):
     try:
         yield
     finally:
-        for service in ray_service.driver_services():
-            service.watchdog.stop()
-        ray_service._of_driver.clear()
-        ray_service._remote.clear()
+        ray_service.forget_services()
         ray.shutdown()
 
 
@@ -78,7 +75,7 @@ def test_an_actor_that_hangs_in_a_parser_is_restarted_and_the_other_questions_ar
 def test_an_actor_with_more_open_questions_than_a_step_has_rows_still_answers_its_watchdog(cluster):
     """Ray queues calls above max_concurrency, and a ping behind them looks like a hang."""
     with JudgeServer(Script(faults=[Fault(kind="hang")])) as server:
-        actor = ray.get_actor(ray_service._name(prepared(server)))
+        actor = ray.get_actor(ray_service.actor_name(prepared(server)))
         ray_service.driver_services()[0].watchdog.stop()
         asked = [actor.ask.remote(question(f"trace {n}")) for n in range(10_200)]
         ray.get(actor.ping.remote(), timeout=25)  # questions end after 30 s
@@ -92,7 +89,7 @@ def test_an_actor_that_cannot_start_is_an_error_of_one_line(cluster, tmp_path):
         "endpoints": [{"url": "http://127.0.0.1:9", "model": "m"}],
         "cache": f"{tmp_path}/cache.sqlite",
     }
-    with pytest.raises(SetupError, match=r"did not come up: .*is not a cache") as caught:
+    with pytest.raises(SetupError, match=r"did not start: .*is not a cache") as caught:
         ray_service.prepare_service(ServiceConfig(judge=read_config(settings)))
     assert "\n" not in str(caught.value)
     assert caught.value.__suppress_context__
@@ -101,7 +98,7 @@ def test_an_actor_that_cannot_start_is_an_error_of_one_line(cluster, tmp_path):
 def test_an_actor_that_hangs_again_and_again_ends_the_run_with_the_reason(cluster, monkeypatch, caplog):
     monkeypatch.setattr(watchdog, "RESTARTS", 0)
     with JudgeServer(Script(faults=[Fault(kind="content", text="a" * 60)])) as server:
-        actor = ray.get_actor(ray_service._name(prepared(server)))
+        actor = ray.get_actor(ray_service.actor_name(prepared(server)))
         actor.ask.remote(replace(question("any"), parse=EXPONENTIAL))
         deadline = time.monotonic() + 60
         while _halt_reason() is None and time.monotonic() < deadline:

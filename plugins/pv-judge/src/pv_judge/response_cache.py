@@ -25,7 +25,7 @@ IN_MEMORY = 20_000
 class ResponseCache:
     """Finds an answer by everything that it depends on. Failures are never kept.
 
-    A file that cannot be read or written is counted and logged once, and the run goes on without it.
+    A file that cannot be read or written is counted and logged once, and the run continues without it.
     """
 
     def __init__(self, config: JudgeConfig) -> None:
@@ -62,7 +62,7 @@ class ResponseCache:
                 continue
             try:
                 value = question.parse(known.text)
-            except JudgeFailure:  # damaged, or read by another parser: the next answer takes its place
+            except JudgeFailure:  # damaged, or of another parser: the next answer replaces it
                 if self._disk is not None:
                     await self._try(self._disk.drop, key)
                 continue
@@ -102,6 +102,6 @@ class ResponseCache:
             self._errors += 1
             if self._errors == 1:
                 logger.exception(
-                    "the judge's cache %s failed; the run goes on without it", self._config.cache
+                    "the judge's cache %s failed; the run continues without it", self._config.cache
                 )
             return None

@@ -40,17 +40,17 @@ class Halt:
     failure_rate: float = Field(default=0.5, gt=0, le=1)
     """Share of the last `window` judged rows that got no answer."""
     window: int = Field(default=100, ge=1)
-    """Rows; the run goes on until so many were judged."""
+    """Judged rows; the policy never stops a run with fewer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceConfig:
-    """What a service is made of."""
+    """Settings of a service."""
 
     judge: JudgeConfig | None = None
-    """None: nobody is asked, rows are only written down."""
+    """None: no judge is asked, and rows are only recorded."""
     ledger: str | None = None
-    """Folder of the ledger; none: nothing is written down."""
+    """Folder of the ledger; None: rows are not recorded."""
     halt: Halt | None = None
     """None: no policy of the reward stops the run."""
 
@@ -64,13 +64,13 @@ class JudgeService:
     """See the module. All its methods run in one event loop.
 
     Args:
-        config: what it is made of.
-        spent: the file that its spending is kept in; none: in memory.
+        config: its settings.
+        spent: the spend file; None: spending is kept in memory.
         start: id of this start of the run, see `SpendFile`.
 
     Raises:
-        ConfigError: a key that is not in the environment.
-        DataError: a cache, a ledger or a spend file that is not one.
+        ConfigError: a key is not in the environment.
+        DataError: the cache, the ledger or the spend file is a file of something else.
         SetupError: another process uses the spend file.
     """
 
@@ -98,9 +98,9 @@ class JudgeService:
         self._failed: deque[bool] = deque(maxlen=config.halt.window if config.halt else 1)
 
     async def ask(self, question: Question) -> Answer | JudgeFailure:
-        """The answer; a question that was answered before or is being asked is not sent again.
+        """The answer. A question that is in the cache or in flight is not sent again.
 
-        A failure is returned and not raised, because it travels better between processes.
+        A failure is returned and not raised, because Ray returns it as it is.
         """
         if self.cache is None:
             raise RuntimeError("this service has no judge to ask")
@@ -110,7 +110,7 @@ class JudgeService:
         task = self._asked.get(key)
         if task is not None:
             return _free(await asyncio.shield(task))
-        # A task of its own: it goes on where the caller is cancelled or killed.
+        # A task of its own: it continues when the caller is cancelled or killed.
         task = self._asked[key] = asyncio.ensure_future(self._ask(question, key))
         task.add_done_callback(lambda _: self._asked.pop(key, None))
         return await asyncio.shield(task)
@@ -136,12 +136,12 @@ class JudgeService:
         return answer
 
     async def record(self, row: LedgerRow, begin: float | None = None, failed: bool | None = None) -> None:
-        """Write a row down; when this returns it survives the death of any process of the run.
+        """Write a row to the ledger. When this returns, the row survives a kill of any process of the run.
 
         Args:
-            row: what was decided, its `time` the moment when the reward was there.
-            begin: when the reward was asked for, in seconds since the epoch.
-            failed: for the policy `halt`: whether a judged row got no answer; None for one that was not judged.
+            row: the decision; its `time` is when the reward was ready.
+            begin: when the reward was requested, in seconds since the epoch.
+            failed: for the policy `halt`: whether a judged row got no answer; None for a row that was not judged.
         """
         if self._closed:
             return
@@ -152,10 +152,10 @@ class JudgeService:
         if self.ledger is not None:
             try:
                 await asyncio.to_thread(self.ledger.append, row)
-            except OSError:  # a full disk must not end the run; it is counted, and said once
+            except OSError:  # a full disk must not end the run; it is counted, and logged once
                 if not self._metrics.counts["disk_errors"]:
                     logger.exception(
-                        "the ledger %s could not be written; the run goes on", self.config.ledger
+                        "the ledger %s could not be written; the run continues", self.config.ledger
                     )
                 self._metrics.counts["disk_errors"] += 1
 
@@ -191,7 +191,7 @@ class JudgeService:
         )
 
     async def close(self) -> None:
-        """Fold the ledger's journal into Parquet and close connections. What is asked afterwards gets no answer."""
+        """Fold the ledger's journal into Parquet and close connections. Later questions get no answer."""
         self._closed = True
         if self.client is not None:
             await self.client.aclose()
@@ -202,7 +202,7 @@ class JudgeService:
 
 
 def _free(answer: Answer | JudgeFailure) -> Answer | JudgeFailure:
-    """The same for one who asked along: it was paid for once."""
+    """The answer for a second caller: it was paid for once."""
     if isinstance(answer, Answer):
         return replace(answer, usage=Usage(), usd=0.0, requests=0, cached=True)
     return JudgeFailure(str(answer), answer.kind, text=answer.text, status=answer.status)

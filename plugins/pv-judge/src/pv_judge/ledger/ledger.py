@@ -21,14 +21,14 @@ logger = logging.getLogger(__name__)
 
 
 class LedgerUnavailable(PvRlError, OSError):
-    """The ledger cannot be written now, for example because the disk is full. What was appended before is there."""
+    """The ledger cannot be written now, for example because the disk is full. Rows that were appended are kept."""
 
 
 class Ledger:
-    """A writer of the ledger in `folder`, which is made if it is missing.
+    """Writes rows to the ledger in `folder`, which is made if it is missing.
 
-    Any number of processes may write to one folder, each with a `Ledger` of its own; all threads of a process may share
-    one. Journals of writers that are gone are turned into Parquet files first.
+    Any number of processes can write to one folder, each with a `Ledger` of its own; all threads of a process can share
+    one. It first turns journals of dead writers into Parquet files.
 
     Raises:
         SetupError: pyarrow is missing.
@@ -36,7 +36,7 @@ class Ledger:
     """
 
     def __init__(self, folder: str | Path, *, rows: int = 5000, megabytes: float = 64) -> None:
-        """A journal becomes a Parquet file at so many `rows`, or so many `megabytes` of JSON."""
+        """A journal becomes a Parquet file when it has `rows` rows or `megabytes` MB of JSON."""
         need_pyarrow()
         self.folder = Path(folder).expanduser()
         self._rows = rows
@@ -51,18 +51,16 @@ class Ledger:
             raise self._unavailable(error) from error
 
     def append(self, row: LedgerRow) -> str:
-        """Add a row and give its id. When this returns, the row outlives a `kill -9` of the process.
+        """Add a row and return its id. When this returns, the row outlives a `kill -9` of the process.
 
-        Takes well under a millisecond, but for the call that fills a journal: that one makes a Parquet file of it.
+        It takes well under a millisecond, except for the call that fills a journal and makes a Parquet file of it.
 
         Raises:
             LedgerUnavailable: the row could not be written and is not in the ledger.
         """
         with self._lock:
             if self._closed:
-                raise LedgerUnavailable(
-                    f"the ledger {self.folder} was closed; append before, or open it anew"
-                )
+                raise LedgerUnavailable(f"the ledger {self.folder} is closed. Open it again to append")
             try:
                 self._journal = self._journal or self._begin()
                 row_id = self._journal.append(row)
@@ -73,7 +71,7 @@ class Ledger:
             return row_id
 
     def close(self) -> None:
-        """Turn the journal into a Parquet file. Without this its rows are read from the journal, none is lost."""
+        """Turn the journal into a Parquet file. Without this, readers find its rows in the journal."""
         with self._lock:
             self._closed = True
             journal, self._journal = self._journal, None
@@ -95,11 +93,11 @@ class Ledger:
     def _rotate(self, journal: Journal) -> None:
         if self._fold(journal):
             self._journal = None
-        else:  # the rows are in the journal: go on with it, and try again later
+        else:  # the rows are in the journal: append to it, and try again later
             self._due_rows, self._due_bytes = journal.rows + self._rows, journal.size + self._bytes
 
     def _fold(self, journal: Journal) -> bool:
-        """Whether the journal is done with, and closed; else it is as it was."""
+        """Whether the journal was folded and closed; else it is unchanged."""
         try:
             fold(journal.path)
         except (OSError, DataError) as error:
@@ -111,15 +109,15 @@ class Ledger:
 
     def _unavailable(self, error: OSError) -> LedgerUnavailable:
         return LedgerUnavailable(
-            f"the judge's ledger {self.folder} cannot be written ({error}). Is the disk full, the folder not "
-            "writable, or on a file system without locks? Make room, or name another folder in the option ledger"
+            f"the judge's ledger {self.folder} cannot be written ({error}). It needs free disk space, a writable "
+            "folder and a file system with locks. Free disk space, or name another folder in the option ledger"
         )
 
 
 def read_ledger(path: str | Path) -> pa.Table:
     """Every row of a ledger once, in the order of the files' names, also while it is being written.
 
-    `path` is the folder, or one Parquet file with the ledger's columns; columns that are not ours come last.
+    `path` is the folder, or one Parquet file with the ledger's columns; other columns come last.
 
     Raises:
         SetupError: pyarrow is missing.
@@ -141,7 +139,7 @@ def read_ledger(path: str | Path) -> pa.Table:
     parts = {part: [_read_part(part)] for part in path.glob("part-*.parquet")}
     if not journals and not parts:
         raise DataError(
-            f"there is no ledger in {path}: give the folder that the option ledger named, or a file of it"
+            f"{path} contains no ledger. Give the folder of the option ledger, or a Parquet file of it"
         )
     found = {**journals, **parts}
     return pa.concat_tables(
@@ -171,8 +169,8 @@ def _read_part(path: Path) -> pa.Table:
         raise DataError(f"{path} cannot be read as a part of a ledger: {error}") from error
     if version > VERSION:
         raise DataError(
-            f"{path} is of version {version}, and this pv-rl knows up to {VERSION}: install the newer pv-rl"
+            f"{path} has ledger version {version}, and this pv-rl reads up to {VERSION}. Install the newer pv-rl"
         )
     if missing:
-        raise DataError(f"{path} is not of a ledger: it has no {', '.join(missing)}")
+        raise DataError(f"{path} is not a file of a ledger: it has no column {', '.join(missing)}")
     return table

@@ -29,9 +29,9 @@ __all__ = [
 ]
 
 VERSION = 2
-"""Of the columns. A reader refuses a newer one; a new column makes a new version."""
+"""Version of the columns. A reader refuses a newer one; a new column makes a new version."""
 ADDED = frozenset({"failure_text"})
-"""Columns that files of an older version lack; they are null there."""
+"""Columns that files of an older version lack, and that are read as null."""
 METADATA_KEY = b"pv_rl.ledger"
 
 Decision: TypeAlias = Literal[
@@ -51,7 +51,7 @@ def _now() -> datetime:
 
 
 class Hit(Protocol):
-    """A rule that found something, whoever says so."""
+    """A rule that matched, of any class."""
 
     @property
     def rule(self) -> str: ...
@@ -63,7 +63,7 @@ class Hit(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class RuleHit:
-    """What the ledger keeps of a hit."""
+    """A hit as the ledger keeps it."""
 
     rule: str
     start: int
@@ -73,7 +73,7 @@ class RuleHit:
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerRow:
-    """What was judged, what came of it and what it cost.
+    """What was judged, the decision and its cost.
 
     Raises:
         DataError: a value is of another type than its field.
@@ -86,7 +86,7 @@ class LedgerRow:
     uid: str = ""
     """The prompt's id: rows of one group share it."""
     session: int | None = None
-    """The sample's number in its group."""
+    """Number of the sample in its group."""
     data_source: str = ""
     trace: str
     """What was judged, whole. Lone surrogates are replaced by U+FFFD, here and in `judge_text`."""
@@ -104,17 +104,17 @@ class LedgerRow:
     failure_text: str | None = None
     """What failed, in the server's words, without the key. New in version 2."""
     judge_fluent: bool | None = None
-    """What the judge said, whatever its confidence; None where there is no usable answer."""
+    """The judge's answer, whatever its confidence; None without a usable answer."""
     confidence: float | None = None
-    """How sure the judge says it is, 0 to 1. It vetoes where `judge_fluent` is False and this reaches a threshold."""
+    """The judge's confidence, 0 to 1. It vetoes if `judge_fluent` is False and this reaches the threshold."""
     verdict: bool | None = None
-    """What the trace says of the proof; None where it says nothing."""
+    """Verdict of the trace on the proof; None if it has none."""
     label: bool | None = None
     """The truth. The judge is not shown it."""
     inner_score: float | None = None
-    """What the wrapped reward gave before any veto; None where it gave nothing or was not asked."""
+    """Score of the wrapped reward before any veto; None if it gave none or was not asked."""
     score: float
-    """The reward that was handed on; it counts only if `valid`."""
+    """The reward that the trainer got; it counts only if `valid`."""
     valid: bool = True
     latency_s: float = 0.0
     """Seconds of the judge's question, waiting included."""
@@ -132,7 +132,7 @@ class LedgerRow:
             object.__setattr__(self, one.name, _checked(one.name, str(one.type), getattr(self, one.name)))
 
     def to_json(self) -> dict[str, Any]:
-        """As a mapping of what JSON knows."""
+        """As a mapping of JSON values."""
         values = dict(self.__dict__)
         values["time"] = self.time.isoformat()
         values["rules"] = [dataclasses.asdict(hit) for hit in self.rules if isinstance(hit, RuleHit)]
@@ -140,7 +140,7 @@ class LedgerRow:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> LedgerRow:
-        """The row that `to_json` was of.
+        """The inverse of `to_json`.
 
         Raises:
             DataError: it is not one.
@@ -154,7 +154,7 @@ class LedgerRow:
                 }
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise DataError(f"this is no row of a ledger: {error!r}") from error
+            raise DataError(f"this is not a row of a ledger: {error!r}") from error
 
 
 def _checked(name: str, kind: str, value: Any) -> Any:
@@ -177,7 +177,9 @@ def _checked(name: str, kind: str, value: Any) -> Any:
     if base.startswith("Sequence") and isinstance(value, list | tuple):
         return tuple(map(_checked_hit, value))
     wanted = " or ".join(map(repr, WORDS.get(base, ()))) or kind
-    raise DataError(f"{name} of a ledger row is {str(value)[:80]!r} ({type(value).__name__}); give {wanted}")
+    raise DataError(
+        f"{name} of a ledger row is {str(value)[:80]!r} ({type(value).__name__}). Expected {wanted}"
+    )
 
 
 def _checked_hit(hit: Any) -> RuleHit:
@@ -198,7 +200,7 @@ def _encodable(text: str) -> str:
 
 
 def schema() -> pa.Schema:
-    """`row_id` and the fields of `LedgerRow`; the version stands in the metadata under `pv_rl.ledger`."""
+    """`row_id` and the fields of `LedgerRow`; the version is in the metadata under `pv_rl.ledger`."""
     import pyarrow as pa
 
     hit = pa.struct([("rule", pa.string()), ("start", pa.int64()), ("end", pa.int64())])
@@ -220,15 +222,15 @@ def schema() -> pa.Schema:
 
 
 def need_pyarrow() -> None:
-    """Say so where pyarrow is missing.
+    """Check that pyarrow is installed.
 
     Raises:
-        SetupError: it is.
+        SetupError: it is not.
     """
     try:
         import pyarrow.parquet  # noqa: F401
     except ImportError as error:
         raise SetupError(
-            f"a ledger is kept in Parquet, for which pyarrow cannot be imported ({error}): "
-            "pip install 'pyarrow>=15', or leave the option ledger out"
+            f"a ledger is kept in Parquet, and pyarrow cannot be imported ({error}). Run "
+            "pip install 'pyarrow>=15', or leave out the option ledger"
         ) from error
