@@ -13,7 +13,7 @@ litellm pins versions of what others need, so the clients have an environment of
 
     python -m venv /tmp/clients
     /tmp/clients/bin/pip install openai litellm "httpx[http2]" pydantic
-    PYTHONPATH=src /tmp/clients/bin/python benchmarks/judge_client.py
+    PYTHONPATH=src:plugins/pv-judge/src /tmp/clients/bin/python benchmarks/judge_client.py
 """
 
 from __future__ import annotations

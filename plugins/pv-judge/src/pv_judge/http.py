@@ -43,13 +43,13 @@ from pv_rl.errors import ConfigError
 __all__ = ["ConnectionPool", "EndpointClient", "retry_after_s"]
 
 KEEP_ALIVE_S = 4.0
-"""A connection that was idle for longer is not used again."""
+"""A connection that was idle for longer is not reused."""
 MAX_RETRY_AFTER_S = 300.0
-"""A server that asks for more is asked again after this."""
+"""Longest wait for a Retry-After."""
 MAX_ERROR_BYTES = 16_384
-"""More of an error's body is not read."""
-MAX_SAID = 300
-"""Characters of the server's own words in an error."""
+"""Bytes of an error's body that are read."""
+MAX_MESSAGE = 300
+"""Characters of the server's message in an error."""
 
 
 class NoCookies(CookieJar):
@@ -115,7 +115,7 @@ class EndpointClient:
     def __init__(self, endpoint: Endpoint, config: JudgeConfig) -> None:
         if endpoint.url == "router":
             raise ConfigError(
-                "the judge's url is `router`, which only a running trainer can turn into an address"
+                "the judge's url is `router`, which only a running trainer can replace by an address. Give an address"
             )
         self._key = Key.of(endpoint)
         self._timeouts = times = config.timeouts
@@ -153,7 +153,7 @@ class EndpointClient:
         """Send one request and read its answer.
 
         Raises:
-            RequestFailed: there is no completion, for whatever reason.
+            RequestFailed: there is no completion, for any reason.
         """
         sent = Usage(prompt_tokens=estimate_tokens(body))
         try:
@@ -173,13 +173,13 @@ class EndpointClient:
         await self._pool.aclose()
 
     def tidy(self, text: str) -> str:
-        """Text that came from outside, fit for an error: without the key, printable, not long."""
+        """Text from outside, made fit for an error: without the key, printable, not long."""
         text = self._key.blot(text)
-        text = text if len(text) <= MAX_SAID else text[:MAX_SAID] + "..."
+        text = text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + "..."
         return "".join(one if one.isprintable() or one in "\n\t" else "?" for one in text)
 
     async def _exchange(self, body: bytes, sent: Usage) -> tuple[int, Mapping[str, str], bytes]:
-        """Status, headers, body. httpx holds the times of connecting and of silence, we that of the whole."""
+        """Status, headers, body. httpx limits the times to connect and between bytes; we limit the total time."""
         times, clock = self._timeouts, asyncio.get_running_loop().time
         request = httpx.Request(
             "POST", self._url, headers=self._headers, content=body, extensions=self._extensions
@@ -211,7 +211,7 @@ class EndpointClient:
         )
 
     async def _read(self, response: httpx.Response, sent: Usage) -> bytes:
-        """The body, as far as it is read."""
+        """The body, up to its limit."""
         ok = response.status_code < 300
         most = self._max_bytes if ok else MAX_ERROR_BYTES
         if ok and response.headers.get("content-encoding", "identity") != "identity":
@@ -230,7 +230,7 @@ class EndpointClient:
 
 
 def _refused(status: int, headers: Mapping[str, str], raw: bytes) -> RequestFailed:
-    """An HTTP status that is no success. Servers do not bill it."""
+    """The failure of an HTTP status of 300 or more. Servers do not bill it."""
     codes, message = error_of(raw)
     kind = failure_kind(status, codes, message)
     said = f"{message} ({codes})" if codes else message
@@ -241,7 +241,7 @@ def _refused(status: int, headers: Mapping[str, str], raw: bytes) -> RequestFail
 
 
 def _broken(error: BaseException, sent: Usage) -> RequestFailed:
-    """An error of the transport as one of ours."""
+    """The failure of a transport error."""
     said, root = f"{type(error).__name__}: {error}", error
     while (deeper := root.__cause__ or root.__context__) is not None:
         root = deeper

@@ -92,11 +92,10 @@ class Slot:
 
 
 class RateLimiter:
-    """Lets requests through in order of their age.
+    """Gives slots to requests in order of their age.
 
-    An overload halves the concurrency, once for all requests that were in flight at the time; as many answers as it
-    allows requests let it grow by one. Where it cannot be halved, overloads pause the endpoint for longer and longer,
-    until there is an answer.
+    An overload halves the concurrency, once for all requests in flight at the time. As many answers as the concurrency
+    raise it by one. If it cannot be halved, overloads pause the endpoint for longer and longer, until an answer comes.
     """
 
     def __init__(

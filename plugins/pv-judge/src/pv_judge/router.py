@@ -22,7 +22,7 @@ from pv_rl.errors import ConfigError
 __all__ = ["Lease", "RequestRouter", "Route"]
 
 PAUSES: frozenset[FailureKind] = frozenset({"rate_limited", "server_error"})
-"""Failures whose Retry-After holds for the whole endpoint."""
+"""Kinds whose Retry-After pauses the whole endpoint."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -34,7 +34,7 @@ class Route:
     limiter: RateLimiter
     breaker: CircuitBreaker
     max_tokens: int
-    """Of an answer; 0 if no setting says."""
+    """Of an answer; 0 without such a setting."""
     refusal: RequestFailed | None = None
     """The last failure of a kind in `REFUSED`."""
 
@@ -79,7 +79,7 @@ class Lease:
         return usage or Usage(), self.budget.settle(self.reservation, usage, unsettled=unsettled)
 
     def abandon(self) -> tuple[Usage, float]:
-        """The request was cancelled, and the server may bill it all the same. Returns estimated usage and USD."""
+        """The request was cancelled; the server may bill it. Returns estimated usage and USD."""
         self.permit.dropped()
         self.slot.done()
         usage = Usage(prompt_tokens=estimate_tokens(self.body))
