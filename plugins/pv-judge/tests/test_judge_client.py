@@ -115,7 +115,7 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[JudgeClient, E
 def held(client: JudgeClient) -> list:
     """All that a client may still hold; zeros when nothing is under way."""
     routes = client.router.routes
-    return [len(client.budget._open), *(n for r in routes for n in (r.limiter.in_flight, r.limiter.waiting))]
+    return [len(client.budget.open), *(n for r in routes for n in (r.limiter.in_flight, r.limiter.waiting))]
 
 
 async def failure_of(question) -> JudgeFailure:
@@ -692,7 +692,7 @@ def test_no_mixture_of_faults_passes_the_budget_or_the_limits_or_leaves_anything
         async def watch():
             while True:
                 run_so_far = client.budget.spent.in_run
-                spent.append(run_so_far.usd + sum(one.usd for one in client.budget._open))
+                spent.append(run_so_far.usd + sum(one.usd for one in client.budget.open))
                 calls.append(run_so_far.calls)
                 await asyncio.sleep(0.25)
 

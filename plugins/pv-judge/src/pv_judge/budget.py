@@ -74,7 +74,8 @@ class BudgetKeeper:
         SetupError."""
         self.capped = 0
         """Requests for which the server counted more tokens than they can take."""
-        self._open: set[Reservation] = set()
+        self.open: set[Reservation] = set()
+        """Reservations of requests in flight."""
         self._held_usd: Counter[int] = Counter()
         """Of the open requests, by step, in whole `UNIT`s: a sum of floats would drift."""
         self._held_tokens: Counter[int] = Counter()
@@ -194,7 +195,7 @@ class BudgetKeeper:
         return of_step, Totals(usd=sum(usd.values()) * UNIT, tokens=sum(tokens.values()))
 
     def _hold(self, reservation: Reservation, sign: int) -> None:
-        (self._open.add if sign > 0 else self._open.remove)(reservation)
+        (self.open.add if sign > 0 else self.open.remove)(reservation)
         step = reservation.step
         self._held_usd[step] += sign * math.ceil(reservation.usd / UNIT)
         self._held_tokens[step] += sign * reservation.tokens

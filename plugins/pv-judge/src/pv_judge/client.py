@@ -25,7 +25,7 @@ from pv_judge.completion import Completion, RequestFailed
 from pv_judge.config import JudgeConfig
 from pv_judge.router import Lease, RequestRouter, Route
 
-__all__ = ["AGAIN", "JudgeClient"]
+__all__ = ["JudgeClient"]
 
 AGAIN: frozenset[FailureKind] = frozenset(
     {

@@ -40,7 +40,7 @@ from pv_judge.config import Endpoint, JudgeConfig
 from pv_judge.keys import Key, unlogged
 from pv_rl.errors import ConfigError
 
-__all__ = ["ConnectionPool", "EndpointClient", "retry_after_s"]
+__all__ = ["ConnectionPool", "EndpointClient", "NoCookies", "retry_after_s"]
 
 KEEP_ALIVE_S = 4.0
 """A connection that was idle for longer is not reused."""

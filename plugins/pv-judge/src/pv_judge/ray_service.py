@@ -189,9 +189,7 @@ class _RayService:
         except RayTaskError:  # a bug: the reward has failed, not the judge
             raise
         except (RayError, TimeoutError, asyncio.TimeoutError) as error:
-            failure = JudgeFailure(f"the judge's actor did not answer: {type(error).__name__}", "connect")
-            self._log.add(failure)
-            return failure
+            return self._failure("the judge's actor did not answer", error)
 
     async def record(self, row: LedgerRow, begin: float | None = None, failed: bool | None = None) -> None:
         from ray.exceptions import RayError
@@ -200,8 +198,12 @@ class _RayService:
             await asyncio.wait_for(self._actor.record.remote(row, begin, failed), RESTART_S)
         except (RayError, TimeoutError, asyncio.TimeoutError) as error:
             # The reward is known, and is not lost because its row could not be written.
-            why = f"a row was not written to the judge's ledger: {type(error).__name__}"
-            self._log.add(JudgeFailure(why, "connect"))
+            self._failure("a row was not written to the judge's ledger", error)
+
+    def _failure(self, what: str, error: Exception) -> JudgeFailure:
+        failure = JudgeFailure(f"{what}: {type(error).__name__}", "connect")
+        self._log.add(failure)
+        return failure
 
 
 class _Actor(JudgeService):

@@ -22,6 +22,7 @@ __all__ = [
     "VERSION",
     "DecidedBy",
     "Decision",
+    "Hit",
     "LedgerRow",
     "RuleHit",
     "need_pyarrow",
