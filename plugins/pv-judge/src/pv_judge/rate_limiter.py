@@ -13,17 +13,36 @@ from dataclasses import dataclass
 
 from pv_judge.config import Limits, Retries
 
-__all__ = ["Charge", "RateLimiter", "SlidingWindow", "Slot"]
+__all__ = ["RateLimiter", "SlidingWindow", "Slot"]
 
 MINUTE_S = 60.0
 
 
 @dataclass(eq=False)
-class Charge:
-    """What a request takes of a minute's allowance."""
+class Slot:
+    """A concurrency slot, and its request's share of the minute. The first `done` or `unused` gives it back."""
 
+    limiter: RateLimiter
     at: float
     tokens: float
+    """Estimated, then as the server counts them."""
+    era: int
+    held: bool = True
+
+    def done(self, tokens: int | None = None, *, answered: bool = False, overload: bool = False) -> None:
+        """The request ended, having taken `tokens` (None: unknown).
+
+        `answered`: with an answer; `overload`: with 429 or 503.
+        """
+        if self.held:
+            self.held = False
+            self.limiter._done(self, tokens, answered=answered, overload=overload)
+
+    def unused(self) -> None:
+        """No request was sent."""
+        if self.held:
+            self.held = False
+            self.limiter._unused(self)
 
 
 class SlidingWindow:
@@ -33,7 +52,7 @@ class SlidingWindow:
         self._requests = limits.requests_per_minute or math.inf
         self._tokens = limits.tokens_per_minute or math.inf
         self._limited = self._requests < math.inf or self._tokens < math.inf
-        self._log: deque[Charge] = deque()
+        self._log: deque[Slot] = deque()
         self._sum = 0.0
 
     def wait_s(self, tokens: float, now: float) -> float:
@@ -45,50 +64,23 @@ class SlidingWindow:
         room = len(self._log) + 1 <= self._requests and self._sum + tokens <= self._tokens
         return 0.0 if room else self._log[0].at + MINUTE_S - now
 
-    def take(self, tokens: float, now: float) -> Charge:
-        """Charge a request that is sent now."""
-        charge = Charge(now, tokens)
+    def add(self, slot: Slot) -> None:
+        """Log a request that is sent now."""
         if self._limited:
-            self._log.append(charge)
-            self._sum += tokens
-        return charge
+            self._log.append(slot)
+            self._sum += slot.tokens
 
-    def correct(self, charge: Charge, tokens: float, now: float) -> None:
-        """Replace the estimate of a charge by the server's count."""
-        if self._limited and charge.at > now - MINUTE_S:
-            self._sum += tokens - charge.tokens
-            charge.tokens = tokens
+    def correct(self, slot: Slot, tokens: float, now: float) -> None:
+        """Replace the estimate of a request by the server's count."""
+        if self._limited and slot.at > now - MINUTE_S:
+            self._sum += tokens - slot.tokens
+            slot.tokens = tokens
 
-    def remove(self, charge: Charge) -> None:
-        """Take back the charge of a request that was not sent."""
-        if charge in self._log:
-            self._log.remove(charge)
-            self._sum -= charge.tokens
-
-
-class Slot:
-    """A concurrency slot. The first `done` or `unused` gives it back; later calls do nothing."""
-
-    def __init__(self, limiter: RateLimiter, charge: Charge, era: int) -> None:
-        self._limiter = limiter
-        self._charge = charge
-        self._era = era
-        self._held = True
-
-    def done(self, tokens: int | None = None, *, answered: bool = False, overload: bool = False) -> None:
-        """The request ended, having taken `tokens` (None: unknown).
-
-        `answered`: with an answer; `overload`: with 429 or 503.
-        """
-        if self._held:
-            self._held = False
-            self._limiter._done(self._charge, self._era, tokens, answered=answered, overload=overload)
-
-    def unused(self) -> None:
-        """No request was sent."""
-        if self._held:
-            self._held = False
-            self._limiter._unused(self._charge)
+    def remove(self, slot: Slot) -> None:
+        """Take back a request that was not sent."""
+        if slot in self._log:
+            self._log.remove(slot)
+            self._sum -= slot.tokens
 
 
 class RateLimiter:
@@ -147,7 +139,7 @@ class RateLimiter:
             return None
         future: asyncio.Future[Slot | None] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._queue, (age, next(self._ticket), tokens, future))
-        self._let_through()
+        self._give()
         if future.done():
             return future.result()
         try:
@@ -155,10 +147,10 @@ class RateLimiter:
         except asyncio.CancelledError:
             if future.done() and not future.cancelled() and (slot := future.result()):
                 slot.unused()
-            self._let_through()
+            self._give()
             raise
 
-    def _let_through(self) -> None:
+    def _give(self) -> None:
         now = self._clock()
         while self._queue and self.in_flight < self.concurrency:
             _, _, tokens, future = self._queue[0]
@@ -168,19 +160,21 @@ class RateLimiter:
                     self._call_in(wait)
                     return
                 self.in_flight += 1
-                future.set_result(Slot(self, self._window.take(tokens, now), self._era))
+                slot = Slot(self, now, tokens, self._era)
+                self._window.add(slot)
+                future.set_result(slot)
             heapq.heappop(self._queue)
 
     def _call_in(self, seconds: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._let_through)
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._give)
 
-    def _done(self, charge: Charge, era: int, tokens: int | None, *, answered: bool, overload: bool) -> None:
+    def _done(self, slot: Slot, tokens: int | None, *, answered: bool, overload: bool) -> None:
         self.in_flight -= 1
         if tokens is not None:
-            self._window.correct(charge, tokens, self._clock())
-        if overload and era == self._era:
+            self._window.correct(slot, tokens, self._clock())
+        if overload and slot.era == self._era:
             self._era += 1
             self._slow_down()
         elif answered:
@@ -189,7 +183,7 @@ class RateLimiter:
             if self._answers >= self.concurrency and self.concurrency < self._limits.concurrency:
                 self.concurrency += 1
                 self._answers = 0
-        self._let_through()
+        self._give()
 
     def _slow_down(self) -> None:
         self._answers = 0
@@ -200,7 +194,7 @@ class RateLimiter:
             self.pause(min(most, self._retries.backoff_s * 2.0 ** min(self._pauses, 60)))
             self._pauses += 1
 
-    def _unused(self, charge: Charge) -> None:
+    def _unused(self, slot: Slot) -> None:
         self.in_flight -= 1
-        self._window.remove(charge)
-        self._let_through()
+        self._window.remove(slot)
+        self._give()
