@@ -13,7 +13,7 @@ litellm pins versions of what others need, so the clients have an environment of
 
     python -m venv /tmp/clients
     /tmp/clients/bin/pip install openai litellm "httpx[http2]" pydantic
-    PYTHONPATH=src /tmp/clients/bin/python benchmarks/judge_client.py
+    PYTHONPATH=src:plugins/pv-judge/src /tmp/clients/bin/python benchmarks/judge_client.py
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ async def drive(client, prompts: list[str]) -> None:
 def ours(url: str, booked: bool = True):
     from pv_judge.client import JudgeClient
     from pv_judge.config import Budget, Endpoint, JudgeConfig, Limits, Price
-    from pv_judge.spend_file import Spending
+    from pv_judge.spend_file import SpendFile
 
     config = JudgeConfig(
         endpoints=(Endpoint(url=url, model="judge"),),
@@ -167,7 +167,7 @@ def ours(url: str, booked: bool = True):
     )
     client = JudgeClient(config)
     if booked:
-        Spending(tempfile.mkdtemp(prefix="judge_client_"), client.budget)
+        SpendFile(tempfile.mkdtemp(prefix="judge_client_"), client.budget)
 
     async def ask(messages):
         return (await client.ask(messages)).text

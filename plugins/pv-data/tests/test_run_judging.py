@@ -12,7 +12,7 @@ import pytest
 from panel import JudgeServer, Script, answer, by_mark, make_tables, settings
 
 from pv_data.asking.asker import Stopped
-from pv_data.asking.unanswered import Unanswered
+from pv_data.asking.kept_answers import Unanswered
 from pv_data.records import Aside, Judgment, Label, Proof
 from pv_data.run.chunk import Done, moneys, owners, write
 from pv_data.run.config import RunConfig
@@ -79,12 +79,12 @@ def test_damaged_answers_are_asked_for_again_once(tmp_path):
 def test_a_damaged_record_of_a_failure_counts_as_none(tmp_path):
     failures = Unanswered(tmp_path / "unanswered.sqlite")
     failures.put("k", 0, JudgeFailure("cut", "truncated"), "m")
-    assert failures.last("k")[0] == 1
+    assert failures.last("k").requests == 1
     for text in (b"[1", b"[1, 2]", b'["no kind", "", ""]', b"\xff"):
         failures.put("k", 0, JudgeFailure("cut", "truncated"), "m")
         with sqlite3.connect(tmp_path / "unanswered.sqlite") as file:
             file.execute("UPDATE answers SET text = ?", (text,))
-        assert failures.last("k") == (0, None)
+        assert failures.last("k") is None
 
 
 def test_a_second_run_asks_nothing(tmp_path):

@@ -28,10 +28,9 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from pv_data.asking.asker import Stopped
-from pv_data.asking.keeping import Keeping, Question
+from pv_data.asking.kept_answers import Keeping, Question, Unanswered
 from pv_data.asking.local import Local
 from pv_data.asking.settings import Model
-from pv_data.asking.unanswered import Unanswered
 from pv_data.cli import app
 from pv_data.records import Aside, Judgment, Label, Problem, Proof
 from pv_data.run import prefill, serving

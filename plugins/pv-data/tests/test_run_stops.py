@@ -124,7 +124,7 @@ def test_a_disk_that_is_full_ends_the_run_before_much_is_lost(tmp_path, monkeypa
     put_all = AnswerCache.put_all
 
     def full(self, answers):
-        if self._db.execute("SELECT count(*) FROM answers").fetchone()[0] > 100:
+        if self.count() > 100:
             raise CacheUnavailable("the disk is full")
         put_all(self, answers)
 
@@ -251,13 +251,13 @@ def test_what_nobody_could_use_is_not_paid_again_by_a_run_that_goes_on(tmp_path)
 def test_a_disk_on_which_no_file_of_failures_can_be_made_ends_the_run(tmp_path, monkeypatch):
     make_tables(tmp_path, 30)
 
-    class Full(asker.Writer):
+    class Full(asker.CacheWriter):
         def __init__(self, path: Path) -> None:
             if path == unanswered(tmp_path):
                 raise CacheUnavailable("no space left on device")
             super().__init__(path)
 
-    monkeypatch.setattr(asker, "Writer", Full)
+    monkeypatch.setattr(asker, "CacheWriter", Full)
     with JudgeServer(
         Script(reply=lambda prompt, model: "I cannot say.", latency=Latency(median_s=0.05))
     ) as server:
@@ -271,7 +271,7 @@ def test_failures_of_a_model_that_did_not_work_count_for_nothing_when_it_does(tm
     said = ["I cannot say."]
     with JudgeServer(Script(reply=lambda prompt, model: said[0] or by_mark(prompt, model))) as server:
         job = Judging(run=tmp_path, config=settings(tmp_path, server.url, patience=10))
-        with pytest.raises(Stopped, match="see to it"):
+        with pytest.raises(Stopped, match="Fix the model"):
             run_local(job, 1)
         said[0] = ""
         forget_doubtful(tmp_path)

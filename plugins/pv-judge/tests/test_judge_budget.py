@@ -101,7 +101,7 @@ def test_a_request_that_cannot_be_booked_is_not_let_through():
     with pytest.raises(JudgeFailure, match=r"No space left.*Free disk space") as failure:
         budget.reserve("judge", 10, 10)
     assert failure.value.kind == "budget"
-    assert (budget.at_most, budget._open) == (Spent(), set())
+    assert (budget.at_most, budget.open) == (Spent(), set())
     budget.book = lambda: None
     assert budget.reserve("judge", 10, 10) is not None
 

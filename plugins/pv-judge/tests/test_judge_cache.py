@@ -181,7 +181,7 @@ try:
     for i in range(1000):
         cache.put(f"{i}", answer("x" * 10_000))
 except CacheUnavailable as error:
-    print(i > 5, cache.get("first").text, "Make room" in str(error))
+    print(i > 5, cache.get("first").text, "Free disk space" in str(error))
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 cache.put("last", answer("last"))
 print(cache.get("last").text)

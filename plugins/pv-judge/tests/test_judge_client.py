@@ -33,13 +33,14 @@ SETTINGS = {
 
 
 class Endpoints:
-    """Stands for `Exchange`. `plan[url]` is what its requests get in turn, the last for ever: a text, a failure, or
-    seconds to wait before either."""
+    """Stands for `EndpointClient`. `plan[url]` is what its requests get in turn, the last for ever: a text, a failure,
+    or seconds to wait before either."""
 
     def __init__(self, plan: dict[str, list]) -> None:
         self.plan = plan
         self.sent: list[tuple[float, str]] = []
         """When, and where to."""
+        self.seeds: list[int | None] = []
         self.in_flight = self.most_in_flight = 0
 
     def __call__(self, endpoint: Endpoint, config: JudgeConfig) -> Endpoints._One:
@@ -49,13 +50,15 @@ class Endpoints:
         def __init__(self, all_of_them: Endpoints, endpoint: Endpoint) -> None:
             self.all, self.name, self.count = all_of_them, endpoint.url.removeprefix("http://"), 0
 
-        def body(self, messages) -> bytes:
-            return json.dumps(list(messages)).encode()
+        def body(self, messages, seed: int | None = None) -> bytes:
+            return json.dumps([*messages] if seed is None else [*messages, seed]).encode()
 
         def tidy(self, text: str) -> str:
             return text
 
         async def send(self, body: bytes) -> Completion:
+            last = json.loads(body)[-1]
+            self.all.seeds.append(last if isinstance(last, int) else None)
             plan = self.all.plan[self.name]
             what = plan[min(self.count, len(plan) - 1)]
             self.count += 1
@@ -99,7 +102,7 @@ def fails(kind: str, usage: Usage | None = Usage(), **more) -> RequestFailed:  #
 def judge(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[JudgeClient, Endpoints]]:
     def make(plan: dict[str, list], **settings) -> tuple[JudgeClient, Endpoints]:
         endpoints = Endpoints(plan)
-        monkeypatch.setattr(router, "Exchange", endpoints)
+        monkeypatch.setattr(router, "EndpointClient", endpoints)
         config = JudgeConfig(
             endpoints=tuple(Endpoint(url=f"http://{name}", model="judge") for name in plan),
             **SETTINGS | settings,
@@ -111,8 +114,8 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[JudgeClient, E
 
 def held(client: JudgeClient) -> list:
     """All that a client may still hold; zeros when nothing is under way."""
-    routes = client._turns.routes
-    return [len(client.budget._open), *(n for r in routes for n in (r.limits.in_flight, r.limits.waiting))]
+    routes = client.router.routes
+    return [len(client.budget.open), *(n for r in routes for n in (r.limiter.in_flight, r.limiter.waiting))]
 
 
 async def failure_of(question) -> JudgeFailure:
@@ -181,6 +184,43 @@ def test_an_answer_that_cannot_be_read_is_asked_for_again_and_paid(judge, kind):
     run(check())
 
 
+def test_a_question_that_was_interrupted_goes_on_with_the_next_seed_and_the_next_attempt(judge):
+    def unreadable(text: str) -> str:
+        raise JudgeFailure("no JSON", "invalid_json")
+
+    async def check():
+        plan = [fails("connect", None), "?", fails("no_text", PAID), "never asked for"]
+        client, endpoints = judge({"a": plan, "b": ["?"]}, retries=Retries(attempts=5))
+        unusable: list[JudgeFailure] = []
+        earlier = JudgeFailure("no JSON", "invalid_json", PAID, 0.5, requests=2)
+        failure = await failure_of(
+            client.ask(
+                MESSAGES,
+                unreadable,
+                seed=lambda unusable: 10 + unusable,
+                earlier=earlier,
+                on_unusable=unusable.append,
+            )
+        )
+        # a cannot be reached, b and a give unreadable answers: attempts 3, 4 and 5
+        assert endpoints.seeds == [12, 12, 13]
+        assert [(one.kind, one.requests) for one in unusable] == [("invalid_json", 4), ("invalid_json", 5)]
+        assert [one.usage for one in unusable] == [PAID + PAID, PAID + PAID + PAID]
+        assert (failure.requests, failure.usage) == (5, PAID + PAID + PAID)
+        assert failure.usd == 24.0  # of this run alone
+
+    run(check())
+
+
+def test_requests_carry_no_seed_unless_one_is_given(judge):
+    async def check():
+        client, endpoints = judge({"a": ["yes"]})
+        await client.ask(MESSAGES)
+        assert endpoints.seeds == [None]
+
+    run(check())
+
+
 def test_a_bug_in_a_parser_is_not_hidden(judge):
     async def check():
         client, _ = judge({"a": [OK]})
@@ -235,7 +275,7 @@ def test_429_and_503_slow_the_endpoint_down_and_500_does_not(judge):
         ]:
             client, _ = judge({"a": [failure, OK]})
             await client.ask(MESSAGES)
-            assert client._turns.routes[0].limits.concurrency == concurrency
+            assert client.router.routes[0].limiter.concurrency == concurrency
 
     run(check())
 
@@ -652,7 +692,7 @@ def test_no_mixture_of_faults_passes_the_budget_or_the_limits_or_leaves_anything
         async def watch():
             while True:
                 run_so_far = client.budget.spent.in_run
-                spent.append(run_so_far.usd + sum(one.usd for one in client.budget._open))
+                spent.append(run_so_far.usd + sum(one.usd for one in client.budget.open))
                 calls.append(run_so_far.calls)
                 await asyncio.sleep(0.25)
 

@@ -456,9 +456,9 @@ def test_the_key_is_in_no_error_answer_repr_or_log(fault, monkeypatch, caplog):
         settings = config(endpoints=(endpoint,))
         client = JudgeClient(settings)
         (failure,) = ask(settings, "a trace")
-    route = client._turns.routes[0]
+    route = client.router.routes[0]
     shown = [str(failure), repr(failure), failure.text, repr(pickle.dumps(failure)), caplog.text]
-    shown += [repr(client), repr(route), repr(route.exchange), repr(vars(route.exchange)), repr(settings)]
+    shown += [repr(client), repr(route), repr(route.client), repr(vars(route.client)), repr(settings)]
     assert not [one for one in shown if "planted" in one]
     assert "***" in str(failure) + failure.text or fault.text.startswith("HTTP/1.1")
 

@@ -17,10 +17,10 @@ from judge_server import JudgeServer, Latency, Script
 from judge_server.replies import prompt_of, verdict
 
 from pv_judge import ray_service
-from pv_judge.answer import JudgeFailure
+from pv_judge.answer import JudgeFailure, Question
 from pv_judge.config import read_config
 from pv_judge.fluency import FluencyPrompt, parse_fluency
-from pv_judge.service import Question, ServiceConfig
+from pv_judge.service import ServiceConfig
 from pv_judge.spend_file import read_spent
 
 pytestmark = pytest.mark.slow

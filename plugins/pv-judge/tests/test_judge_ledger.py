@@ -19,9 +19,10 @@ import pyarrow.parquet as pq
 import pytest
 from places import ROOT
 
-from pv_judge.ledger import Ledger, LedgerRow, LedgerUnavailable, parts, read_ledger, reading
-from pv_judge.ledger import writer as module
-from pv_judge.ledger.schema import schema
+from pv_judge.ledger import Ledger, LedgerRow, LedgerUnavailable, read_ledger
+from pv_judge.ledger import journal as journals
+from pv_judge.ledger import ledger as module
+from pv_judge.ledger.row import schema
 from pv_rl.errors import DataError, SetupError
 
 PRELUDE = """
@@ -135,7 +136,7 @@ def test_a_row_needs_only_what_is_always_known(tmp_path):
     ],
 )
 def test_a_value_of_another_type_is_refused_before_it_is_written(wrong):
-    with pytest.raises(DataError, match=r"of a ledger row is .*; give "):
+    with pytest.raises(DataError, match=r"of a ledger row is .*\. Expected "):
         row(**wrong)
 
 
@@ -183,7 +184,7 @@ def test_a_part_says_its_version(tmp_path):
     assert pq.read_schema(part).metadata[b"pv_rl.ledger"] == b"2"
     table = pq.read_table(part)
     pq.write_table(table.replace_schema_metadata({"pv_rl.ledger": "3"}), part)
-    with pytest.raises(DataError, match="install the newer pv-rl"):
+    with pytest.raises(DataError, match="Install the newer pv-rl"):
         read_ledger(tmp_path)
 
 
@@ -237,7 +238,7 @@ def test_a_line_that_was_cut_off_hides_no_other(tmp_path, caplog):
     path = journal(tmp_path)
     path.write_bytes(path.read_bytes()[:-20])
     assert uids(tmp_path) == ["0", "1"]
-    assert "is not whole and is left out" in caplog.text
+    assert "is incomplete and is left out" in caplog.text
     ledger.close()
     assert uids(tmp_path) == ["0", "1"]
 
@@ -332,11 +333,11 @@ def test_a_journal_that_becomes_a_part_while_it_is_read_is_read_once(tmp_path, m
     ledger.append(row("0"))
 
     def tables(path):
-        found = list(parts.tables(path)) if late else None
+        found = list(journals.tables(path)) if late else None
         ledger.close()
-        return found or parts.tables(path)
+        return found or journals.tables(path)
 
-    monkeypatch.setattr(reading, "tables", tables)
+    monkeypatch.setattr(module, "tables", tables)
     assert uids(tmp_path) == ["0"]
 
 
@@ -360,7 +361,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, resource.RLIM_INFINITY))
 try:
     ledger.append(row("lost", "x" * 80_000))
 except LedgerUnavailable as error:
-    print("said" if "Make room" in str(error) else error)
+    print("said" if "Free disk space" in str(error) else error)
 ledger.append(row("after"))
 """
     assert start(code, tmp_path).communicate(timeout=300)[0].split() == ["said"]
@@ -441,10 +442,10 @@ def test_a_column_of_marks_is_kept(tmp_path):
 
 def test_what_is_no_ledger_is_refused(tmp_path, caplog):
     caplog.set_level(logging.WARNING)
-    with pytest.raises(DataError, match="there is no ledger in"):
+    with pytest.raises(DataError, match="contains no ledger"):
         read_ledger(tmp_path)
     pq.write_table(pa.table({"a": [1]}), tmp_path / "part-1.parquet")
-    with pytest.raises(DataError, match="it has no row_id, time"):
+    with pytest.raises(DataError, match="it has no column row_id, time"):
         read_ledger(tmp_path)
     (tmp_path / "part-1.parquet").write_bytes(b"PAR1")
     with pytest.raises(DataError, match="cannot be read as a part"):

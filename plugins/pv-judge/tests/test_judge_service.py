@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from judge_server import Fault, JudgeServer, Latency, Script
 
-from pv_judge.answer import Answer, JudgeFailure
+from pv_judge.answer import Answer, JudgeFailure, Question
 from pv_judge.config import read_config
-from pv_judge.failure_log import FailureLog
 from pv_judge.fluency import FluencyPrompt, parse_fluency
 from pv_judge.ledger import LedgerRow, read_ledger
+from pv_judge.metrics import FailureLog
 from pv_judge.ray_service import prepare_service, shared_service
-from pv_judge.service import Halt, JudgeService, Question, ServiceConfig
+from pv_judge.service import Halt, JudgeService, ServiceConfig
 from pv_rl.errors import ConfigError
 
 PROMPT = FluencyPrompt.load()
@@ -228,7 +228,7 @@ def test_a_disk_that_fails_does_not_end_the_run(tmp_path, monkeypatch):
             raise OSError("No space left on device")
 
         monkeypatch.setattr(service.ledger, "append", full)
-        monkeypatch.setattr(service.recall._disk, "put", full)
+        monkeypatch.setattr(service.cache._disk, "put", full)
         await service.record(row)
         answer = await service.ask(question())
         return answer, await service.report(1)

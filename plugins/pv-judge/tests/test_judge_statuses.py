@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from pv_judge.statuses import error_of, failure_kind
+from pv_judge.completion import error_of, failure_kind
 
 VLLM = "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens"
 GEMINI = "You exceeded your current quota, please check your plan and billing details. Please retry in 12s"

@@ -15,10 +15,10 @@ import pytest
 from judge_server import Fault, JudgeServer, Script
 
 from pv_judge import ray_service, watchdog
-from pv_judge.answer import Answer, JudgeFailure
+from pv_judge.answer import Answer, JudgeFailure, Question
 from pv_judge.config import read_config
 from pv_judge.fluency import FluencyPrompt, parse_fluency
-from pv_judge.service import Question, ServiceConfig
+from pv_judge.service import ServiceConfig
 from pv_judge.verl_hooks import halt_reason
 from pv_rl.errors import SetupError
 
@@ -44,10 +44,7 @@ def cluster(ray_cluster, monkeypatch):
     monkeypatch.setattr(watchdog, "EVERY_S", 0.2)
     monkeypatch.setattr(watchdog, "SILENT_S", 2.0)
     yield
-    for service in ray_service.driver_services():
-        service.watchdog.stop()
-    ray_service._of_driver.clear()
-    ray_service._remote.clear()
+    ray_service.forget_services()
 
 
 def prepared(server: JudgeServer) -> ServiceConfig:
@@ -84,7 +81,7 @@ def test_an_actor_that_hangs_in_a_parser_is_restarted_and_the_other_questions_ar
 def test_an_actor_with_more_open_questions_than_a_step_has_rows_still_answers_its_watchdog(cluster):
     """Ray queues calls above max_concurrency, and a ping behind them looks like a hang."""
     with JudgeServer(Script(faults=[Fault(kind="hang")])) as server:
-        actor = ray.get_actor(ray_service._name(prepared(server)))
+        actor = ray.get_actor(ray_service.actor_name(prepared(server)))
         ray_service.driver_services()[0].watchdog.stop()
         asked = [actor.ask.remote(question(f"trace {n}")) for n in range(10_200)]
         ray.get(actor.ping.remote(), timeout=180)  # questions end after 200 s
@@ -98,7 +95,7 @@ def test_an_actor_that_cannot_start_is_an_error_of_one_line(cluster, tmp_path):
         "endpoints": [{"url": "http://127.0.0.1:9", "model": "m"}],
         "cache": f"{tmp_path}/cache.sqlite",
     }
-    with pytest.raises(SetupError, match=r"did not come up: .*is not a cache") as caught:
+    with pytest.raises(SetupError, match=r"did not start: .*is not a cache") as caught:
         ray_service.prepare_service(ServiceConfig(judge=read_config(settings)))
     assert "\n" not in str(caught.value)
     assert caught.value.__suppress_context__
@@ -107,7 +104,7 @@ def test_an_actor_that_cannot_start_is_an_error_of_one_line(cluster, tmp_path):
 def test_an_actor_that_hangs_again_and_again_ends_the_run_with_the_reason(cluster, monkeypatch, caplog):
     monkeypatch.setattr(watchdog, "RESTARTS", 0)
     with JudgeServer(Script(faults=[Fault(kind="content", text="a" * 60)])) as server:
-        actor = ray.get_actor(ray_service._name(prepared(server)))
+        actor = ray.get_actor(ray_service.actor_name(prepared(server)))
         actor.ask.remote(replace(question("any"), parse=EXPONENTIAL))
         deadline = time.monotonic() + 60
         while halt_reason() is None and time.monotonic() < deadline:

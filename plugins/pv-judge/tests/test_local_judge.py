@@ -20,12 +20,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from pv_judge.answer import Answer, JudgeFailure
+from pv_judge.answer import Answer, JudgeFailure, Question
 from pv_judge.config import read_config
 from pv_judge.fluency import FluencyPrompt, parse_fluency
 from pv_judge.ledger import read_ledger
 from pv_judge.ray_service import close_local_services
-from pv_judge.service import JudgeService, Question, ServiceConfig
+from pv_judge.service import JudgeService, ServiceConfig
 from pv_rl.rewards import RewardInput, RewardOutput, build_reward
 
 pytestmark = [pytest.mark.slow, pytest.mark.paths]

@@ -118,10 +118,10 @@ def test_verls_parquet_with_a_nested_label_is_read(tmp_path):
         (["--set", "vetoo=zero"], "vetoo"),
         (["--set", "judge.endpoints=["], "cannot be read"),
         (["--options", "/no/such.yaml"], "No such file"),
-        (["--response-column", "text"], "has no column text of text; name one with --response-column"),
-        (["--label-column", "text"], "has no column text; name one with --label-column"),
+        (["--response-column", "text"], "has no column text of text. Name one with --response-column"),
+        (["--label-column", "text"], "has no column text. Name one with --label-column"),
         (["--out", "/no/such/folder/x.jsonl"], "there is no folder"),
-        (["--out", "/dev/null"], "--out /dev/null is no regular file"),
+        (["--out", "/dev/null"], "--out /dev/null is not a regular file"),
         (["--label-column", "input"], "line 1 of"),
     ],
 )

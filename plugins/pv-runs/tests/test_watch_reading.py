@@ -8,8 +8,7 @@ import os
 
 import pytest
 
-from pv_judge.ledger.journal import Journal
-from pv_judge.ledger.parts import fold
+from pv_judge.ledger.journal import Journal, fold
 from pv_judge.ledger.row import LedgerRow, RuleHit
 from pv_runs.report.collecting import Collector
 from pv_runs.report.logs import LONGEST_LINE

@@ -1,4 +1,4 @@
-"""Result types of the judge: an answer, or a failure with its kind and cost."""
+"""Types of a question, and of its result: an answer, or a failure with its kind and cost."""
 
 from __future__ import annotations
 
@@ -8,7 +8,18 @@ from typing import Any, Literal, TypeAlias
 
 from pv_rl.errors import JudgeError
 
-__all__ = ["Answer", "FailureKind", "JudgeFailure", "Messages", "Parser", "TokenLogprobs", "Usage"]
+__all__ = [
+    "ANSWERED",
+    "UNREADABLE",
+    "Answer",
+    "FailureKind",
+    "JudgeFailure",
+    "Messages",
+    "Parser",
+    "Question",
+    "TokenLogprobs",
+    "Usage",
+]
 
 Messages: TypeAlias = Sequence[Mapping[str, str]]
 """`[{"role": "system", "content": ...}, {"role": "user", "content": ...}]`."""
@@ -37,6 +48,22 @@ FailureKind: TypeAlias = Literal[
     "budget",  # a hard limit of the budget was reached; nothing was sent
 ]
 
+UNREADABLE: frozenset[FailureKind] = frozenset({"invalid_json", "wrong_schema", "bad_response"})
+"""The model answered and the answer cannot be read. With the same seed it would give the same answer again."""
+ANSWERED: frozenset[FailureKind] = frozenset({*UNREADABLE, "truncated", "no_text"})
+"""Failures that are answers, and were paid for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What a `JudgeService` is asked."""
+
+    template: str
+    """Name and hash of the prompt, part of the cache's key."""
+    messages: Messages
+    parse: Parser
+    """A function of a module, so that it can travel between processes."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
@@ -46,6 +73,13 @@ class Usage:
     completion_tokens: int = 0
     cached_tokens: int = 0
     """Of `prompt_tokens`, those that the server had cached."""
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +119,7 @@ class Answer:
 
 
 class JudgeFailure(JudgeError):
-    """No usable answer: the last thing that went wrong, and what had been spent by then."""
+    """There is no usable answer. It says what failed last, and what was spent by then."""
 
     def __init__(
         self,

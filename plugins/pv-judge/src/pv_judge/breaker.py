@@ -1,4 +1,4 @@
-"""Circuit breaker of one endpoint: opens after several failures in a row, closes when a probe succeeds."""
+"""Circuit breaker of one endpoint: opens after several failures in a row, and closes when a probe succeeds."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ SERVER_FAILED: frozenset[FailureKind] = frozenset(
 )
 """Kinds of failure that count. After any other but `REFUSED`, for example 429, the server is known to work."""
 REFUSED: frozenset[FailureKind] = frozenset({"authentication", "quota"})
-"""Kinds that hold for every request to the endpoint: the first opens the breaker."""
+"""Kinds that every request to the endpoint would share: the first opens the breaker."""
 
 
 class Permit:
-    """Leave to send one request. Say once how it ended."""
+    """Permission to send one request. Call `ended` or `dropped` once."""
 
     def __init__(self, breaker: CircuitBreaker, era: int, *, probe: bool) -> None:
         self._breaker = breaker
@@ -31,7 +31,7 @@ class Permit:
         self._breaker._ended(self._era, failure)
 
     def dropped(self) -> None:
-        """The request was not sent, or cancelled, which says nothing about the server: another may probe it."""
+        """The request was not sent, or was cancelled: the server's state is unknown, and another may probe it."""
         if self._probe:
             self._breaker._probe_again(self._era)
 
@@ -50,35 +50,37 @@ class CircuitBreaker:
         clock: Callable[[], float] = time.monotonic,
         changed: Callable[[], None] = lambda: None,
     ) -> None:
-        """`changed` is called when the wait gets shorter or becomes useless (`refused`)."""
+        """`changed` is called when the wait gets shorter, or is useless (`refused`)."""
         self.opened = 0
         """Times that it opened."""
         self.probes = 0
-        """Requests that were let through while it was open."""
+        """Requests that were sent while it was open."""
         self._settings = settings
         self._clock = clock
         self._changed = changed
         self._failures = 0  # in a row
         self._refusals = 0  # in a row
         self._probe_at: float | None = None  # None: closed
-        self._era = 0  # goes up when it opens or closes: what was sent before says nothing any more
+        self._era = (
+            0  # counts openings and closings: the end of a request that was sent before one is ignored
+        )
 
     @property
     def closed(self) -> bool:
-        """Whether requests go through freely."""
+        """Whether every request may be sent."""
         return self._probe_at is None
 
     @property
     def refused(self) -> bool:
-        """Whether two requests in a row were refused: waiting for this endpoint is of no use."""
+        """Whether two requests in a row were refused, so waiting for this endpoint is useless."""
         return self._refusals >= 2
 
     def wait_s(self) -> float:
-        """Seconds until a request may go."""
+        """Seconds until a request may be sent."""
         return 0.0 if self._probe_at is None else max(0.0, self._probe_at - self._clock())
 
     def enter(self) -> Permit | None:
-        """Leave to send a request now, or None."""
+        """A permit to send a request now, or None."""
         if self.wait_s() > 0:
             return None
         if self.closed:

@@ -18,7 +18,7 @@ ROUNDING = 1e-9
 UNIT = 1e-12
 """USD."""
 LONGEST = 1_000_000
-"""Upper bound on the tokens of an answer if the request sets no `max_tokens`."""
+"""Most tokens of an answer to a request without `max_tokens`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class Totals:
 
 @dataclass(frozen=True, kw_only=True)
 class Spent:
-    """What was spent; `restore` takes it in a run that goes on."""
+    """What a run has spent; `BudgetKeeper.restore` takes it when the run is resumed."""
 
     step: int = 0
     in_step: Totals = field(default_factory=Totals)
@@ -48,7 +48,7 @@ class Spent:
 
 @dataclass(eq=False, kw_only=True)
 class Reservation:
-    """The worst that one request can cost, set aside. Give it back by `settle`, once."""
+    """The highest cost of one request, reserved until `BudgetKeeper.settle`, which is called once."""
 
     model: str
     most: Usage
@@ -61,27 +61,28 @@ class Reservation:
 
 
 class BudgetKeeper:
-    """Holds a run to its budget. No clock, no waiting: a request that could pass a limit is not let through."""
+    """Keeps a run within its budget: refuses each request that could exceed a limit. It never waits."""
 
     def __init__(self, budget: Budget, prices: Mapping[str, Price]) -> None:
         self.budget = budget
         self.prices = dict(prices)
         self.spent = Spent()
         self.waiting: list[Callable[[], None]] = []
-        """Called when there may be room for a request that was not let through."""
+        """Called when a request that got no reservation may get one."""
         self.book: Callable[[], object] = lambda: None
-        """Called before a request of a limited budget is let through: writes `at_most` to disk, or raises OSError or
+        """Called before a request of a limited budget is sent. It writes `at_most` to disk, or raises OSError or
         SetupError."""
         self.capped = 0
-        """Requests whose server counted more tokens than they could take."""
-        self._open: set[Reservation] = set()
+        """Requests for which the server counted more tokens than they can take."""
+        self.open: set[Reservation] = set()
+        """Reservations of requests in flight."""
         self._held_usd: Counter[int] = Counter()
         """Of the open requests, by step, in whole `UNIT`s: a sum of floats would drift."""
         self._held_tokens: Counter[int] = Counter()
 
     @property
     def at_most(self) -> Spent:
-        """What is spent if each request in flight costs the most it can."""
+        """What is spent if each request in flight has its highest cost."""
         of_step, of_run = self._in_flight()
         spent = self.spent
         return Spent(
@@ -91,13 +92,13 @@ class BudgetKeeper:
         )
 
     def begin_step(self, step: int) -> None:
-        """Limits of a step count from here. What is in flight goes on counting for the step that asked."""
+        """Start a step, whose limits count from 0. Requests in flight count for the step that sent them."""
         if step != self.spent.step:
             self.spent = replace(self.spent, step=step, in_step=Totals())
             self._tell()
 
     def restore(self, spent: Spent) -> None:
-        """Go on from what an earlier part of the run had spent."""
+        """Continue from what an earlier part of the run has spent."""
         self.spent = spent
 
     def usd(self, model: str, usage: Usage) -> float:
@@ -112,14 +113,14 @@ class BudgetKeeper:
         return millionths / 1e6
 
     def reserve(self, model: str, prompt_tokens: int, max_tokens: int) -> Reservation | None:
-        """Set aside the most that a request can cost; neither number may be too low.
+        """Reserve the highest cost of a request; both numbers are upper bounds.
 
         Returns:
-            None where only the worst of what is in flight stands in the way: try again when told (`waiting`).
+            None if there may be room once requests in flight have cost less: try again after a call of `waiting`.
 
         Raises:
-            JudgeFailure: of kind `budget`: a limit could be passed even if what is in flight cost nothing, or `book`
-                failed.
+            JudgeFailure: of kind `budget`: the request could exceed a limit even if all in flight cost nothing, or
+                `book` failed.
         """
         most = Usage(prompt_tokens=prompt_tokens, completion_tokens=max_tokens)
         worst = max(self.usd(model, most), self.usd(model, replace(most, cached_tokens=prompt_tokens)))
@@ -159,7 +160,7 @@ class BudgetKeeper:
         return reservation
 
     def bounded(self, reservation: Reservation, usage: Usage) -> Usage:
-        """A server's counts, but no more than its request can have taken; `capped` counts those that were larger."""
+        """A server's counts, at most what the request can take; `capped` counts the requests with larger ones."""
         prompt, answer = reservation.most.prompt_tokens, reservation.most.completion_tokens or LONGEST
         if usage.prompt_tokens <= prompt and usage.completion_tokens <= answer:
             return usage
@@ -171,12 +172,12 @@ class BudgetKeeper:
         )
 
     def settle(self, reservation: Reservation, usage: Usage | None, *, unsettled: bool = False) -> float:
-        """Book what a request took, and return its price in USD.
+        """Book the usage of a request, and return its price in USD.
 
         Args:
             reservation: of the request.
             usage: its tokens; None: it was never sent.
-            unsettled: nobody knows what the server bills, as after a timeout: the price is the most it can be.
+            unsettled: the server's bill is unknown, as after a timeout: the highest cost is booked.
         """
         self._hold(reservation, -1)
         usd = 0.0 if usage is None else reservation.usd if unsettled else self.usd(reservation.model, usage)
@@ -188,13 +189,13 @@ class BudgetKeeper:
         return usd
 
     def _in_flight(self) -> tuple[Totals, Totals]:
-        """The worst of the open requests: of those of the step, and of all."""
+        """The highest cost of the open requests: of the step, and of all."""
         usd, tokens, step = self._held_usd, self._held_tokens, self.spent.step
         of_step = Totals(usd=usd[step] * UNIT, tokens=tokens[step])
         return of_step, Totals(usd=sum(usd.values()) * UNIT, tokens=sum(tokens.values()))
 
     def _hold(self, reservation: Reservation, sign: int) -> None:
-        (self._open.add if sign > 0 else self._open.remove)(reservation)
+        (self.open.add if sign > 0 else self.open.remove)(reservation)
         step = reservation.step
         self._held_usd[step] += sign * math.ceil(reservation.usd / UNIT)
         self._held_tokens[step] += sign * reservation.tokens

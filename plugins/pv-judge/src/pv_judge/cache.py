@@ -1,10 +1,9 @@
-"""Response cache on disk: one SQLite file that all processes of a machine share.
+"""Cache file: one SQLite file of answers that all processes of a machine share.
 
-Write-ahead logging: readers never wait, writers wait for one another, and an answer that was put outlives a `kill -9`
-of its writer at once. After a loss of power the last answers may be missing; the file is whole. The file belongs on a
-local disk: SQLite's write-ahead log does not work over a network (https://www.sqlite.org/wal.html).
-
-Kept are the key, the answer's text, its tokens, model and time: no prompt, no trace and no failure.
+It has a write-ahead log: readers never wait, writers wait for one another, and an answer that was put outlives a
+`kill -9` of its writer at once. A power loss can lose the last answers, and leaves the file whole. Keep it on a local
+disk: SQLite's write-ahead log does not work over a network (https://www.sqlite.org/wal.html). It contains the key, the
+answer's text, its tokens, model and time: no prompt, no trace and no failure.
 """
 
 from __future__ import annotations
@@ -35,11 +34,12 @@ APPLICATION_ID = 0x70765F6A
 """`pv_j`: marks the file as ours, also for the command `file`."""
 VERSION = 1
 BUSY_S = 10.0
-"""How long to wait for other writers."""
+"""Longest wait for other writers."""
 REST_S = 60.0
-"""Nothing is written for so long after a wait that was in vain: the answers that queue would each wait again."""
+"""After such a wait in vain nothing is written for so long: each queued answer would wait again."""
 ROWS = 128
 """Of a statement; SQLite before 3.32 takes 999 values."""
+COLUMNS = "text, model, prompt_tokens, completion_tokens, cached_tokens, created"
 SCHEMA = """
 CREATE TABLE answers (
     key TEXT PRIMARY KEY,
@@ -50,10 +50,11 @@ CREATE TABLE answers (
     cached_tokens INTEGER NOT NULL,
     created REAL NOT NULL
 )"""
+RECOVER = "`sqlite3 FILE .recover | sqlite3 NEW` saves what can be read; or name another file in judge.cache"
 
 
 class CacheUnavailable(PvRlError, OSError):
-    """The cache cannot be read or written now: a full disk, a read-only file. A run can go on without it."""
+    """The cache cannot be read or written now: a full disk, a read-only file. A run can continue without it."""
 
 
 def _now() -> datetime:
@@ -62,51 +63,55 @@ def _now() -> datetime:
 
 @dataclass(frozen=True, kw_only=True)
 class CachedAnswer:
-    """An answer that can be used. There is no place in it for a failure."""
+    """A usable answer. It has no field for a failure."""
 
     text: str
     """What the model wrote."""
     usage: Usage
-    """What it took then."""
+    """Tokens that it took."""
     model: str
     created: datetime = field(default_factory=_now)
     """UTC."""
 
 
 def cache_key(*, template_hash: str, model: str, sampling: Mapping[str, Any], text: str) -> str:
-    """SHA-256, in hex, of everything that the answer hangs on.
+    """SHA-256, in hex, of everything that the answer depends on.
 
     `sampling` is all of the request but model and messages: sampling parameters, response format and extra_body.
     `text` is what is judged. The order of keys does not matter; 0 and 0.0 are two keys.
 
     Raises:
-        ConfigError: `sampling` holds something that JSON has no form for.
+        ConfigError: `sampling` contains a value that JSON cannot represent.
     """
     parts = {"form": 1, "template": template_hash, "model": model, "sampling": dict(sampling), "text": text}
     try:
         canonical = json.dumps(parts, sort_keys=True, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ConfigError(
-            f"the judge's sampling parameters go into a JSON request, and these cannot ({error}); use numbers, "
+            f"the judge's sampling parameters go into a JSON request, and these cannot ({error}). Use numbers, "
             "strings, booleans, lists and mappings"
         ) from error
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 class AnswerCache:
-    """The file at `path`, made if it is missing. For all threads of a process; each process opens its own.
+    """The file at `path`, made if it is missing. All threads of a process can share one; each process opens its own.
+
+    Args:
+        path: of the file.
+        rest_s: seconds without writes after another process held the file for `BUSY_S`.
 
     Raises:
         DataError: the file is something else, or of a newer pv-rl.
-        CacheUnavailable: (an OSError) it cannot be opened or written.
+        CacheUnavailable: (an OSError) it cannot be opened or written; also by each method.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, rest_s: float = REST_S) -> None:
         self.path = Path(path).expanduser()
         self.damaged = 0
         """Answers that `get` found damaged."""
         self._lock = threading.Lock()
-        self._rest_until = -math.inf
+        self._rest_s, self._rest_until = rest_s, -math.inf
         deadline = time.monotonic() + BUSY_S
         with self._available():
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -127,68 +132,41 @@ class AnswerCache:
     def get(self, key: str) -> CachedAnswer | None:
         """The answer that was put first under `key`, if any.
 
-        A damaged one counts as missing and in `damaged`. It makes room for the next answer under its key, unless its
-        page cannot be read at all.
-
-        Raises:
-            CacheUnavailable: the file cannot be read.
+        A damaged one counts as missing and in `damaged`. The next answer under its key replaces it, unless its page
+        cannot be read at all.
         """
         with self._available(), self._lock:
             try:
-                row = self._db.execute(
-                    "SELECT text, model, prompt_tokens, completion_tokens, cached_tokens, created FROM answers"
-                    " WHERE key = ?",
-                    (key,),
-                ).fetchone()
+                row = self._db.execute(f"SELECT {COLUMNS} FROM answers WHERE key = ?", (key,)).fetchone()
+                return None if row is None else _answer(*row)
             except sqlite3.DatabaseError as error:
                 if not _is_damage(error):
                     raise
                 return self._is_damaged(error)
-            if row is None:
-                return None
-            try:
-                return _answer(*row)
             except (ValueError, TypeError, OverflowError, OSError) as error:
                 with suppress(sqlite3.Error):
                     self._db.execute("DELETE FROM answers WHERE key = ?", (key,))
                 return self._is_damaged(error)
 
     def drop(self, key: str) -> None:
-        """Forget an answer that nobody can use, to make room for the next one under its key.
-
-        Raises:
-            CacheUnavailable: the file cannot be written.
-        """
+        """Delete an answer that cannot be used, so that the next one under its key is kept."""
         with self._writing():
             self._db.execute("DELETE FROM answers WHERE key = ?", (key,))
 
     def count(self) -> int:
-        """How many answers there are, without looking at them all.
-
-        Raises:
-            CacheUnavailable: the file cannot be read.
-        """
-        # hardly any is ever deleted, so the last row id is close to the count
+        """Number of answers, from the last row id: hardly any answer is ever deleted."""
         with self._available(), self._lock:
             return self._db.execute("SELECT coalesce(max(rowid), 0) FROM answers").fetchone()[0]
 
     def put(self, key: str, answer: CachedAnswer) -> None:
-        """Keep an answer. Where there is one under `key`, that one stays.
-
-        Raises:
-            CacheUnavailable: the file cannot be written. What was put before is there.
-        """
+        """Keep an answer, see `put_all`."""
         self.put_all({key: answer})
 
     def put_all(self, answers: Mapping[str, CachedAnswer]) -> None:
-        """Keep several, all or none of them: other writers wait once. Where there is one under a key, that one stays.
-
-        Raises:
-            CacheUnavailable: the file cannot be written. What was put before is there.
-        """
+        """Keep all of the answers or none of them. An answer that is already under a key stays."""
         rows = [_row(key, answer) for key, answer in answers.items()]
-        # Most often one statement, which commits itself: with each further one this thread gives up the interpreter,
-        # gets it back late where another one is busy, and the file is held for all processes meanwhile.
+        # Mostly one statement, which commits itself: at each further one this thread gives up the interpreter, gets it
+        # back late if another thread is busy, and holds the file for all processes meanwhile.
         statements = [rows[first : first + ROWS] for first in range(0, len(rows), ROWS)]
         with self._writing(), self._db:
             if not os.path.samestat(self._opened, os.stat(self.path)):
@@ -196,9 +174,9 @@ class AnswerCache:
             if len(statements) > 1:
                 self._db.execute("BEGIN IMMEDIATE")
             for some in statements:
-                places = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(some))
+                values = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(some))
                 self._db.execute(
-                    f"INSERT INTO answers VALUES {places} ON CONFLICT DO NOTHING",
+                    f"INSERT INTO answers VALUES {values} ON CONFLICT DO NOTHING",
                     [value for row in some for value in row],
                 )
 
@@ -220,13 +198,13 @@ class AnswerCache:
                 db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 db.execute(f"PRAGMA user_version = {VERSION}")
             db.execute("COMMIT")
-        except BaseException:  # whatever it was, it goes on; the connection must not stay
+        except BaseException:  # of any kind: the connection must not stay open
             db.close()
             raise
         return db
 
     def _check(self, db: sqlite3.Connection) -> bool:
-        """Whether it is ours already; False for a file with nothing in it."""
+        """Whether the file is a cache; False for an empty file."""
         application, version, tables = db.execute(
             "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)"
             " FROM pragma_application_id, pragma_user_version"
@@ -234,10 +212,13 @@ class AnswerCache:
         if application == 0 and tables == 0:
             return False
         if application != APPLICATION_ID:
-            raise DataError(f"the judge's cache {self.path} is the database of something else. {REMEDY}")
+            raise DataError(
+                f"the judge's cache {self.path} is the database of something else. Name another file in judge.cache; "
+                "a new one is made"
+            )
         if version > VERSION:
             raise DataError(
-                f"the judge's cache {self.path} is of version {version}, and this pv-rl knows up to {VERSION}. "
+                f"the judge's cache {self.path} has version {version}, and this pv-rl reads up to {VERSION}. "
                 "Install the newer pv-rl, or name another file in judge.cache"
             )
         return True
@@ -259,7 +240,7 @@ class AnswerCache:
                 yield
             except sqlite3.OperationalError as error:
                 if "locked" in str(error):
-                    self._rest_until = time.monotonic() + REST_S
+                    self._rest_until = time.monotonic() + self._rest_s
                 raise
 
     @contextmanager
@@ -267,11 +248,9 @@ class AnswerCache:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            remedy = (
-                "Is the disk full, or the file not writable? Make room, or name another file in judge.cache"
-            )
+            remedy = "Free disk space, make the file writable, or name another file in judge.cache"
             if "locked" in str(error):
-                remedy = "Another process has held it for long: a backup, or a shell of sqlite3? Let it end"
+                remedy = "Another process, such as a backup or an sqlite3 shell, holds it; end that process"
             elif _is_damage(error):
                 remedy = f"The file is damaged. {RECOVER}"
             raise CacheUnavailable(
@@ -280,7 +259,7 @@ class AnswerCache:
 
 
 def _is_damage(error: Exception) -> bool:
-    """Whether the file is at fault, and not the disk or another process."""
+    """Whether the file is damaged; else the disk or another process is the reason."""
     return type(error) is sqlite3.DatabaseError
 
 
@@ -301,7 +280,3 @@ def _row(key: str, answer: CachedAnswer) -> tuple[Any, ...]:
     usage, text = answer.usage, answer.text.encode("utf-8", "surrogatepass")
     tokens = (usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens)
     return (key, text, answer.model, *tokens, answer.created.timestamp())
-
-
-REMEDY = "Name another file in judge.cache; a new one is made"
-RECOVER = "`sqlite3 FILE .recover | sqlite3 NEW` saves what can be read; or name another file in judge.cache"

@@ -1,4 +1,4 @@
-"""Commands `score` and `rejudge` of `pv-rl`. Each imports what it needs when it runs: --help stays fast."""
+"""Commands `score` and `rejudge` of `pv-rl`. Each imports its modules when it runs, so that --help is fast."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ def score(
         ),
     ],
     reward: Annotated[
-        str, typer.Option(help="A reward by its name, ours or a plugin's.")
+        str, typer.Option(help="Name of a reward, built-in or of a plugin.")
     ] = "verdict_fluency",
     options: Annotated[
         Path | None, typer.Option(help="YAML file of the reward's options.", show_default=False)
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", help="One option, judge.deadline_s=30. Repeat it.", show_default=False),
+        typer.Option(
+            "--set", help="One option, such as judge.deadline_s=30. Repeat it for more.", show_default=False
+        ),
     ] = None,
-    step: Annotated[
-        int | None, typer.Option(help="Step to take of a folder.", show_default="the last")
-    ] = None,
+    step: Annotated[int | None, typer.Option(help="Step of a folder.", show_default="the last")] = None,
     response_column: Annotated[
         str | None,
         typer.Option(help="Column of the trace.", show_default="output, response, responses or trace"),
@@ -46,7 +46,9 @@ def score(
             help="Column of the label.", show_default="gts, label, ground_truth or verl's reward_model"
         ),
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Score so many rows.", show_default="all")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Number of rows to score.", show_default="all")
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -55,7 +57,7 @@ def score(
         ),
     ] = None,
 ) -> None:
-    """Try a reward on rollouts, without a trainer."""
+    """Score rollouts with a reward, without a trainer."""
     from pv_judge.scoring.command import score_rollouts
 
     score_rollouts(
@@ -76,19 +78,23 @@ def rejudge(
     ledger: Annotated[Path, typer.Argument(help="A ledger's folder, or one Parquet file of it.")],
     config: Annotated[
         Path | None,
-        typer.Option(help="YAML file of the judge to ask.", show_default="nobody is asked"),
+        typer.Option(help="YAML file of the judge to ask.", show_default="no judge is asked"),
     ] = None,
     prompt: Annotated[
-        Path | None, typer.Option(help="File of the prompt.", show_default="the config's, or ours")
+        Path | None,
+        typer.Option(help="File of the prompt.", show_default="the config's, or the built-in one"),
     ] = None,
     threshold: Annotated[
         float | None,
         typer.Option(
-            min=0, max=1, help="Confidence from which a finding vetoes.", show_default="the config's, or 0.5"
+            min=0,
+            max=1,
+            help="Least confidence of a finding that vetoes.",
+            show_default="the config's, or 0.5",
         ),
     ] = None,
     sample: Annotated[
-        int | None, typer.Option(min=1, help="So many rows, drawn at random.", show_default="all")
+        int | None, typer.Option(min=1, help="Number of rows, drawn at random.", show_default="all")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the sample and of the intervals.")] = 0,
     marks: Annotated[
@@ -97,9 +103,9 @@ def rejudge(
     out: Annotated[
         Path | None, typer.Option(help="Write the rows (.parquet) or the report (.json).", show_default=False)
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Send what the plan says.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Send the planned requests.")] = False,
 ) -> None:
-    """Replay a ledger against another judge, prompt or threshold: agreement, and what rewards would have been."""
+    """Replay a ledger against another judge, prompt or threshold: agreement, and the rewards that would result."""
     from pv_judge.rejudge.command import rejudge as replay
 
     replay(

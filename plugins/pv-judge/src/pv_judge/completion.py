@@ -1,8 +1,16 @@
-"""Parser of a chat completion. The body is untrusted: an incomplete or ambiguous one is refused."""
+"""Parser of a chat completion, and classifier of HTTP errors.
+
+Bodies are untrusted: an incomplete or ambiguous one is refused.
+
+A status alone does not give the kind of a failure: providers answer 429 both for a rate limit and for an account
+without money, and 400 for a prompt that is too long. A kind that stops an endpoint for all rows (`quota`) is taken from
+the status and the error's `code` and `type` only, never from its message, which may quote the trace.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,24 +18,33 @@ from typing import Any
 
 from pv_judge.answer import FailureKind, TokenLogprobs, Usage
 from pv_judge.json_answer import unambiguous
-from pv_judge.statuses import error_of, failure_kind
 
-__all__ = ["Completion", "RequestFailed", "estimate_tokens", "read_completion"]
+__all__ = ["Completion", "RequestFailed", "error_of", "estimate_tokens", "failure_kind", "read_completion"]
 
 CHARACTERS_A_TOKEN = 4
 BROKEN_OFF = ("abort", "error", "insufficient_system_resource")
 """Values of finish_reason, of vLLM, OpenRouter and DeepSeek, after which the text is not whole."""
 THOUGHTS = ("reasoning_content", "reasoning", "thinking")
-"""Fields of a message, and types of its parts, that hold what a model thought."""
+"""Fields of a message, and types of its parts, that contain thoughts of the model."""
 LOWEST = -sys.float_info.max
-"""Stands for a log-probability of more digits than a float takes."""
+"""Replaces a log-probability below the range of a float."""
 ABSURD = 10**12
-"""Replaces an invalid count, so that the budget books the most that the request can have taken."""
+"""Replaces an invalid count, so that the budget books the highest cost of the request."""
+BY_STATUS: dict[int, FailureKind] = {
+    401: "authentication",
+    402: "quota",
+    403: "authentication",
+    408: "timeout",
+    429: "rate_limited",
+}
+QUOTA = re.compile(r"quota|billing|credit|payment|insufficient_(?:balance|funds)", re.IGNORECASE)
+CONTENT = re.compile(r"content_?filter|content_policy|moderation|safety", re.IGNORECASE)
+CONTEXT = re.compile(r"context[_ ](?:length|window|size)|prompt is too long|too many tokens", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Completion:
-    """What the model wrote, and the tokens that it took."""
+    """The text of a completion, and its tokens."""
 
     text: str
     usage: Usage
@@ -36,7 +53,7 @@ class Completion:
 
 
 class RequestFailed(Exception):
-    """One request that gave no completion. It never leaves the client."""
+    """One request without a completion. The client never raises it to its callers."""
 
     def __init__(
         self,
@@ -52,9 +69,9 @@ class RequestFailed(Exception):
         super().__init__(message)
         self.kind: FailureKind = kind
         self.usage = usage
-        """What it took, estimated where the server may have counted and did not say; None: nothing was sent."""
+        """Its tokens, estimated if the server may bill it without a count; None: it was not sent."""
         self.unsettled = unsettled
-        """No whole answer came, so nobody knows what the server bills."""
+        """No complete answer came, so the server's bill is unknown."""
         self.status = status
         self.retry_after_s = retry_after_s
         self.text = text
@@ -81,7 +98,7 @@ def read_completion(raw: bytes, prompt_tokens: int) -> Completion:
             "bad_response", f"the body is not JSON: {type(error).__name__}: {str(error)[:100]}", usage=paid
         ) from None
     if not isinstance(body, Mapping):
-        raise RequestFailed("bad_response", "the body is JSON and no object", usage=paid)
+        raise RequestFailed("bad_response", "the body is JSON and not an object", usage=paid)
     choices = body.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, Mapping) else None
@@ -101,7 +118,7 @@ def read_completion(raw: bytes, prompt_tokens: int) -> Completion:
     if finish in BROKEN_OFF:
         raise RequestFailed("server_error", f"finish_reason is {finish}", usage=usage, text=text)
     if not text.strip():
-        # A model that sampled nothing may sample something; one that only thought would only think again.
+        # A model that wrote nothing may write a text next time; one that only thought would think again.
         empty = isinstance(message.get("content"), str) and not any(
             map(message.get, (*THOUGHTS, "tool_calls"))
         )
@@ -112,7 +129,7 @@ def read_completion(raw: bytes, prompt_tokens: int) -> Completion:
 
 
 def _error_in(error: Any, raw: bytes, usage: Usage) -> RequestFailed:
-    """The failure that an error in the body of an HTTP 200 reports."""
+    """The failure that the body of an HTTP 200 reports."""
     codes, message = error_of(raw)
     status = error.get("code") if isinstance(error, Mapping) else None
     if isinstance(status, int) and 400 <= status < 600:
@@ -123,7 +140,7 @@ def _error_in(error: Any, raw: bytes, usage: Usage) -> RequestFailed:
 
 
 def _text_of(message: Mapping[str, Any]) -> tuple[str, Any]:
-    """The text of a message and its refusal. Content in parts is text if no part is anything but text or thoughts."""
+    """The text of a message and its refusal. Content in parts is text if all parts are text or thoughts."""
     content, refusal = message.get("content"), message.get("refusal")
     if isinstance(content, str):
         return _storable(content), refusal
@@ -141,7 +158,7 @@ def _text_of(message: Mapping[str, Any]) -> tuple[str, Any]:
 
 
 def _logprobs(given: Any) -> tuple[TokenLogprobs, ...]:
-    """Of all tokens or of none: a gap would shift those behind it."""
+    """Of all tokens or of none: a gap would shift the tokens after it."""
     content = given.get("content") if isinstance(given, Mapping) else None
     found = [_token(one) for one in content] if isinstance(content, list) else []
     return tuple(one for one in found if one is not None) if None not in found else ()
@@ -186,5 +203,34 @@ def _count(given: Any, otherwise: int) -> int:
 
 
 def _storable(text: str) -> str:
-    """JSON may hold halves of surrogate pairs, which neither SQLite nor Parquet takes."""
+    """Replace lone surrogates, which JSON allows and SQLite and Parquet do not."""
     return text.encode("utf-8", "replace").decode()
+
+
+def error_of(raw: bytes) -> tuple[str, str]:
+    """The codes and the message of an error body of OpenAI, vLLM or FastAPI; else no code and the text."""
+    text = raw.decode("utf-8", "replace")
+    try:
+        body: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return "", text
+    error = body.get("error", body) if isinstance(body, Mapping) else body
+    if not isinstance(error, Mapping):
+        return "", str(error) if isinstance(error, str) else text
+    codes = " ".join(str(error[name]) for name in ("code", "type") if error.get(name))
+    message = error.get("message", error.get("detail"))
+    return codes, message if isinstance(message, str) else text
+
+
+def failure_kind(status: int, codes: str, message: str) -> FailureKind:
+    """The kind of an HTTP status of 300 or more."""
+    if status >= 500:
+        return "server_error"
+    if status >= 400:
+        if CONTENT.search(codes):
+            return "refusal"
+        if QUOTA.search(codes) and "rate_limit" not in codes:
+            return "quota"
+        if status in (400, 413, 422) and CONTEXT.search(f"{codes} {message}"):
+            return "context_length"
+    return BY_STATUS.get(status, "client_error")

@@ -16,6 +16,7 @@ from pydantic.dataclasses import dataclass
 from pv_rl.errors import ConfigError
 
 __all__ = [
+    "STRICT",
     "Breaker",
     "Budget",
     "Endpoint",
@@ -55,9 +56,9 @@ class Endpoint:
     """Up to and without `/chat/completions`, for example `https://api.deepseek.com/v1`; `router` is the generative
     reward model that verl runs in the cluster (`reward.reward_model`)."""
     model: str
-    """The model's name, as the server knows it."""
+    """The model's name on the server."""
     api_key_env: str = ""
-    """Environment variable that holds the key; none for a server that asks for none."""
+    """Environment variable that contains the key; empty for a server without keys."""
     extra_body: dict[str, Any] = Field(default_factory=dict)
     """Further fields of the request, for example `{chat_template_kwargs: {enable_thinking: false}}`."""
 
@@ -65,10 +66,11 @@ class Endpoint:
     @classmethod
     def _is_http(cls, url: str) -> str:
         if url != "router" and not url.startswith(("http://", "https://")):
-            raise ValueError("it begins with http:// or https://, or is `router`")
+            raise ValueError("expected an address that begins with http:// or https://, or `router`")
         if re.search(r"[@?#\s]", url):
             raise ValueError(
-                "it is a plain address: a key or password does not belong in it; use api_key_env"
+                "expected a plain address, without a key or password. Put the key into an environment variable and set "
+                "api_key_env to its name"
             )
         try:
             parts = urlsplit(url)
@@ -77,8 +79,8 @@ class Endpoint:
                 raise ValueError("no host")
         except ValueError:  # also a UnicodeError of idna; its text may quote anything
             raise ValueError(
-                "it has no valid host and port: give http://HOST:PORT/v1, an IPv6 address in brackets, a port from 1 "
-                "to 65535"
+                "it has no valid host and port. Expected http://HOST:PORT/v1, with an IPv6 address in brackets and a "
+                "port from 1 to 65535"
             ) from None
         return url.rstrip("/")
 
@@ -113,23 +115,23 @@ class Timeouts:
     """Seconds that one request may take."""
 
     connect_s: float = Field(default=5.0, gt=0)
-    """Until the connection stands."""
+    """Until the connection is established."""
     first_byte_s: float = Field(default=60.0, gt=0)
     """From then until the first byte of the answer."""
     total_s: float = Field(default=90.0, gt=0)
-    """From the start to the last byte, however steadily it drips."""
+    """From the start to the last byte, also for a server that sends slowly."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Retries:
-    """What is done about a request that failed and may succeed later."""
+    """Retries of a request that failed and may succeed later."""
 
     attempts: int = Field(default=6, ge=1)
-    """Requests a question at most, the first included, over all endpoints."""
+    """Most requests of a question, the first included, over all endpoints."""
     backoff_s: float = Field(default=0.5, ge=0)
-    """The first wait is random between 0 and this, each further one between 0 and twice that of before."""
+    """The first wait is random between 0 and this; the upper bound doubles with each further wait."""
     max_backoff_s: float = Field(default=20.0, ge=0)
-    """The largest such wait. A server's Retry-After is honoured above it, up to the deadline."""
+    """The largest upper bound. A longer Retry-After of the server is honoured, up to the deadline."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -137,17 +139,17 @@ class Hedging:
     """A second request for the slow tail; the first answer counts and the other request is cancelled."""
 
     after_s: float | None = Field(default=None, gt=0)
-    """Ask again where there is no answer after this long; off by default, because both may be billed."""
+    """Send the second request after so many seconds. Off by default, because both may be billed."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Limits:
-    """What the whole run asks of an endpoint at most."""
+    """Limits of one endpoint, for the whole run."""
 
     concurrency: int = Field(default=64, ge=1)
     """Requests at the same time."""
     adaptive: bool = True
-    """Halve the concurrency when the server says 429 or 503, and let it grow back by successes."""
+    """Halve the concurrency on 429 or 503, and raise it again after successes."""
     requests_per_minute: float | None = Field(default=None, gt=0)
     tokens_per_minute: float | None = Field(default=None, gt=0)
     """Tokens of prompt and answer; estimated before a request, corrected by what the server counts."""
@@ -155,17 +157,17 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Breaker:
-    """When an endpoint is left alone for a while."""
+    """When the client stops sending requests to an endpoint."""
 
     failures: int = Field(default=8, ge=1)
-    """So many requests in a row that the server failed open the breaker: nothing is sent any more."""
+    """The breaker opens after so many failures of the server in a row, and no request is sent."""
     probe_after_s: float = Field(default=5.0, gt=0)
-    """Then one request is let through each time this has passed; the first success closes the breaker."""
+    """Then one request is sent every so many seconds; the first success closes the breaker."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Budget:
-    """Hard limits: a request that could pass one is not sent."""
+    """Hard limits: a request that could exceed one is not sent."""
 
     usd_per_step: float | None = Field(default=None, ge=0)
     usd_per_run: float | None = Field(default=None, ge=0)
@@ -179,7 +181,7 @@ class Budget:
 
     @property
     def limited(self) -> bool:
-        """Whether there is a limit at all."""
+        """Whether there is any limit."""
         return self.in_dollars or self.calls_per_step is not None or self.calls_per_run is not None
 
 
@@ -195,18 +197,18 @@ class Price:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class JudgeConfig:
-    """Everything about a judge but what it is asked."""
+    """Settings of a judge."""
 
     endpoints: tuple[Endpoint, ...] = Field(min_length=1)
     """In order of preference. The next is used while those before it are down or ask to wait (Retry-After), and for a
-    question that they failed."""
+    question that failed there."""
     sampling: dict[str, Any] = Field(default_factory=lambda: {"temperature": 0.0, "max_tokens": 400})
     """Sampling parameters of the request, part of the cache's key."""
     response_format: Literal["json_object", "none"] = "json_object"
-    """Whether the server is told to answer in JSON; `none` for one that does not know the field."""
+    """Value of the request's field `response_format`; `none` leaves the field out, for a server without it."""
     timeouts: Timeouts = Field(default_factory=Timeouts)
     deadline_s: float = Field(default=120.0, gt=0)
-    """How long a question may take altogether: waiting for a turn, for a breaker to close, requests and retries."""
+    """Most seconds of a question in total: waiting for a slot or a breaker, requests and retries."""
     retries: Retries = Field(default_factory=Retries)
     hedging: Hedging = Field(default_factory=Hedging)
     limits: Limits = Field(default_factory=Limits)
@@ -215,9 +217,9 @@ class JudgeConfig:
     prices: dict[str, Price] = Field(default_factory=dict)
     """By model. A budget in dollars needs the price of every endpoint's model."""
     max_answer_bytes: int = Field(default=1_000_000, ge=1_000)
-    """A longer answer is not read to its end."""
+    """The client stops reading a longer answer."""
     cache: str | None = None
-    """SQLite file of answers, shared by every run that names it; none: kept in memory, for the run."""
+    """SQLite file of answers, shared by every run that names it; None: answers are kept in memory, for the run."""
 
     @field_validator("sampling")
     @classmethod
@@ -229,34 +231,36 @@ class JudgeConfig:
             raise ValueError("two endpoints have the same url and model")
         if self.budget.in_dollars and self.unpriced:
             raise ValueError(
-                f"a budget in dollars needs a price for every model: prices has none for {', '.join(self.unpriced)}"
+                f"a budget in dollars needs a price for every model, and prices has none for {', '.join(self.unpriced)}"
             )
 
     @property
     def unpriced(self) -> list[str]:
-        """Models of endpoints without a price. If there are any, the cost of the judge is unknown."""
+        """Models without a price. If there are any, the cost of the judge is unknown."""
         return sorted({endpoint.model for endpoint in self.endpoints} - set(self.prices))
 
 
 def _request_fields(fields: dict[str, Any]) -> dict[str, Any]:
-    """Fields that may be added to a request."""
+    """Check the fields that a config adds to a request."""
     if taken := FORBIDDEN & fields.keys():
         names = ", ".join(sorted(taken))
-        raise ValueError(f"{names} cannot be set: one whole answer is asked for, of the endpoint's model")
+        raise ValueError(
+            f"{names} cannot be set: the client requests one complete answer of the endpoint's model"
+        )
     try:
         text = json.dumps(fields, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"it is no JSON ({error})") from None
+        raise ValueError(f"it cannot be written as JSON ({error})") from None
     if KEY_LIKE.search(text):
         raise ValueError(NO_KEY)
     return fields
 
 
 def read_config(settings: Mapping[str, Any], kind: Any = JudgeConfig, name: str = "judge") -> Any:
-    """Build a config of `kind` from a mapping, as a YAML file gives it.
+    """Build a config of `kind` from a mapping, for example of a YAML file.
 
     Raises:
-        ConfigError: (a ValueError) it names every setting that is unknown, of a wrong type or out of bounds.
+        ConfigError: (a ValueError) it lists every setting that is unknown, of a wrong type or out of bounds.
     """
     try:
         return kind(**settings)
@@ -273,12 +277,12 @@ def _explain(error: ValidationError, kind: Any, name: str) -> str:
         lines.append(f"{place}: {one['msg'].removeprefix('Value error, ')}{_given(one)}")
         path, holder = _holder(kind, one["loc"])
         allowed[".".join((name, *path))] = ", ".join(holder.__dataclass_fields__)
-    said = "; ".join(lines) + "".join(f". Settings of {where}: {names}" for where, names in allowed.items())
-    return KEY_LIKE.sub("***", said)  # one that stands where the name of a setting belongs
+    text = "; ".join(lines) + "".join(f". Settings of {where}: {names}" for where, names in allowed.items())
+    return KEY_LIKE.sub("***", text)  # a key in the place of a setting's name
 
 
 def _holder(kind: Any, place: tuple[int | str, ...]) -> tuple[list[str], Any]:
-    """The innermost settings that a place is in, and the way to them."""
+    """The innermost settings that contain a place, and their path."""
     found: tuple[list[str], Any] = ([], kind)
     hint: Any = kind
     for number, part in enumerate(place):
@@ -297,7 +301,7 @@ def _holder(kind: Any, place: tuple[int | str, ...]) -> tuple[list[str], Any]:
 
 
 def _given(one: Any) -> str:
-    """The value that is wrong, where it cannot be a key: no setting that we do not know, nothing nested."""
+    """The wrong value, unless it may be a key: no unknown setting, no nested value."""
     value = one["input"]
     known = one["type"] not in ("missing", "unexpected_keyword_argument", "value_error")
     return f" (given: {value!r})" if known and isinstance(value, bool | int | float | None) else ""

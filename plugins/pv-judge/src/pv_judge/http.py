@@ -1,14 +1,26 @@
-"""HTTP client of one endpoint: sends a request and returns a completion, or raises the reason why there is none."""
+"""HTTP client of one endpoint, and its connection pool.
+
+Each request has a connection to itself, and a connection that failed is not used again. A connection of HTTP/1.1 serves
+one request: its answers do not say which request they belong to, so stray bytes would be read as the answer to the next
+one (`Connection: close`). HTTP/2 numbers its streams, and its connections are used again.
+
+httpcore's pool looks at all its connections for every request that begins or ends: with 64 connections in one pool a
+request takes three times the CPU. And where its HTTP/2 has several requests on one connection, one that is cancelled
+while it is being sent breaks the others. So every connection is an httpx client with a pool of one.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
+from http.cookiejar import CookieJar
 from typing import Any
 
 import anyio
@@ -16,30 +28,94 @@ import httpx
 
 from pv_judge.answer import Messages, Usage
 from pv_judge.breaker import REFUSED
-from pv_judge.completion import Completion, RequestFailed, estimate_tokens, read_completion
+from pv_judge.completion import (
+    Completion,
+    RequestFailed,
+    error_of,
+    estimate_tokens,
+    failure_kind,
+    read_completion,
+)
 from pv_judge.config import Endpoint, JudgeConfig
-from pv_judge.connections import Lanes
 from pv_judge.keys import Key, unlogged
-from pv_judge.statuses import error_of, failure_kind
 from pv_rl.errors import ConfigError
 
-__all__ = ["Exchange", "retry_after_s"]
+__all__ = ["ConnectionPool", "EndpointClient", "NoCookies", "retry_after_s"]
 
+KEEP_ALIVE_S = 4.0
+"""A connection that was idle for longer is not reused."""
 MAX_RETRY_AFTER_S = 300.0
-"""A server that asks for more is asked again after this."""
+"""Longest wait for a Retry-After."""
 MAX_ERROR_BYTES = 16_384
-"""More of an error's body is not read."""
-MAX_SAID = 300
-"""Characters of the server's own words in an error."""
+"""Bytes of an error's body that are read."""
+MAX_MESSAGE = 300
+"""Characters of the server's message in an error."""
 
 
-class Exchange:
-    """The way to one endpoint. The key is in no repr, log, error or answer."""
+class NoCookies(CookieJar):
+    """Keeps no cookies: a judge needs none, and a server could fill the memory with them."""
+
+    def extract_cookies(self, response: Any, request: Any) -> None:
+        pass
+
+
+class ConnectionPool:
+    """One connection for each request in flight.
+
+    Raises:
+        ConfigError: httpx cannot use the proxies or the certificates that the environment names.
+    """
+
+    def __init__(self) -> None:
+        self._taken: set[httpx.AsyncClient] = set()
+        names = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+        try:
+            self._trusted = httpx.create_ssl_context()
+            names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+            self._free = [self._new()]
+        except Exception as error:  # noqa: BLE001 - from ImportError to ssl.SSLError
+            given = ", ".join(name for name in os.environ if name.upper() in names)
+            # The text of an InvalidURL may quote a part of a proxy's password.
+            said = str(error) if isinstance(error, ImportError) else type(error).__name__
+            raise ConfigError(
+                f"httpx cannot use the environment variable {given} ({said}). Correct or unset it; a SOCKS proxy needs "
+                "`pip install httpx[socks]`"
+            ) from None
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[httpx.AsyncClient]:
+        """A client for one request: the one that was used last, so that few connections are kept warm."""
+        client = self._free.pop() if self._free else self._new()
+        self._taken.add(client)
+        try:
+            yield client
+        except BaseException:  # cancelled too: the connection may be in the middle of anything
+            with anyio.CancelScope(shield=True):
+                await client.aclose()
+            raise
+        else:
+            self._free.append(client)
+        finally:
+            self._taken.discard(client)
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        for client in [*self._free, *self._taken]:
+            await client.aclose()
+        self._free = []
+
+    def _new(self) -> httpx.AsyncClient:
+        limits = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=KEEP_ALIVE_S)
+        return httpx.AsyncClient(http2=True, verify=self._trusted, limits=limits, cookies=NoCookies())
+
+
+class EndpointClient:
+    """Sends requests to one endpoint. The key is in no repr, log, error or answer."""
 
     def __init__(self, endpoint: Endpoint, config: JudgeConfig) -> None:
         if endpoint.url == "router":
             raise ConfigError(
-                "the judge's url is `router`, which only a running trainer can turn into an address"
+                "the judge's url is `router`, which only a running trainer can replace by an address. Give an address"
             )
         self._key = Key.of(endpoint)
         self._timeouts = times = config.timeouts
@@ -52,7 +128,7 @@ class Exchange:
             {
                 "Accept": "application/json",
                 "Accept-Encoding": "identity",  # an answer is small, and a compressed one can be a bomb
-                "Connection": "close",  # see lanes.py; HTTP/2 leaves it out
+                "Connection": "close",  # see the module; HTTP/2 leaves it out
                 "Content-Type": "application/json",
                 "User-Agent": "pv-rl",
                 **self._key.headers(),
@@ -64,18 +140,20 @@ class Exchange:
         self._fields |= endpoint.extra_body
         seconds = {"connect": times.connect_s, "read": times.first_byte_s, "write": times.first_byte_s}
         self._extensions = {"timeout": seconds}
-        self._lanes = Lanes()
+        self._pool = ConnectionPool()
 
-    def body(self, messages: Messages) -> bytes:
+    def body(self, messages: Messages, seed: int | None = None) -> bytes:
         """The request's body."""
         fields = {**self._fields, "messages": [dict(message) for message in messages]}
+        if seed is not None:
+            fields["seed"] = seed
         return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
     async def send(self, body: bytes) -> Completion:
         """Send one request and read its answer.
 
         Raises:
-            RequestFailed: there is no completion, for whatever reason.
+            RequestFailed: there is no completion, for any reason.
         """
         sent = Usage(prompt_tokens=estimate_tokens(body))
         try:
@@ -92,16 +170,16 @@ class Exchange:
 
     async def aclose(self) -> None:
         """Close all connections."""
-        await self._lanes.aclose()
+        await self._pool.aclose()
 
     def tidy(self, text: str) -> str:
-        """Text that came from outside, fit for an error: without the key, printable, not long."""
+        """Text from outside, made fit for an error: without the key, printable, not long."""
         text = self._key.blot(text)
-        text = text if len(text) <= MAX_SAID else text[:MAX_SAID] + "..."
+        text = text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + "..."
         return "".join(one if one.isprintable() or one in "\n\t" else "?" for one in text)
 
     async def _exchange(self, body: bytes, sent: Usage) -> tuple[int, Mapping[str, str], bytes]:
-        """Status, headers, body. httpx holds the times of connecting and of silence, we that of the whole."""
+        """Status, headers, body. httpx limits the times to connect and between bytes; we limit the total time."""
         times, clock = self._timeouts, asyncio.get_running_loop().time
         request = httpx.Request(
             "POST", self._url, headers=self._headers, content=body, extensions=self._extensions
@@ -111,7 +189,7 @@ class Exchange:
         with anyio.CancelScope(deadline=begin + first_byte_s) as scope:
             try:
                 with unlogged():
-                    async with self._lanes.lane() as client:
+                    async with self._pool.connection() as client:
                         response = await client.send(request, stream=True)
                         scope.deadline = begin + times.total_s
                         try:
@@ -133,7 +211,7 @@ class Exchange:
         )
 
     async def _read(self, response: httpx.Response, sent: Usage) -> bytes:
-        """The body, as far as it is read."""
+        """The body, up to its limit."""
         ok = response.status_code < 300
         most = self._max_bytes if ok else MAX_ERROR_BYTES
         if ok and response.headers.get("content-encoding", "identity") != "identity":
@@ -152,7 +230,7 @@ class Exchange:
 
 
 def _refused(status: int, headers: Mapping[str, str], raw: bytes) -> RequestFailed:
-    """An HTTP status that is no success. Servers do not bill it."""
+    """The failure of an HTTP status of 300 or more. Servers do not bill it."""
     codes, message = error_of(raw)
     kind = failure_kind(status, codes, message)
     said = f"{message} ({codes})" if codes else message
@@ -163,7 +241,7 @@ def _refused(status: int, headers: Mapping[str, str], raw: bytes) -> RequestFail
 
 
 def _broken(error: BaseException, sent: Usage) -> RequestFailed:
-    """An error of the transport as one of ours."""
+    """The failure of a transport error."""
     said, root = f"{type(error).__name__}: {error}", error
     while (deeper := root.__cause__ or root.__context__) is not None:
         root = deeper

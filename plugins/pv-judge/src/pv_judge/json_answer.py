@@ -10,13 +10,13 @@ from pv_judge.answer import JudgeFailure
 __all__ = ["LONGEST_ANSWER", "read_json", "unambiguous", "without_thoughts"]
 
 LONGEST_ANSWER = 400_000
-"""Characters of an answer, about 100,000 tokens. A longer one is unreadable."""
+"""Characters of an answer, about 100,000 tokens. A longer answer is refused."""
 
 
 def without_thoughts(text: str) -> str:
     """Remove `<think>...</think>` at the beginning of an answer, and the white space around the rest.
 
-    Only an answer that opens its thoughts has any: what stands before a lone `</think>` is part of the answer.
+    Only an answer that begins with `<think>` has thoughts: text before a lone `</think>` is part of the answer.
 
     Raises:
         JudgeFailure: `invalid_json`: the answer is longer than `LONGEST_ANSWER`, or ends in its thoughts.
@@ -35,9 +35,7 @@ def without_thoughts(text: str) -> str:
 
 
 def read_json(body: str) -> Any:
-    """The JSON value that `body` is, alone or in one code fence. Duplicate keys are refused.
-
-    Takes time linear in the text.
+    """The JSON value of `body`, which may be in one code fence. Duplicate keys are refused. Takes linear time.
 
     Raises:
         JudgeFailure: `invalid_json`.

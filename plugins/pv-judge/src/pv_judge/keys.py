@@ -17,7 +17,7 @@ from pv_rl.errors import ConfigError
 __all__ = ["Key", "unlogged"]
 
 MIN_SECRET = 8
-"""A shorter key, such as EMPTY, is no secret; to blot it out would garble answers."""
+"""A shorter key, such as EMPTY, is not secret, and replacing it would garble answers."""
 WITHHELD = "*** (this text contains the key in an encoded form and is not shown)"
 
 LOGGERS = tuple(
@@ -29,10 +29,10 @@ _SENDING: ContextVar[bool] = ContextVar("pv_rl_sending", default=False)
 
 
 class Key:
-    """One key; empty for a server that asks for none."""
+    """One key; empty for a server without keys."""
 
     def __init__(self, value: str = "", name: str = "") -> None:
-        """`name` is that of the environment variable it was read from."""
+        """`name` is the environment variable that it was read from."""
         self._key, self._name = value, name
         whole = [base64.b64encode(b"\0" * skip + value.encode()).decode() for skip in range(3)]
         cores = [one[-(-8 * skip // 6) : 8 * (skip + len(value)) // 6] for skip, one in enumerate(whole)]
@@ -40,19 +40,19 @@ class Key:
 
     @classmethod
     def of(cls, endpoint: Endpoint) -> Key:
-        """Read it.
+        """Read the key of an endpoint.
 
         Raises:
-            ConfigError: the environment variable is not set, empty, or holds what cannot be a key.
+            ConfigError: the environment variable is not set, empty, or does not contain a valid key.
         """
         name = endpoint.api_key_env
         value = os.environ.get(name, "").strip() if name else ""
-        # What is not written like a variable may be a key that was put in the wrong place.
+        # A name that is not written like a variable may be a key in the wrong place.
         shown = name if re.fullmatch(r"[A-Z][A-Z0-9_]*", name) else "that api_key_env names (not shown)"
         if name and not value:
             raise ConfigError(
-                f"the environment variable {shown}, which holds the key for {endpoint.url} (api_key_env), is not set "
-                "or empty; set it where the run starts, or leave api_key_env out for a server that asks for no key"
+                f"the environment variable {shown} with the key for {endpoint.url} (api_key_env) is not set or empty. "
+                "Set it where the run starts, or leave out api_key_env for a server without keys"
             )
         if not re.fullmatch(r"[!-~]*", value):
             raise ConfigError(
@@ -66,13 +66,13 @@ class Key:
 
     @property
     def source(self) -> str:
-        """Where it comes from, as part of an error."""
+        """Where the key comes from, as part of an error."""
         if self._name:
             return f"the key was read from the environment variable {self._name} (api_key_env)"
         return "no key was sent: set api_key_env to the name of the environment variable that holds one"
 
     def headers(self) -> dict[str, str]:
-        """The header that it is sent in."""
+        """The header that contains the key."""
         return {"Authorization": f"Bearer {self._key}"} if self._key else {}
 
     def blot(self, text: str) -> str:
@@ -90,7 +90,7 @@ class Key:
 
 
 def _unescaped(text: str) -> str:
-    """A text whose escapes (JSON, Python, URL, HTML) are undone."""
+    """A text without its escapes (JSON, Python, URL, HTML)."""
     text = re.sub(r"\\(?:u00|x)([0-9a-fA-F]{2})", lambda found: chr(int(found[1], 16)), text)
     text = re.sub(r"%(?:25)*([0-9a-fA-F]{2})", lambda found: chr(int(found[1], 16)), html.unescape(text))
     return re.sub(r"\\([\\\"'/])", r"\1", text)
@@ -103,7 +103,7 @@ def _bare(text: str) -> str:
 
 @contextmanager
 def unlogged() -> Iterator[None]:
-    """Drop what `LOGGERS` log of the requests that are sent within it, whatever the level."""
+    """Drop the records of `LOGGERS`, at any level, about requests that are sent within the block."""
     for name in LOGGERS:
         logging.getLogger(name).addFilter(_is_not_ours)  # does nothing the second time
     token = _SENDING.set(True)

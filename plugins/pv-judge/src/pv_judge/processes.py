@@ -1,4 +1,4 @@
-"""A child process with all that it starts: run it, and leave nothing of it behind."""
+"""Process tree: runs a child process, and ends all processes that it started."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import psutil
 __all__ = ["interruptible", "process_tree"]
 
 PATIENCE = 10.0
-"""Seconds that a process gets to end in its own way."""
+"""Seconds that a process gets to end by itself."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -31,12 +31,11 @@ def process_tree(
     log: Path,
     pass_fds: Sequence[int] = (),
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run `command` with its output in `log`; when the block ends, however it ends, the whole tree is gone.
+    """Run `command` with its output in `log`. However the block ends, it ends the whole tree.
 
-    Ray's daemons leave the process group, some rename themselves and some outlive their parents. So they are
-    looked for in three ways: as descendants, by session, and by a mark in their environment. A further Ctrl-C
-    while they are given time to end kills them at once. If this process itself is killed, Linux interrupts
-    the child.
+    Ray's daemons leave the process group, some rename themselves and some outlive their parents. So the tree is found
+    in three ways: descendants, session, and a mark in the environment. A second Ctrl-C while they end kills them at
+    once. If this process itself is killed, Linux interrupts the child.
     """
     mark = f"pv-rl-{os.getpid()}-{log.resolve()}"
     with log.open("ab") as output:
@@ -48,7 +47,7 @@ def process_tree(
             stdout=output,
             stderr=subprocess.STDOUT,
             pass_fds=pass_fds,
-            start_new_session=True,  # Ctrl-C in the terminal reaches us alone, and we end the tree in order
+            start_new_session=True,  # Ctrl-C in the terminal reaches this process only, which ends the tree in order
             preexec_fn=_in_child,
         )
     try:
@@ -59,7 +58,7 @@ def process_tree(
 
 
 def _in_child() -> None:
-    # A parent that a shell put into the background ignores SIGINT, and so would the child, and Ray stay.
+    # A process that a shell started in the background ignores SIGINT; the child would inherit that, and Ray stay.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.platform == "linux":
         pr_set_pdeathsig = 1  # linux/prctl.h: the signal that we get when our parent dies
@@ -106,7 +105,7 @@ def _members(session: int, mark: str) -> Iterator[psutil.Process]:
 def _handled(
     numbers: Iterable[signal.Signals], handler: Callable[[], object] | None = None
 ) -> Iterator[threading.Event]:
-    """Handle signals for the length of a block; by default by setting the event that is yielded."""
+    """Handle signals within the block; by default a signal sets the yielded event."""
     event = threading.Event()
     before = {}
     if threading.current_thread() is threading.main_thread():
@@ -124,6 +123,6 @@ def _interrupt() -> None:
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP (a closed terminal) end the block like Ctrl-C, so that clean-up runs."""
+    """End the block on SIGTERM and SIGHUP (a closed terminal) as on Ctrl-C, so that clean-up runs."""
     with _handled((signal.SIGTERM, signal.SIGHUP), _interrupt):
         yield

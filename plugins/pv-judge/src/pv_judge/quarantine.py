@@ -1,7 +1,7 @@
 """Quarantine of questions whose answers hang the parser, kept in a file that outlives a `kill -9`.
 
-Before an answer is parsed its question is marked in the file, and the mark is cleared after. An actor that is started
-again finds the mark of the one that hung, and does not ask that question again; all others are asked as before.
+The actor marks a question in the file before it parses the answer, and clears the mark after. A restarted actor finds
+the mark of the one that hung, and does not ask that question again; all others are asked as before.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pv_judge.answer import JudgeFailure, Parser
 __all__ = ["Quarantine"]
 
 SLOTS = 64
-"""Starts of the actor that can leave a mark each; later ones share the last slot."""
+"""Starts of the actor with a slot each; later ones share the last slot."""
 MARK = 32
 """Bytes of a mark: a SHA-256."""
 
@@ -46,7 +46,7 @@ class Quarantine:
         mark = bytes.fromhex(key)
         if mark in self._held:
             raise JudgeFailure(
-                "the judge's actor hung, or was killed, while it parsed the answer to this question; it is not asked "
+                "the judge's actor hung, or was killed, while it parsed the answer to this question. It is not asked "
                 "again in this run",
                 "invalid_json",
             )

@@ -1,4 +1,4 @@
-"""Access to the judge service: one named Ray actor for all processes of a run, or a local service without Ray."""
+"""Ray service of the judge: one named actor for all processes of a run, or a local service without Ray."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from typing import Any, Protocol
 from uuid import uuid4
 from weakref import WeakKeyDictionary
 
-from pv_judge.answer import Answer, JudgeFailure
+from pv_judge.answer import Answer, JudgeFailure, Question
 from pv_judge.client import JudgeClient
-from pv_judge.failure_log import FailureLog
 from pv_judge.ledger import LedgerRow
-from pv_judge.metrics import RowId, Span
+from pv_judge.metrics import FailureLog, RowId, Span
 from pv_judge.quarantine import Quarantine
-from pv_judge.service import JudgeService, Question, ServiceConfig
-from pv_judge.spend_file import FILE, spend_file
+from pv_judge.service import JudgeService, ServiceConfig
+from pv_judge.spend_file import FILE, spend_path
 from pv_judge.watchdog import Watchdog, last_line
 from pv_rl.errors import SetupError
 
 __all__ = [
     "DriverService",
     "SharedService",
+    "actor_name",
     "close_local_services",
     "driver_services",
+    "forget_services",
     "local_reports",
     "prepare_service",
     "run_folder",
@@ -39,7 +40,7 @@ __all__ = [
 REPORT_TIMEOUT_S = 30.0
 CLOSE_TIMEOUT_S = 120.0
 RESTART_S = 60.0
-"""How much longer than a question's deadline an actor may need that has died and is started again."""
+"""Seconds more than a question's deadline for an actor that died and is restarted."""
 
 run_folder: ContextVar[Path | None] = ContextVar("pv_rl_run_folder", default=None)
 """Folder of the run, the same one after a resume, for its spend file. Set it around `prepare_service`, and outside Ray
@@ -47,7 +48,7 @@ around `shared_service`. None: a resumed run restarts its budget, and outside Ra
 
 
 class SharedService(Protocol):
-    """What a reward needs of the service, wherever it is."""
+    """What a reward needs of the service, in this process or in an actor."""
 
     async def ask(self, question: Question) -> Answer | JudgeFailure: ...
     async def record(
@@ -59,31 +60,31 @@ def shared_service(config: ServiceConfig) -> SharedService:
     """The run's service for these settings, from any of its processes. Call it within an event loop.
 
     Raises:
-        SetupError: in a Ray run, nobody called `prepare_service` in the driver.
+        SetupError: in a Ray run, `prepare_service` was not called in the driver.
     """
     ray = _ray()
     if ray is None:
         return _local_service(config)
-    name = _name(config)
+    name = actor_name(config)
     if name not in _remote:
         try:
             _remote[name] = _RayService(ray.get_actor(name), config)
         except ValueError as error:
             raise SetupError(
-                "no judge was prepared for this Ray run, so that limits and budget would hold for one process alone: "
-                "call the reward's `prepare` in the driver first, as pv-rl's verl adapter does"
+                "no judge was prepared for this Ray run, so limits and budget would hold for one process only. "
+                "Call the reward's `prepare` in the driver first, as pv-rl's verl adapter does"
             ) from error
     return _remote[name]
 
 
 def prepare_service(config: ServiceConfig) -> None:
-    """Set the service up, in the driver of a Ray run; the actor lives as long as the driver does.
+    """Start the service, in the driver of a Ray run. The actor lives as long as the driver.
 
-    It runs on the driver's node, in its folder, and is handed the keys of its environment.
+    It runs on the driver's node and in its folder, and gets the API keys of its environment.
 
     Raises:
         ConfigError: a key is not in the environment.
-        SetupError: the actor did not come up; the text says why.
+        SetupError: the actor did not start; the text says why.
     """
     keys = {}
     if config.judge is not None:
@@ -91,7 +92,7 @@ def prepare_service(config: ServiceConfig) -> None:
         keys = {e.api_key_env: os.environ[e.api_key_env] for e in config.judge.endpoints if e.api_key_env}
     spent = _spend_file(config)
     ray = _ray()
-    name = _name(config)
+    name = actor_name(config)
     if ray is None or name in _of_driver:
         return
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -112,9 +113,23 @@ def prepare_service(config: ServiceConfig) -> None:
     try:
         service.halt_reason()
     except ray.exceptions.RayError as error:
-        raise SetupError(f"the judge's actor did not come up: {last_line(error)}") from None
+        raise SetupError(f"the judge's actor did not start: {last_line(error)}") from None
     service.watch()
     _of_driver[name] = service
+
+
+def actor_name(config: ServiceConfig) -> str:
+    """Name of the Ray actor for these settings."""
+    return f"pv_rl_judge_{config.digest}"
+
+
+def forget_services() -> None:
+    """Stop the watchdogs of this process and forget its actors, before it joins another Ray run."""
+    for service in driver_services():
+        if service.watchdog is not None:
+            service.watchdog.stop()
+    _of_driver.clear()
+    _remote.clear()
 
 
 def driver_services() -> list[DriverService]:
@@ -136,7 +151,7 @@ class DriverService:
         return {**numbers, "actor_restarts/max": float(restarts)}
 
     def halt_reason(self) -> str | None:
-        """See `JudgeService.halt_reason`; also why the actor is not coming back, if the watchdog has given up."""
+        """See `JudgeService.halt_reason`; also why the actor cannot be restarted, if the watchdog has given up."""
         if self.watchdog is not None and self.watchdog.gave_up:
             return self.watchdog.gave_up
         return self._get(self._actor.halt_reason.remote(), REPORT_TIMEOUT_S)
@@ -171,12 +186,10 @@ class _RayService:
 
         try:
             return await asyncio.wait_for(self._actor.ask.remote(question), self._patience)
-        except RayTaskError:  # a mistake of ours: it is the reward that has failed, not the judge
+        except RayTaskError:  # a bug: the reward has failed, not the judge
             raise
         except (RayError, TimeoutError, asyncio.TimeoutError) as error:
-            failure = JudgeFailure(f"the judge's actor did not answer: {type(error).__name__}", "connect")
-            self._log.add(failure)
-            return failure
+            return self._failure("the judge's actor did not answer", error)
 
     async def record(self, row: LedgerRow, begin: float | None = None, failed: bool | None = None) -> None:
         from ray.exceptions import RayError
@@ -184,13 +197,17 @@ class _RayService:
         try:
             await asyncio.wait_for(self._actor.record.remote(row, begin, failed), RESTART_S)
         except (RayError, TimeoutError, asyncio.TimeoutError) as error:
-            # The reward is known: it is not lost because nobody could write it down.
-            why = f"a row was not written to the judge's ledger: {type(error).__name__}"
-            self._log.add(JudgeFailure(why, "connect"))
+            # The reward is known, and is not lost because its row could not be written.
+            self._failure("a row was not written to the judge's ledger", error)
+
+    def _failure(self, what: str, error: Exception) -> JudgeFailure:
+        failure = JudgeFailure(f"{what}: {type(error).__name__}", "connect")
+        self._log.add(failure)
+        return failure
 
 
 class _Actor(JudgeService):
-    """The service in its Ray actor, with the keys of the driver's environment, where the driver's paths start."""
+    """The service in its Ray actor, with the driver's API keys and working folder."""
 
     def __init__(
         self, config: ServiceConfig, keys: Mapping[str, str], folder: str, spent: Path, start: str
@@ -201,7 +218,7 @@ class _Actor(JudgeService):
         self.quarantine = Quarantine(spent.with_name(f"{spent.name}.parsing"))
 
     async def ping(self) -> None:
-        """For the watchdog: answered as long as the event loop runs."""
+        """For the watchdog: returns as long as the event loop runs."""
 
 
 async def local_reports() -> list[dict[str, float]]:
@@ -214,7 +231,7 @@ async def close_local_services() -> None:
     """Close the services of this event loop."""
     for service in _local.pop(asyncio.get_running_loop(), {}).values():
         await service.close()
-    _spend_files.clear()  # the next services of this process are those of a run that goes on
+    _spend_files.clear()  # the next services of this process belong to a resumed run
 
 
 _local: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, JudgeService]] = WeakKeyDictionary()
@@ -232,7 +249,7 @@ def _local_service(config: ServiceConfig) -> JudgeService:
 
 
 def _spend_file(config: ServiceConfig) -> Path | None:
-    """Of a service in the run's folder; None where there is no folder, or no judge."""
+    """Path in the run's folder; None without a folder or a judge."""
     folder, judge = run_folder.get(), config.judge
     if folder is None or judge is None:
         return None
@@ -241,18 +258,14 @@ def _spend_file(config: ServiceConfig) -> Path | None:
         number = 1 + sum(run == other for other, _ in _spend_files)
         beside = config.ledger or (Path(judge.cache).parent if judge.cache else None)
         earlier = Path(beside).expanduser() / FILE if beside else None
-        _spend_files[run, config.digest] = spend_file(run, number, earlier)
+        _spend_files[run, config.digest] = spend_path(run, number, earlier)
     return _spend_files[run, config.digest]
 
 
 @functools.cache
 def _of_no_run() -> tempfile.TemporaryDirectory[str]:
-    """For Ray runs without a folder of their own: the spend file outlives the actor, but not the driver."""
+    """For Ray runs without a folder: the spend file outlives the actor, but not the driver."""
     return tempfile.TemporaryDirectory(prefix="pv_rl_judge_")
-
-
-def _name(config: ServiceConfig) -> str:
-    return f"pv_rl_judge_{config.digest}"
 
 
 def _ray() -> Any:

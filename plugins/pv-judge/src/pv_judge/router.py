@@ -15,37 +15,37 @@ from pv_judge.breaker import REFUSED, CircuitBreaker, Permit
 from pv_judge.budget import BudgetKeeper, Reservation
 from pv_judge.completion import RequestFailed, estimate_tokens
 from pv_judge.config import Endpoint, JudgeConfig
-from pv_judge.http import Exchange
-from pv_judge.limits import EndpointLimits, Slot
+from pv_judge.http import EndpointClient
+from pv_judge.rate_limiter import RateLimiter, Slot
 from pv_rl.errors import ConfigError
 
-__all__ = ["Route", "Turn", "Turns"]
+__all__ = ["Lease", "RequestRouter", "Route"]
 
 PAUSES: frozenset[FailureKind] = frozenset({"rate_limited", "server_error"})
-"""Failures whose Retry-After holds for the whole endpoint."""
+"""Kinds whose Retry-After pauses the whole endpoint."""
 
 
 @dataclass(eq=False, kw_only=True)
 class Route:
-    """One endpoint, with what holds for it."""
+    """One endpoint with its client, rate limiter and circuit breaker."""
 
     endpoint: Endpoint
-    exchange: Exchange
-    limits: EndpointLimits
+    client: EndpointClient
+    limiter: RateLimiter
     breaker: CircuitBreaker
     max_tokens: int
-    """Of an answer; 0 if no setting says."""
+    """Of an answer; 0 without such a setting."""
     refusal: RequestFailed | None = None
     """The last failure of a kind in `REFUSED`."""
 
     def wait_s(self) -> float:
-        """Seconds that the endpoint has to be left alone."""
-        return max(self.breaker.wait_s(), self.limits.pause_left_s())
+        """Seconds until a request may be sent to the endpoint."""
+        return max(self.breaker.wait_s(), self.limiter.pause_left_s())
 
 
 @dataclass(eq=False, kw_only=True)
-class Turn:
-    """Leave to send one request. Place, permit and money are held until `close` or `abandon`."""
+class Lease:
+    """Permission to send one request. It holds slot, permit and reservation until `close` or `abandon`."""
 
     route: Route
     body: bytes
@@ -55,16 +55,19 @@ class Turn:
     budget: BudgetKeeper
 
     def close(self, usage: Usage | None, failure: RequestFailed | None = None) -> tuple[Usage, float]:
-        """The request ended and took `usage`, as the server says (None: it was not sent). Returns what is believed of
-        it, see `BudgetKeeper.bounded`, and the price in USD."""
-        limits = self.route.limits
+        """The request ended and took `usage`, as the server counts (None: it was not sent).
+
+        Returns:
+            The usage that is booked, see `BudgetKeeper.bounded`, and its price in USD.
+        """
+        limiter = self.route.limiter
         if failure is not None and failure.retry_after_s and failure.kind in PAUSES:
-            limits.pause(failure.retry_after_s)
+            limiter.pause(failure.retry_after_s)
         if failure is not None and failure.kind in REFUSED:
             self.route.refusal = failure
         self.permit.ended(failure.kind if failure else None)
         if not self.route.breaker.closed:
-            limits.pause(0.0)  # sends those that wait for a slot to another endpoint
+            limiter.pause(0.0)  # sends those that wait for a slot to another endpoint
         if usage is None:
             self.slot.unused()
         else:
@@ -76,15 +79,15 @@ class Turn:
         return usage or Usage(), self.budget.settle(self.reservation, usage, unsettled=unsettled)
 
     def abandon(self) -> tuple[Usage, float]:
-        """The request was cancelled, and the server may bill it all the same. Returns estimated usage and USD."""
+        """The request was cancelled; the server may bill it. Returns estimated usage and USD."""
         self.permit.dropped()
         self.slot.done()
         usage = Usage(prompt_tokens=estimate_tokens(self.body))
         return usage, self.budget.settle(self.reservation, usage, unsettled=True)
 
 
-class Turns:
-    """The endpoints of a judge, in order of preference."""
+class RequestRouter:
+    """Routes requests to the endpoints of a judge, in order of preference."""
 
     def __init__(
         self, config: JudgeConfig, budget: BudgetKeeper, *, clock: Callable[[], float] = time.monotonic
@@ -103,8 +106,8 @@ class Turns:
         age: float,
         routes: Sequence[Route],
         without: Container[Route] = (),
-    ) -> Turn:
-        """Wait for a turn at the first of `routes` that can be asked; the smallest `age` goes first.
+    ) -> Lease:
+        """Wait for a lease of the first of `routes` that is available; the smallest `age` goes first.
 
         Raises:
             JudgeFailure: of kind `budget`, or of `REFUSED` where every endpoint refuses all requests.
@@ -112,7 +115,7 @@ class Turns:
         while True:
             route = await self._first(routes, without)
             raw = body(route)
-            slot = await route.limits.acquire(estimate_tokens(raw) + route.max_tokens, age)
+            slot = await route.limiter.acquire(estimate_tokens(raw) + route.max_tokens, age)
             if slot is None:  # paused meanwhile
                 continue
             if route.breaker.wait_s() > 0:  # opened meanwhile
@@ -129,10 +132,10 @@ class Turns:
             if reservation is None:
                 await change.wait()
                 continue
-            # Only now: a permit that is dropped wakes those who wait for the budget, each of whom would drop it again.
+            # Only now: a permit that is dropped wakes the requests that wait for budget, and each would drop it again.
             permit = route.breaker.enter()
             assert permit is not None  # nothing was awaited since it was asked
-            return Turn(
+            return Lease(
                 route=route,
                 body=raw,
                 slot=slot,
@@ -142,7 +145,7 @@ class Turns:
             )
 
     async def _first(self, routes: Sequence[Route], without: Container[Route]) -> Route:
-        """The first route that is not down; waits while all are.
+        """The first route that is up; waits while all are down.
 
         Raises:
             JudgeFailure: all refuse every request.
@@ -172,9 +175,7 @@ class Turns:
         config = self._config
         fields: dict[str, Any] = {**config.sampling, **endpoint.extra_body}
         most = fields.get("max_completion_tokens", fields.get("max_tokens"))
-        if (
-            isinstance(most, bool) or not isinstance(most, int) or most < 1
-        ):  # some servers take -1 for no limit
+        if type(most) is not int or most < 1:  # some servers take -1 for no limit
             most = 0
         if config.budget.in_dollars and not most:
             raise ConfigError(
@@ -183,8 +184,8 @@ class Turns:
             )
         return Route(
             endpoint=endpoint,
-            exchange=Exchange(endpoint, config),
-            limits=EndpointLimits(config.limits, config.retries, clock=self._clock),
+            client=EndpointClient(endpoint, config),
+            limiter=RateLimiter(config.limits, config.retries, clock=self._clock),
             breaker=CircuitBreaker(config.breaker, clock=self._clock, changed=self._wake),
             max_tokens=most,
         )

@@ -18,18 +18,17 @@ from pathlib import Path
 from pydantic import Field
 from pydantic.dataclasses import dataclass as settings
 
-from pv_judge.answer import Answer, JudgeFailure, Messages, Parser, Usage
+from pv_judge.answer import Answer, JudgeFailure, Question, Usage
 from pv_judge.budget import BudgetKeeper
 from pv_judge.client import JudgeClient
 from pv_judge.config import STRICT, JudgeConfig
-from pv_judge.failure_log import FailureLog
 from pv_judge.ledger import Ledger, LedgerRow
-from pv_judge.metrics import RowId, Span, Tally
+from pv_judge.metrics import FailureLog, Metrics, RowId, Span
 from pv_judge.quarantine import Quarantine
-from pv_judge.recall import Recall
-from pv_judge.spend_file import Spending
+from pv_judge.response_cache import ResponseCache
+from pv_judge.spend_file import SpendFile
 
-__all__ = ["Halt", "JudgeService", "Question", "ServiceConfig"]
+__all__ = ["Halt", "JudgeService", "ServiceConfig"]
 
 logger = logging.getLogger("pv_rl")
 
@@ -41,17 +40,17 @@ class Halt:
     failure_rate: float = Field(default=0.5, gt=0, le=1)
     """Share of the last `window` judged rows that got no answer."""
     window: int = Field(default=100, ge=1)
-    """Rows; the run goes on until so many were judged."""
+    """Judged rows; the policy never stops a run with fewer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceConfig:
-    """What a service is made of."""
+    """Settings of a service."""
 
     judge: JudgeConfig | None = None
-    """None: nobody is asked, rows are only written down."""
+    """None: no judge is asked, and rows are only recorded."""
     ledger: str | None = None
-    """Folder of the ledger; none: nothing is written down."""
+    """Folder of the ledger; None: rows are not recorded."""
     halt: Halt | None = None
     """None: no policy of the reward stops the run."""
 
@@ -61,28 +60,17 @@ class ServiceConfig:
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:16]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Question:
-    """What is asked."""
-
-    template: str
-    """Name and hash of the prompt, part of the cache's key."""
-    messages: Messages
-    parse: Parser
-    """A function of a module, so that it can travel between processes."""
-
-
 class JudgeService:
     """See the module. All its methods run in one event loop.
 
     Args:
-        config: what it is made of.
-        spent: the file that its spending is kept in; none: in memory.
-        start: id of this start of the run, see `Spending`.
+        config: its settings.
+        spent: the spend file; None: spending is kept in memory.
+        start: id of this start of the run, see `SpendFile`.
 
     Raises:
-        ConfigError: a key that is not in the environment.
-        DataError: a cache, a ledger or a spend file that is not one.
+        ConfigError: a key is not in the environment.
+        DataError: the cache, the ledger or the spend file is a file of something else.
         SetupError: another process uses the spend file.
     """
 
@@ -92,48 +80,48 @@ class JudgeService:
         self.ledger = Ledger(config.ledger) if config.ledger else None
         self.budget = BudgetKeeper(judge.budget, judge.prices) if judge else None
         self.client = JudgeClient(judge, self.budget) if judge else None
-        self.recall = Recall(judge) if judge else None
+        self.cache = ResponseCache(judge) if judge else None
         self.quarantine: Quarantine | None = None
-        self.spending = None
+        self.spend_file = None
         if spent is not None and self.budget is not None:
-            self.spending = Spending(spent.parent, self.budget, name=spent.name, start=start)
+            self.spend_file = SpendFile(spent.parent, self.budget, name=spent.name, start=start)
         if judge is not None and judge.unpriced:
             logger.warning(
                 "judge.prices has no price for %s, so no dollars are reported. Add prices in USD per million tokens; "
                 "for a server that costs nothing: {input: 0, output: 0}",
                 ", ".join(judge.unpriced),
             )
-        self._tally = Tally()
+        self._metrics = Metrics()
         self._asked: dict[str, asyncio.Task[Answer | JudgeFailure]] = {}
         self._failure_log = FailureLog()
         self._closed = False
         self._failed: deque[bool] = deque(maxlen=config.halt.window if config.halt else 1)
 
     async def ask(self, question: Question) -> Answer | JudgeFailure:
-        """The answer; a question that was answered before or is being asked is not sent again.
+        """The answer. A question that is in the cache or in flight is not sent again.
 
-        A failure is returned and not raised, because it travels better between processes.
+        A failure is returned and not raised, because Ray returns it as it is.
         """
-        if self.recall is None:
+        if self.cache is None:
             raise RuntimeError("this service has no judge to ask")
         if self._closed:  # rows that an asynchronous trainer has ahead when its last step is done
             return JudgeFailure("the run has ended", "deadline")
-        key = self.recall.key(question)
+        key = self.cache.key(question)
         task = self._asked.get(key)
         if task is not None:
             return _free(await asyncio.shield(task))
-        # A task of its own: it goes on where the caller is cancelled or killed.
+        # A task of its own: it continues when the caller is cancelled or killed.
         task = self._asked[key] = asyncio.ensure_future(self._ask(question, key))
         task.add_done_callback(lambda _: self._asked.pop(key, None))
         return await asyncio.shield(task)
 
     async def _ask(self, question: Question, key: str) -> Answer | JudgeFailure:
-        assert self.recall is not None
+        assert self.cache is not None
         assert self.client is not None
-        if (known := await self.recall.get(question)) is not None:
-            self._tally.counts["cache_hits"] += 1
+        if (known := await self.cache.get(question)) is not None:
+            self._metrics.counts["cache_hits"] += 1
             return known
-        self._tally.counts["cache_misses"] += 1
+        self._metrics.counts["cache_misses"] += 1
         try:
             parse = self.quarantine.parser(key, question.parse) if self.quarantine else question.parse
             answer = await self.client.ask(question.messages, parse)
@@ -141,52 +129,52 @@ class JudgeService:
             self._failure_log.add(failure)
             answer = failure
         else:
-            await self.recall.put(question, answer)
-        self._tally.add(answer)
-        if self.spending is not None:
-            self.spending.save()
+            await self.cache.put(question, answer)
+        self._metrics.add(answer)
+        if self.spend_file is not None:
+            self.spend_file.save()
         return answer
 
     async def record(self, row: LedgerRow, begin: float | None = None, failed: bool | None = None) -> None:
-        """Write a row down; when this returns it survives the death of any process of the run.
+        """Write a row to the ledger. When this returns, the row survives a kill of any process of the run.
 
         Args:
-            row: what was decided, its `time` the moment when the reward was there.
-            begin: when the reward was asked for, in seconds since the epoch.
-            failed: for the policy `halt`: whether a judged row got no answer; None for one that was not judged.
+            row: the decision; its `time` is when the reward was ready.
+            begin: when the reward was requested, in seconds since the epoch.
+            failed: for the policy `halt`: whether a judged row got no answer; None for a row that was not judged.
         """
         if self._closed:
             return
         if failed is not None:
             self._failed.append(failed)
         end = row.time.timestamp()
-        self._tally.add_span((row.uid, row.session), (end if begin is None else begin, end))
+        self._metrics.add_span((row.uid, row.session), (end if begin is None else begin, end))
         if self.ledger is not None:
             try:
                 await asyncio.to_thread(self.ledger.append, row)
-            except OSError:  # a full disk must not end the run; it is counted, and said once
-                if not self._tally.counts["disk_errors"]:
+            except OSError:  # a full disk must not end the run; it is counted, and logged once
+                if not self._metrics.counts["disk_errors"]:
                     logger.exception(
-                        "the ledger %s could not be written; the run goes on", self.config.ledger
+                        "the ledger %s could not be written; the run continues", self.config.ledger
                     )
-                self._tally.counts["disk_errors"] += 1
+                self._metrics.counts["disk_errors"] += 1
 
     async def report(
         self, step: int, rows: Iterable[RowId] = (), window: Span | None = None
     ) -> dict[str, float]:
-        """Numbers since the last report, see `Tally.report`; what is asked from now on belongs to `step`."""
-        numbers = self._tally.report(rows, window)
-        if self.recall is not None:
-            numbers["disk_errors/sum"] += self.recall.take_errors()
+        """Numbers since the last report, see `Metrics.report`; what is asked from now on belongs to `step`."""
+        numbers = self._metrics.report(rows, window)
+        if self.cache is not None:
+            numbers["disk_errors/sum"] += self.cache.take_errors()
         if self.budget is not None and self.client is not None:
-            numbers |= self._tally.since_last(self.client.counters())
+            numbers |= self._metrics.since_last(self.client.counters())
             if self.client.config.unpriced:
                 del numbers["usd/sum"]
             else:
                 numbers["usd_run/max"] = self.budget.spent.in_run.usd
             self.budget.begin_step(step)
-        if self.spending is not None:
-            self.spending.save(at_once=True)
+        if self.spend_file is not None:
+            self.spend_file.save(at_once=True)
         return numbers
 
     async def halt_reason(self) -> str | None:
@@ -203,18 +191,18 @@ class JudgeService:
         )
 
     async def close(self) -> None:
-        """Fold the ledger's journal into Parquet and close connections. What is asked afterwards gets no answer."""
+        """Fold the ledger's journal into Parquet and close connections. Later questions get no answer."""
         self._closed = True
         if self.client is not None:
             await self.client.aclose()
-        if self.spending is not None:
-            self.spending.close()
+        if self.spend_file is not None:
+            self.spend_file.close()
         if self.ledger is not None:
             await asyncio.to_thread(self.ledger.close)
 
 
 def _free(answer: Answer | JudgeFailure) -> Answer | JudgeFailure:
-    """The same for one who asked along: it was paid for once."""
+    """The answer for a second caller: it was paid for once."""
     if isinstance(answer, Answer):
         return replace(answer, usage=Usage(), usd=0.0, requests=0, cached=True)
     return JudgeFailure(str(answer), answer.kind, text=answer.text, status=answer.status)

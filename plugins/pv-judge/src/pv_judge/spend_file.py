@@ -1,8 +1,8 @@
-"""Spend file of one run: what its judge has cost, and what the requests in flight may cost at most.
+"""Spend file of one run: what its judge has cost, and the highest cost of the requests in flight.
 
-One record, overwritten in place and locked while its process lives. If the budget has a limit, each request is in the
-record before it is sent, so that after a `kill -9` it counts at its highest price. A power loss may lose the last half
-minute, because nothing is synced.
+The process overwrites its one record in place, and locks the file while it lives. If the budget has a limit, each
+request is in the record before it is sent, so that after a `kill -9` it counts at its highest cost. The file is not
+synced, so a power loss may lose the last half minute.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 from pv_judge.budget import BudgetKeeper, Spent, Totals
 from pv_rl.errors import DataError, SetupError
 
-__all__ = ["FILE", "Spending", "read_spent", "spend_file"]
+__all__ = ["FILE", "SpendFile", "read_spent", "spend_path"]
 
 logger = logging.getLogger("pv_rl")
 
@@ -34,16 +34,16 @@ RECORD = 512
 
 
 def read_spent(path: Path) -> Totals | None:
-    """What the run of a spend file has spent, requests in flight at their highest price; None without a file.
+    """What the run of a spend file has spent, requests in flight at their highest cost; None without a file.
 
     Raises:
-        DataError: the file is not one that `Spending` wrote.
+        DataError: the file is not a spend file.
     """
-    said = _read(path)
-    return None if said is None else _totals(said, path, "in_run")
+    record = _read(path)
+    return None if record is None else _totals(record, path, "in_run")
 
 
-def spend_file(run: Path, number: int, earlier: Path | None) -> Path:
+def spend_path(run: Path, number: int, earlier: Path | None) -> Path:
     """The spend file of a run's judge.
 
     Its name does not depend on the judge's settings, so a run that is resumed with a larger budget keeps its spending.
@@ -55,19 +55,15 @@ def spend_file(run: Path, number: int, earlier: Path | None) -> Path:
             belong to other runs and is not used.
     """
     path = run / "judge" / (FILE if number == 1 else f"spent-{number}.json")
-    if (
-        earlier is not None
-        and not path.exists()
-        and earlier.is_file()
-        and run.resolve() in earlier.resolve().parents
-    ):
+    old = earlier if earlier is not None and earlier.is_file() and not path.exists() else None
+    if old is not None and run.resolve() in old.resolve().parents:
         path.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(earlier, path)
+        os.replace(old, path)
     return path
 
 
-class Spending:
-    """Restores what the run has spent from the folder's spend file, and keeps that up to date.
+class SpendFile:
+    """Restores what the run has spent, and keeps the file up to date.
 
     Args:
         folder: of the file; made if it is missing.
@@ -76,7 +72,7 @@ class Spending:
         start: id of this start of the run. If the file has the same, the spending of the step is restored too.
 
     Raises:
-        DataError: the file is not one that this class wrote.
+        DataError: the file is not a spend file.
         SetupError: the file cannot be opened, or another process is using it.
     """
 
@@ -126,18 +122,18 @@ class Spending:
             os.close(self._file)
             self._file = -1
 
-    def _restore(self) -> None:
-        said = _read(self._path)
-        if said is None:
-            return
-        spent = Spent(in_run=_totals(said, self._path, "in_run"))
-        if self._start and said.get("start") == self._start:  # this process died in the middle of a step
-            spent = replace(spent, step=int(said["step"]), in_step=_totals(said, self._path, "in_step"))
-        self._keeper.restore(spent)
-
     def _save_due(self) -> None:
         self._due = None
         self.save(at_once=True)
+
+    def _restore(self) -> None:
+        record = _read(self._path)
+        if record is None:
+            return
+        spent = Spent(in_run=_totals(record, self._path, "in_run"))
+        if self._start and record.get("start") == self._start:  # this process died within a step
+            spent = replace(spent, step=int(record["step"]), in_step=_totals(record, self._path, "in_step"))
+        self._keeper.restore(spent)
 
     def _write(self) -> None:
         if os.fstat(self._file).st_nlink == 0:  # deleted, or folded into the file of a whole run
@@ -153,7 +149,7 @@ class Spending:
         os.pwrite(self._file, json.dumps(record).ljust(RECORD - 1).encode() + b"\n", 0)
 
     def _open(self, patience_s: float) -> None:
-        """Open the file and lock it, in the place of the one that was open before."""
+        """Open and lock the file at the path, and close the one that was open before."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
@@ -183,34 +179,34 @@ class Spending:
 
 
 def _read(path: Path) -> dict[str, Any] | None:
-    """The record; None where there is none yet."""
+    """The record; None without a file, and for a new one."""
     for attempt in (1, 2, 3):
         try:
             text = path.read_text()
-            said = json.loads(text) if text else None
-            if said is None or isinstance(said, dict):
-                return said
+            record = json.loads(text) if text else None
+            if record is None or isinstance(record, dict):
+                return record
             raise ValueError("it is not a mapping")
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
             if attempt == 3:
-                raise _unreadable(path, error) from error
-            time.sleep(0.01)  # read while its process wrote it
+                raise _invalid(path, error) from error
+            time.sleep(0.01)  # its process was writing it
     return None
 
 
-def _totals(said: Mapping[str, Any], path: Path, name: str) -> Totals:
+def _totals(record: Mapping[str, Any], path: Path, name: str) -> Totals:
     try:
-        numbers = {one: said[name][one] for one in ("usd", "calls", "tokens")}
+        numbers = {one: record[name][one] for one in ("usd", "calls", "tokens")}
         if not all(isinstance(number, int | float) and number >= 0 for number in numbers.values()):
             raise ValueError("expected numbers of 0 or more")
     except (ValueError, KeyError, TypeError) as error:
-        raise _unreadable(path, error) from error
+        raise _invalid(path, error) from error
     return Totals(**numbers)
 
 
-def _unreadable(path: Path, error: Exception) -> DataError:
+def _invalid(path: Path, error: Exception) -> DataError:
     return DataError(
         f"{path} is not a valid spend file ({error}). Restore it, or delete it to restart the budget"
     )

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 from pydantic import Field
 from pydantic.dataclasses import dataclass as settings
 
-from pv_judge.answer import Answer, JudgeFailure
+from pv_judge.answer import Answer, JudgeFailure, Question
 from pv_judge.config import STRICT, JudgeConfig, read_config
 from pv_judge.fluency import Fluency, FluencyPrompt, parse_fluency
 from pv_judge.ledger import LedgerRow
 from pv_judge.ray_service import SharedService, prepare_service, shared_service
-from pv_judge.service import Halt, Question, ServiceConfig
+from pv_judge.service import Halt, ServiceConfig
 from pv_rl.errors import ConfigError
 from pv_rl.rewards.base import RewardInput
 from pv_rl.rewards.fluency_veto import FluencyVeto

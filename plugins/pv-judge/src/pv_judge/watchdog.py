@@ -1,7 +1,7 @@
 """Watchdog of the judge's actor: restarts an actor that no longer answers, and gives up on one that does not recover.
 
-An event loop that hangs answers nobody: every reward waits for it until its own deadline, in this step and in all
-later ones. Nothing inside the actor can end that, so the driver kills the process and Ray starts it again.
+An event loop that hangs answers no question: every reward waits until its own deadline, in this step and in all later
+ones. Nothing inside the actor can end that, so the driver kills the process and Ray restarts it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Watchdog:
     def __init__(self, actor: Any) -> None:
         """`actor` is a Ray handle; it answers `ping` and was created with `max_restarts`."""
         self.gave_up: str | None = None
-        """Why the actor is not coming back, for the error that ends the run."""
+        """Why the actor cannot be restarted, for the error that ends the run."""
         self.restarts = 0
         self._actor = actor
         self._recent: list[float] = []
@@ -39,7 +39,7 @@ class Watchdog:
         threading.Thread(target=self._watch, name="pv_rl_judge_watchdog", daemon=True).start()
 
     def stop(self) -> None:
-        """Leave the actor alone from now on."""
+        """Stop pinging."""
         self._stopped.set()
 
     def _watch(self) -> None:
@@ -50,7 +50,7 @@ class Watchdog:
         while self.gave_up is None and not self._stopped.wait(EVERY_S):
             try:
                 ping = self._actor.ping.remote()
-                # Two waits: one that this process was paused in ends at once, although the answer is on its way.
+                # Two waits: after a pause of this process the first ends at once, although the answer is coming.
                 ray.wait([ping], timeout=patience / 2)
                 ray.get(ping, timeout=patience / 2)
                 patience = SILENT_S
@@ -90,6 +90,6 @@ class Watchdog:
 
 
 def last_line(error: Exception) -> str:
-    """What went wrong in an actor, without the traceback that Ray puts before it."""
+    """The message of an actor's error, without the traceback that Ray puts before it."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1] if lines else type(error).__name__

@@ -1,1 +1,1 @@
-"""Models are asked through pv_rl's judge client, and every answer is kept before it is used."""
+"""Clients of models, on top of `pv_judge.client`: every answer is kept before it is used."""

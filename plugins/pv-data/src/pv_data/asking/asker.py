@@ -1,4 +1,7 @@
-"""Model client of a process: shared by its stages, and does not pay twice for a known answer."""
+"""Model clients of a stage: they share a budget and keep every answer before it is used.
+
+They stop the run where further questions would fail as well.
+"""
 
 from __future__ import annotations
 
@@ -11,23 +14,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pv_data.asking.keeping import Keeping, Question
-from pv_data.asking.seeded import ATTEMPTS, Attempts, SeededClient
+from pv_data.asking.kept_answers import DOUBT, Keeping, Question, Unanswered, entry
 from pv_data.asking.settings import Model
-from pv_data.asking.unanswered import DOUBT, Unanswered, entry
-from pv_data.asking.writing import Writer
 from pv_data.records import Origin
-from pv_judge.answer import JudgeFailure, Usage
+from pv_judge.answer import JudgeFailure
 from pv_judge.budget import BudgetKeeper
 from pv_judge.cache import AnswerCache, CachedAnswer, CacheUnavailable
+from pv_judge.cache_writer import CacheWriter
+from pv_judge.client import JudgeClient
 from pv_rl.errors import PvRlError
 
-__all__ = ["Asker", "Question", "Replied", "Stopped"]
+__all__ = ["Asker", "Kept", "Replied", "Stopped"]
 
 logger = logging.getLogger("pv_rl")
 
 OUTAGE_S = 60.0
-"""So long may all endpoints of a model be down before the run ends."""
+"""The run ends when all endpoints of a model were down for so long."""
 LOOK_S = 1.0
 
 
@@ -45,11 +47,73 @@ class Replied:
     origin: Origin
 
 
-class Asker:
-    """Asks, keeps answers in the cache, and stops the run where going on would be of no use.
+class Kept:
+    """Answers of a local model that was asked beforehand, in batches. It sends nothing."""
+
+    def __init__(self, model: Model, unanswered: Path) -> None:
+        """
+        Args:
+            model: with `cache` set.
+            unanswered: file of the unusable answers.
+        """
+        assert model.cache is not None
+        self._model, self._keeping = model, Keeping(model)
+        self._cache = AnswerCache(model.cache)
+        # Most runs have no failures, and then there is no such file.
+        self._unanswered = Unanswered(unanswered) if unanswered.exists() else None
+        self._why: str | None = None
+
+    async def ask(self, question: Question, parse: Callable[[str], Any] | None, *, sample: int) -> Replied:
+        """The answer to a question.
+
+        Args:
+            question: what is asked.
+            parse: from text to value; raises `JudgeFailure` of kind `invalid_json` or `wrong_schema`.
+            sample: number of the sample; the same question has another answer under another number.
+
+        Raises:
+            JudgeFailure: there is no usable answer; the row is rejected.
+            Stopped: the question was not asked.
+        """
+        self._go_on()
+        key = self._keeping.key(question, sample)
+        if (known := self._cache.get(key)) is not None:
+            return self._replied(question, sample, known, parse(known.text) if parse else known.text)
+        if (failure := self._last(key)) is not None:
+            raise failure
+        raise Stopped(f"{self._model.model} was not asked all questions")
+
+    def stop(self, why: str) -> None:
+        """Give no further answer: `ask` raises `Stopped`."""
+        self._why = self._why or why
+
+    async def aclose(self) -> None:
+        """Close the files."""
+        self._cache.close()
+        if self._unanswered is not None:
+            self._unanswered.close()
+
+    def _last(self, key: str) -> JudgeFailure | None:
+        """The last unusable answer of an earlier start of the run."""
+        return self._unanswered.last(key) if self._unanswered is not None else None
+
+    def _replied(self, question: Question, sample: int, answer: CachedAnswer, value: Any) -> Replied:
+        origin = self._keeping.origin(question, sample, answer, self._usd(answer))
+        return Replied(value=value, text=answer.text, origin=origin)
+
+    def _usd(self, answer: CachedAnswer) -> float:
+        return 0.0
+
+    def _go_on(self) -> None:
+        if self._why is not None:
+            raise Stopped(self._why)
+
+
+class Asker(Kept):
+    """Asks a model, keeps its answers in the cache, and stops the run where further questions would fail as well.
 
     Raises:
-        ConfigError: a key that is not in the environment.
+        ConfigError: a key is not in the environment.
         DataError: the cache is the file of something else.
     """
 
@@ -67,78 +131,65 @@ class Asker:
         Args:
             model: with `cache` set.
             budget: of the process, shared by its models.
-            unanswered: the file of the answers that nobody can use.
+            unanswered: file of the unusable answers.
             through: of a local model, the settings of the server that answers for it.
-            patience: so many questions in a row without an answer end the run.
+            patience: the run ends after so many questions in a row without an answer.
             spent: called when money was spent.
         """
-        assert model.cache is not None
+        super().__init__(model, unanswered)
         asked = through or model
-        self._model, self._keeping = model, Keeping(model)
-        self._client = SeededClient(asked, budget)
-        self._cache = AnswerCache(model.cache)
-        self._unanswered = Unanswered(unanswered) if unanswered.exists() else None  # of a run that goes on
-        self._writer = Writer(model.cache)
-        self._failures: Writer | None = None
+        self._client = JudgeClient(asked, budget)
+        self._writer = CacheWriter(self._cache.path)
+        self._failures: CacheWriter | None = None
         self._of_failures = unanswered
         self._room = asyncio.Semaphore(asked.in_the_works)
         self._patience = patience
         self._spent = spent
         self._watching: asyncio.Task[None] | None = None
-        self._last = "its server could not be reached, or answered with errors"
-        self._said: set[str] = set()
+        self._failure = "its server could not be reached, or answered with errors"
+        self._logged: set[str] = set()
         self._asked: dict[str, asyncio.Event] = {}
         self._in_vain = 0
-        self._why: str | None = None
 
     async def ask(self, question: Question, parse: Callable[[str], Any] | None, *, sample: int) -> Replied:
-        """The answer to a question.
-
-        Args:
-            question: what is asked.
-            parse: from text to value; raises `JudgeFailure` of kind `invalid_json` or `wrong_schema`.
-            sample: asked again under another number, the same question has another answer.
+        """See `Kept.ask`.
 
         Raises:
-            JudgeFailure: there is no usable answer; the row is set aside.
+            JudgeFailure: there is no usable answer; the row is rejected.
             Stopped: the run ends: money, patience or the user.
-            CacheUnavailable: (an OSError) an answer could not be kept; it is better to stop than to pay for it twice.
+            CacheUnavailable: (an OSError) an answer could not be kept, and the next run would pay for it again.
         """
         key = self._keeping.key(question, sample)
         local = self._model.local is not None
         async with self._alone(key), self._room:
-            known = self._cache.get(key)
-            if known is not None:
+            if (known := self._cache.get(key)) is not None:
                 try:
-                    value = parse(known.text) if parse else known.text
-                    return Replied(value=value, text=known.text, origin=self._origin(question, sample, known))
-                except JudgeFailure:  # damaged, or read by another parser: the next answer takes its place
+                    return self._replied(question, sample, known, parse(known.text) if parse else known.text)
+                except JudgeFailure:  # damaged, or of another parser: the next answer replaces it
                     self._cache.drop(key)
             self._go_on()
             if self._watching is None:
                 self._watching = asyncio.ensure_future(self._watch())
-            made, last = self._unanswered.last(key) if self._unanswered is not None else (0, None)
-            if last is not None and (
-                last.kind in ("truncated", "no_text") or made >= self._client.config.retries.attempts
-            ):
-                raise last
-            unused: list[asyncio.Future[None]] = []
+            earlier = self._last(key)
+            made = earlier.requests if earlier else 0
+            attempts = self._client.config.retries.attempts
+            if earlier and (earlier.kind in ("truncated", "no_text") or made >= attempts):
+                raise earlier
+            unusable: list[asyncio.Future[None]] = []
 
-            def keep(attempt: int, failure: JudgeFailure) -> None:
-                unused.append(self._put(*entry(key, attempt, failure, self._model.model)))
+            def keep(failure: JudgeFailure) -> None:
+                unusable.append(self._put(*entry(key, made + len(unusable), failure, self._model.model)))
 
-            ATTEMPTS.set(
-                Attempts(
-                    seed=partial(question.seed, sample) if local else None,
-                    before=made,
-                    usage=last.usage if last is not None else Usage(),
-                    unused=keep,
-                )
-            )
             try:
-                answer = await self._client.ask(question.messages, parse)
+                answer = await self._client.ask(
+                    question.messages,
+                    parse,
+                    seed=partial(question.seed, sample) if local else None,
+                    earlier=earlier,
+                    on_unusable=keep,
+                )
             except JudgeFailure as failure:
-                await self._on_disk(*unused)
+                await self._on_disk(*unusable)
                 self._go_on()
                 self._count(failure)
                 raise
@@ -147,27 +198,40 @@ class Asker:
             self._in_vain = 0
             name = self._model.model if local else answer.model
             kept = CachedAnswer(text=answer.text, usage=answer.usage, model=name)
-            # The answer is on disk before anybody acts on it: a kill after this line pays for nothing twice. It holds
-            # room until then, so that only so many can be on their way to a disk that is slow.
-            await self._on_disk(self._writer.put(key, kept), *unused)
-        return Replied(value=answer.value, text=kept.text, origin=self._origin(question, sample, kept))
+            # The answer is on disk before it is used: a kill after this line pays for nothing twice. It holds its place
+            # until then, which bounds the answers that wait for a slow disk.
+            await self._on_disk(self._writer.put(key, kept), *unusable)
+        return self._replied(question, sample, kept, answer.value)
 
     def stop(self, why: str) -> None:
-        """Send nothing any more; what is on its way is waited for by those who asked."""
-        self._why = self._why or why
+        """Send no further request; requests in flight are waited for by their callers."""
+        super().stop(why)
         self._client.stop()
 
+    async def aclose(self) -> None:
+        """Close connections and files."""
+        if self._watching is not None:
+            self._watching.cancel()
+        try:
+            await self._client.aclose()
+        finally:
+            await super().aclose()
+            for writer in (self._writer, self._failures):
+                if writer is not None:
+                    await writer.aclose()
+
     def _put(self, key: str, failure: CachedAnswer) -> asyncio.Future[None]:
-        """Write a failure down; most runs have none, and open no file for them."""
+        """Write a failure; the first one makes the file."""
         if self._failures is None:
             try:
-                self._failures = Writer(self._of_failures)
+                self._failures = CacheWriter(self._of_failures)
             except CacheUnavailable as error:
                 self.stop(str(error))
                 raise
         return self._failures.put(key, failure)
 
     async def _on_disk(self, *written: asyncio.Future[None]) -> None:
+        """Wait for all, then raise the first error."""
         failures = list[CacheUnavailable]()
         for one in written:
             try:
@@ -180,7 +244,7 @@ class Asker:
 
     @contextlib.asynccontextmanager
     async def _alone(self, key: str) -> AsyncIterator[None]:
-        """A question that is being asked is not asked again at the same time: its answer will be known."""
+        """Wait while the same question is in flight: its answer will be in the cache."""
         while (asked := self._asked.get(key)) is not None:
             await asked.wait()
         self._asked[key] = asyncio.Event()
@@ -190,49 +254,33 @@ class Asker:
             self._asked.pop(key).set()
 
     async def _watch(self) -> None:
-        """Stop when no endpoint has been well for too long: a question waits for its deadline, an hour, otherwise."""
+        """Stop when every endpoint was down for too long: a question would wait for its deadline, an hour."""
         down_s = 0.0
         while down_s < OUTAGE_S:
             await asyncio.sleep(LOOK_S)
             down_s = down_s + LOOK_S if self._client.down else 0.0
         self.stop(
-            f"{self._model.model} has not answered for {OUTAGE_S:.0f} s; the last failure: {self._last}. Nothing is "
-            "lost: see to it, and run the same command again"
+            f"{self._model.model} has not answered for {OUTAGE_S:.0f} s; the last failure: {self._failure}. All "
+            "answers so far are kept. Fix the server, and run the same command again"
         )
 
-    async def aclose(self) -> None:
-        """Close connections and the cache."""
-        if self._watching is not None:
-            self._watching.cancel()
-        try:
-            await self._client.aclose()
-        finally:
-            self._cache.close()
-            if self._unanswered is not None:
-                self._unanswered.close()
-            for writer in (self._writer, self._failures):
-                if writer is not None:
-                    await writer.aclose()
-
-    def _origin(self, question: Question, sample: int, answer: CachedAnswer) -> Origin:
-        usd = self._client.budget.usd(answer.model, answer.usage)
-        return self._keeping.origin(question, sample, answer, usd)
-
-    def _go_on(self) -> None:
-        if self._why is not None:
-            raise Stopped(self._why)
+    def _usd(self, answer: CachedAnswer) -> float:
+        return self._client.budget.usd(answer.model, answer.usage)
 
     def _count(self, failure: JudgeFailure) -> None:
         """Stop on a failure that all further questions would share."""
-        self._last = str(failure)
-        if failure.kind not in self._said:
-            self._said.add(failure.kind)
-            logger.warning("%s gave no usable answer, said once of its kind: %s", self._model.model, failure)
+        self._failure = str(failure)
+        if failure.kind not in self._logged:
+            self._logged.add(failure.kind)
+            logger.warning(
+                "%s gave no usable answer (further failures of this kind are not logged): %s",
+                *(self._model.model, failure),
+            )
         if failure.kind == "budget":
             self.stop(
-                "the budget is used up: the rest would not pay for an answer of sampling.max_tokens. Raise budget_usd "
-                "and run the same command again; what other processes have left is then divided anew. The refused "
-                f"request: {failure}"
+                "the budget is used up: what is left would not pay for an answer of sampling.max_tokens. Raise "
+                "budget_usd and run the same command again; money that other processes have left is then shared. The "
+                f"refused request: {failure}"
             )
             raise Stopped(self._why or "") from failure
         self._in_vain += 1
@@ -240,6 +288,7 @@ class Asker:
             self._put(*DOUBT)
             self.stop(
                 f"{self._model.model} gave no usable answer to {self._in_vain} questions in a row; the last: "
-                f"{failure}. Nothing is lost: see to it, or raise `patience`, and run the same command again"
+                f"{failure}. All answers so far are kept. Fix the model or its prompt, or raise `patience`, and run "
+                "the same command again"
             )
             raise Stopped(self._why or "") from failure

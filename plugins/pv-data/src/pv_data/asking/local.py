@@ -1,4 +1,4 @@
-"""A model that the run serves itself, from a checkpoint on disk."""
+"""Settings of a local model, which the run serves itself from a checkpoint on disk."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ FIELDS = frozenset(
         "structured_outputs",
     }
 )
-"""Of `sampling`: what a request to vLLM's server and its `SamplingParams` call by the same name."""
+"""Sampling parameters with the same name in a request to vLLM's server and in its `SamplingParams`."""
 FORMS: dict[str, type | tuple[type, ...]] = {
     "regex": str,
     "json": (str, dict),
     "choice": list,
     "grammar": str,
 }
-"""Of `structured_outputs`: ways to say the form that every answer is held to."""
+"""Forms of `structured_outputs`, which every answer then has."""
 OURS = {
     "tensor_parallel_size": "gpus",
     "data_parallel_size": "replicas",
@@ -39,7 +39,7 @@ OURS = {
     "served_model_name": "checkpoint",
     "seed": "the seed of each sample",
 }
-"""Options of the engine that are set by something else."""
+"""Options of the engine that other settings set."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -62,7 +62,7 @@ class Local:
     @classmethod
     def _is_a_path(cls, given: str) -> str:
         if not given.strip():
-            raise ValueError("it is the path of a folder")
+            raise ValueError("expected the path of a folder")
         return given
 
     @field_validator("engine")
@@ -72,7 +72,7 @@ class Local:
             raise ValueError(", ".join(f"{name} is set by {OURS[name]}" for name in taken))
         length = given.get("max_model_len", 1)
         if type(length) is not int or length < 1:
-            raise ValueError(f"max_model_len is {length!r}; it is a whole number of tokens")
+            raise ValueError(f"max_model_len is {length!r}. Expected a whole number of tokens")
         return given
 
     @property
@@ -82,33 +82,33 @@ class Local:
 
 
 def check_local(sampling: Mapping[str, Any], response_format: str, prices: Collection[Any]) -> None:
-    """Refuse, by a `ValueError`, what a local model would not be asked alike by every executor."""
+    """Refuse, by a `ValueError`, settings that the executors would send to a local model in different ways."""
     if strange := sorted(sampling.keys() - FIELDS):
         raise ValueError(
-            f"sampling of a local model has no {', '.join(strange)}; it has {', '.join(sorted(FIELDS))}"
+            f"sampling of a local model has no {', '.join(strange)}. It has {', '.join(sorted(FIELDS))}"
         )
     length = sampling.get("max_tokens")
     if type(length) is not int or length < 1:
         raise ValueError(
-            f"sampling.max_tokens of a local model is {length!r}; it is a whole number of tokens"
+            f"sampling.max_tokens of a local model is {length!r}. Expected a whole number of tokens"
         )
     ends = sampling.get("stop_token_ids", [])
     if not isinstance(ends, list) or any(type(one) is not int for one in ends):
         raise ValueError(
-            f"sampling.stop_token_ids of a local model is {ends!r}; it is a list of token numbers"
+            f"sampling.stop_token_ids of a local model is {ends!r}. Expected a list of token numbers"
         )
     if "structured_outputs" in sampling:
         _check_form(sampling["structured_outputs"])
     if response_format != "none":
-        raise ValueError("response_format of a local model is none: leave it out")
+        raise ValueError("response_format of a local model must be none. Leave it out")
     if prices:
-        raise ValueError("a local model costs no dollars: leave prices out")
+        raise ValueError("a local model has no price. Leave out prices")
 
 
 def _check_form(given: object) -> None:
     if not isinstance(given, dict) or len(given) != 1 or not given.keys() <= FORMS.keys():
         raise ValueError(
-            f"sampling.structured_outputs of a local model is {given!r}; it has one of {', '.join(FORMS)}"
+            f"sampling.structured_outputs of a local model is {given!r}. Expected one of {', '.join(FORMS)}"
         )
     ((way, form),) = given.items()
     ok = bool(form) and isinstance(form, FORMS[way])
@@ -121,6 +121,6 @@ def _check_form(given: object) -> None:
             ok = False
     if not ok:  # a regular expression and a grammar are the engine's to read
         raise ValueError(
-            f"sampling.structured_outputs.{way} of a local model is {form!r}; it is "
+            f"sampling.structured_outputs.{way} of a local model is {form!r}. Expected "
             + {"json": "a JSON schema", "choice": "a list of texts"}.get(way, "a text")
         )

@@ -1,4 +1,4 @@
-"""A model of the config: pv_rl's `JudgeConfig`, with defaults for long texts."""
+"""Model settings: `JudgeConfig` with defaults for long texts."""
 
 from __future__ import annotations
 
@@ -13,30 +13,29 @@ from pydantic.dataclasses import dataclass
 from pv_data.asking.local import Local, check_local
 from pv_judge.config import STRICT, Budget, Endpoint, JudgeConfig, Limits, Timeouts
 
-__all__ = ["Model", "places", "share"]
-
+__all__ = ["AHEAD", "Model", "places", "share"]
 
 AHEAD = 4
-"""To so many places at a model there is one question more in the works."""
+"""One further question is in the works for so many places at a model."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Model(JudgeConfig):
-    """One model, as all stages ask it: behind endpoints, or local."""
+    """One model for all stages: behind endpoints, or local."""
 
     endpoints: tuple[Endpoint, ...] = ()
-    """In order of preference: the next is used while those before it are down or have said when to come back."""
+    """In order of preference: the next is used while those before it are down or ask to wait (Retry-After)."""
     local: Local | None = None
     """A checkpoint that the run serves itself, instead of endpoints."""
     revision: str = ""
-    """Of the model, for the provenance and the cache: an API can change a model under its name. That of a local model
-    is the hash of its weights, with what is given here before it."""
+    """Revision of the model, for the provenance and the cache: an API can change a model under its name. For a local
+    model the hash of its weights is appended."""
     expected_tokens: int = Field(default=1000, ge=1)
-    """Of a usual answer, thoughts included: for the estimate of a dry run, nothing else."""
+    """Tokens of a usual answer, thoughts included. Only the estimate of a dry run uses it."""
     sampling: dict[str, Any] = Field(default_factory=lambda: {"temperature": 0.6, "max_tokens": 8192})
     """Sampling parameters of the request, part of the cache's key."""
     response_format: Literal["json_object", "none"] = "none"
-    """`json_object` has the server hold every answer to JSON: for a model that only judges."""
+    """`json_object` makes the server answer in JSON: for a model that only judges."""
     timeouts: Timeouts = Field(default_factory=lambda: Timeouts(first_byte_s=600.0, total_s=1200.0))
     deadline_s: float = Field(default=3600.0, gt=0)
 
@@ -45,18 +44,18 @@ class Model(JudgeConfig):
         if bool(self.endpoints) == (self.local is not None):
             given = "both are given" if self.endpoints else "neither is given"
             raise ValueError(
-                f"a model has endpoints, or is local by a checkpoint on disk ({given}); give one of the two"
+                f"a model needs either endpoints or a local checkpoint, and {given}. Give one of the two"
             )
         if self.local is not None:
             check_local(self.sampling, self.response_format, self.prices)
 
     @property
     def model(self) -> str:
-        """The preferred endpoint's; of a local model the name of its folder."""
+        """Name of the preferred endpoint's model; of a local model the name of its folder."""
         return self.local.name if self.local is not None else self.endpoints[0].model
 
     def fields(self) -> str:
-        """What of a request is neither model nor messages, as JSON: for the provenance and the cache's key."""
+        """All fields of a request but model and messages, as JSON, for the provenance and the cache's key."""
         fields = {
             **self.sampling,
             **({"response_format": self.response_format} if self.response_format != "none" else {}),
@@ -67,7 +66,7 @@ class Model(JudgeConfig):
 
     @property
     def most_tokens(self) -> int | None:
-        """Of an answer of any of the endpoints; None where a request does not say."""
+        """Most tokens of an answer of any endpoint; None if a request sets no limit."""
         found = []
         for extra in [one.extra_body for one in self.endpoints] or [{}]:
             fields = {**self.sampling, **extra}
@@ -79,7 +78,7 @@ class Model(JudgeConfig):
 
     @property
     def at_once(self) -> int:
-        """Questions that may wait at the client together: what the limits let through well within the deadline."""
+        """Questions that can be at the client together: as many as the limits allow well within the deadline."""
         most = self.limits.concurrency
         minutes = self.deadline_s / 60 / 4  # a quarter of the deadline: the rest is for retries
         if self.limits.requests_per_minute is not None:
@@ -90,19 +89,19 @@ class Model(JudgeConfig):
 
     @property
     def in_the_works(self) -> int:
-        """Questions of a process at a time, those included that are made ready, or whose answer is on its way to the
-        disk: more than `at_once` where only places are a limit, so that none stays empty meanwhile."""
+        """Questions of a process at a time, including those being prepared or written to disk: more
+        than `at_once` if only places are a limit, so that no place is empty meanwhile."""
         places = self.limits.concurrency
         return places + 1 + places // AHEAD if self.at_once == places else self.at_once
 
 
 def places(concurrency: int, part: int, parts: int) -> int:
-    """How many of a model's places one of several processes has; those of all add up."""
+    """Places at a model that one of several processes has; all processes together have `concurrency`."""
     return concurrency // parts + (part < concurrency % parts)
 
 
 def share(model: Model, part: int, parts: int, cache: Path) -> Model:
-    """The settings of one of several processes: limits that add up to the model's, and the run's cache and budget."""
+    """Settings of one of several processes: limits that add up to the model's, and the run's cache and budget."""
     limits = model.limits
     return replace(
         model,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from pv_data.asking.keeping import Question
+from pv_data.asking.kept_answers import Question
 from pv_data.asking.settings import Model
 from pv_data.records import Aside, Row
 from pv_data.run.config import RunConfig

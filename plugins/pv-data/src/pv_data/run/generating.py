@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pv_data.asking.keeping import Question
+from pv_data.asking.kept_answers import Question
 from pv_data.asking.settings import Model
 from pv_data.methods.base import Ask, Given, Made, Method, Unfit
 from pv_data.order import PILOT, place

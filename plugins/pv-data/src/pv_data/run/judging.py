@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pv_data.asking.keeping import Question
+from pv_data.asking.kept_answers import Question
 from pv_data.asking.settings import Model
 from pv_data.labels.answer import parse_check
 from pv_data.labels.prompt import CHECK_TEMPLATE, check_messages

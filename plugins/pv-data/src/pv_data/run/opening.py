@@ -7,15 +7,14 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pv_data.asking.asker import Asker
-from pv_data.asking.kept import Kept
+from pv_data.asking.asker import Asker, Kept
 from pv_data.asking.settings import Model, share
 from pv_data.records import Problem, Proof
 from pv_data.run.config import RunConfig
 from pv_data.run.places import answers, unanswered
 from pv_data.run.spent import budget_of
 from pv_data.table import read_rows
-from pv_judge.spend_file import Spending
+from pv_judge.spend_file import SpendFile
 from pv_rl.errors import DataError
 
 __all__ = ["Opened", "opened", "problem_of"]
@@ -66,7 +65,7 @@ async def opened(
     budget = budget_of(run, config, money)
     folder = run / "workers" / str(part)
     folder.mkdir(parents=True, exist_ok=True)
-    spending = Spending(folder, budget)
+    spending = SpendFile(folder, budget)
 
     def asker(name: str) -> Asker | Kept:
         model = share(config.models[name], part, of, answers(run))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from pv_data.asking.unanswered import Unanswered
+from pv_data.asking.kept_answers import Unanswered
 
 __all__ = ["answers", "forget_doubtful", "forget_failures", "unanswered"]
 

@@ -14,18 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from pv_data.asking.asker import Stopped
-from pv_data.asking.keeping import Keeping
+from pv_data.asking.kept_answers import Keeping, Unanswered
 from pv_data.asking.local import Local
-from pv_data.asking.unanswered import ANSWERED, UNREADABLE, Unanswered
 from pv_data.run.chunk import Chunk, Job, pending
 from pv_data.run.places import answers, unanswered
 from pv_data.run.serving import lacking
 from pv_data.run.spent import budget_of
 from pv_data.run.weights import folder_of
 from pv_data.serving.batch import Batch, batch_by_vllm
-from pv_judge.answer import JudgeFailure, Usage
+from pv_judge.answer import ANSWERED, UNREADABLE, JudgeFailure, Usage
 from pv_judge.cache import AnswerCache, CachedAnswer
-from pv_judge.spend_file import Spending
+from pv_judge.spend_file import SpendFile
 from pv_rl.errors import SetupError
 
 __all__ = ["cpus_of", "prefill"]
@@ -152,7 +151,7 @@ class _Keeper:
         self._budget = budget_of(job.run, job.config, 1)
         folder = job.run / "workers" / "batch"
         folder.mkdir(parents=True, exist_ok=True)
-        self._spending = Spending(folder, self._budget)
+        self._spending = SpendFile(folder, self._budget)
 
     def keep(self, rows: list[dict[str, Any]]) -> None:
         """Answers go into the cache, failures beside it."""
@@ -208,7 +207,4 @@ class _Keeper:
 def _usage_of(failure: JudgeFailure | None, prompt_tokens: int, completion_tokens: int) -> Usage:
     """Of an attempt and of those before it, as the client counts them."""
     before = failure.usage if failure is not None else Usage()
-    return Usage(
-        prompt_tokens=before.prompt_tokens + prompt_tokens,
-        completion_tokens=before.completion_tokens + completion_tokens,
-    )
+    return before + Usage(prompt_tokens=prompt_tokens, completion_tokens=completion_tokens)

@@ -11,7 +11,7 @@ from types import TracebackType
 from rich.console import Console
 
 from pv_data.asking.asker import Stopped
-from pv_data.asking.keeping import Keeping
+from pv_data.asking.kept_answers import Keeping
 from pv_data.asking.settings import Model
 from pv_data.run.chunk import Job, pending
 from pv_data.run.config import RunConfig

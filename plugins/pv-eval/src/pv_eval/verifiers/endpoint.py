@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 
 from pv_data.asking.asker import Stopped
-from pv_data.asking.seeded import ATTEMPTS, Attempts, SeededClient
 from pv_data.asking.settings import Model
 from pv_eval.logit import verdict_logit
 from pv_eval.sampling import Sampling
@@ -20,6 +19,7 @@ from pv_eval.verifiers.stopping import stopping
 from pv_eval.verifiers.trace import Trace
 from pv_judge.answer import JudgeFailure
 from pv_judge.budget import BudgetKeeper
+from pv_judge.client import JudgeClient
 from pv_rl.errors import SetupError
 
 __all__ = ["ask_all"]
@@ -70,7 +70,7 @@ class _Sampler:
         patience: int,
     ) -> None:
         self._budget = BudgetKeeper(model.budget, model.prices)
-        self._client = SeededClient(model, self._budget)
+        self._client = JudgeClient(model, self._budget)
         self._at_once = model.at_once
         self._sampling = sampling
         self._remembered = remembered
@@ -126,11 +126,11 @@ class _Sampler:
 
     async def _ask(self, one: Asked) -> Trace | None:
         """The trace; None where the run ends. It is kept before it is used."""
-        if self._sampling.send_seed:
-            seed = self._sampling.seed_of(one.pair.pair_id, one.sample)
-            ATTEMPTS.set(Attempts(seed=lambda _: seed))
+        seed = self._sampling.seed_of(one.pair.pair_id, one.sample)
         try:
-            answer = await self._client.ask(one.messages)
+            answer = await self._client.ask(
+                one.messages, seed=(lambda _: seed) if self._sampling.send_seed else None
+            )
             usage = answer.usage
             logit = verdict_logit(answer.text, answer.logprobs) if self._sampling.logits else None
             trace = Trace(text=answer.text, tokens=usage.completion_tokens or None, logit=logit)

@@ -1,4 +1,4 @@
-"""Row of the ledger: one judged trace. There is no field for headers or keys."""
+"""Row of the ledger, one judged trace, and its Parquet schema. There is no field for headers or keys."""
 
 from __future__ import annotations
 
@@ -8,11 +8,32 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from numbers import Integral, Real
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from pv_rl.errors import DataError
+from pv_rl import __version__
+from pv_rl.errors import DataError, SetupError
 
-__all__ = ["DecidedBy", "Decision", "LedgerRow", "RuleHit"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = [
+    "ADDED",
+    "METADATA_KEY",
+    "VERSION",
+    "DecidedBy",
+    "Decision",
+    "Hit",
+    "LedgerRow",
+    "RuleHit",
+    "need_pyarrow",
+    "schema",
+]
+
+VERSION = 2
+"""Version of the columns. A reader refuses a newer one; a new column makes a new version."""
+ADDED = frozenset({"failure_text"})
+"""Columns that files of an older version lack, and that are read as null."""
+METADATA_KEY = b"pv_rl.ledger"
 
 Decision: TypeAlias = Literal[
     "fluent",  # nothing was found
@@ -31,7 +52,7 @@ def _now() -> datetime:
 
 
 class Hit(Protocol):
-    """A rule that found something, whoever says so."""
+    """A rule that matched, of any class."""
 
     @property
     def rule(self) -> str: ...
@@ -43,7 +64,7 @@ class Hit(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class RuleHit:
-    """What the ledger keeps of a hit."""
+    """A hit as the ledger keeps it."""
 
     rule: str
     start: int
@@ -53,7 +74,7 @@ class RuleHit:
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerRow:
-    """What was judged, what came of it and what it cost.
+    """What was judged, the decision and its cost.
 
     Raises:
         DataError: a value is of another type than its field.
@@ -66,7 +87,7 @@ class LedgerRow:
     uid: str = ""
     """The prompt's id: rows of one group share it."""
     session: int | None = None
-    """The sample's number in its group."""
+    """Number of the sample in its group."""
     data_source: str = ""
     trace: str
     """What was judged, whole. Lone surrogates are replaced by U+FFFD, here and in `judge_text`."""
@@ -84,17 +105,17 @@ class LedgerRow:
     failure_text: str | None = None
     """What failed, in the server's words, without the key. New in version 2."""
     judge_fluent: bool | None = None
-    """What the judge said, whatever its confidence; None where there is no usable answer."""
+    """The judge's answer, whatever its confidence; None without a usable answer."""
     confidence: float | None = None
-    """How sure the judge says it is, 0 to 1. It vetoes where `judge_fluent` is False and this reaches a threshold."""
+    """The judge's confidence, 0 to 1. It vetoes if `judge_fluent` is False and this reaches the threshold."""
     verdict: bool | None = None
-    """What the trace says of the proof; None where it says nothing."""
+    """Verdict of the trace on the proof; None if it has none."""
     label: bool | None = None
     """The truth. The judge is not shown it."""
     inner_score: float | None = None
-    """What the wrapped reward gave before any veto; None where it gave nothing or was not asked."""
+    """Score of the wrapped reward before any veto; None if it gave none or was not asked."""
     score: float
-    """The reward that was handed on; it counts only if `valid`."""
+    """The reward that the trainer got; it counts only if `valid`."""
     valid: bool = True
     latency_s: float = 0.0
     """Seconds of the judge's question, waiting included."""
@@ -112,7 +133,7 @@ class LedgerRow:
             object.__setattr__(self, one.name, _checked(one.name, str(one.type), getattr(self, one.name)))
 
     def to_json(self) -> dict[str, Any]:
-        """As a mapping of what JSON knows."""
+        """As a mapping of JSON values."""
         values = dict(self.__dict__)
         values["time"] = self.time.isoformat()
         values["rules"] = [dataclasses.asdict(hit) for hit in self.rules if isinstance(hit, RuleHit)]
@@ -120,7 +141,7 @@ class LedgerRow:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> LedgerRow:
-        """The row that `to_json` was of.
+        """The inverse of `to_json`.
 
         Raises:
             DataError: it is not one.
@@ -134,7 +155,7 @@ class LedgerRow:
                 }
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise DataError(f"this is no row of a ledger: {error!r}") from error
+            raise DataError(f"this is not a row of a ledger: {error!r}") from error
 
 
 def _checked(name: str, kind: str, value: Any) -> Any:
@@ -157,7 +178,9 @@ def _checked(name: str, kind: str, value: Any) -> Any:
     if base.startswith("Sequence") and isinstance(value, list | tuple):
         return tuple(map(_checked_hit, value))
     wanted = " or ".join(map(repr, WORDS.get(base, ()))) or kind
-    raise DataError(f"{name} of a ledger row is {str(value)[:80]!r} ({type(value).__name__}); give {wanted}")
+    raise DataError(
+        f"{name} of a ledger row is {str(value)[:80]!r} ({type(value).__name__}). Expected {wanted}"
+    )
 
 
 def _checked_hit(hit: Any) -> RuleHit:
@@ -175,3 +198,40 @@ def _encodable(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+def schema() -> pa.Schema:
+    """`row_id` and the fields of `LedgerRow`; the version is in the metadata under `pv_rl.ledger`."""
+    import pyarrow as pa
+
+    hit = pa.struct([("rule", pa.string()), ("start", pa.int64()), ("end", pa.int64())])
+    types = {
+        "str": pa.string(),
+        "int": pa.int64(),
+        "float": pa.float64(),
+        "bool": pa.bool_(),
+        "datetime": pa.timestamp("us", "UTC"),
+        "Sequence[Hit]": pa.list_(hit),
+        "Decision": pa.string(),
+        "DecidedBy": pa.string(),
+    }
+    fields = [pa.field("row_id", pa.string(), nullable=False)]
+    for one in dataclasses.fields(LedgerRow):
+        base, _, optional = str(one.type).partition(" | ")
+        fields.append(pa.field(one.name, types[base], nullable=bool(optional)))
+    return pa.schema(fields, metadata={METADATA_KEY: str(VERSION), "pv_rl.version": __version__})
+
+
+def need_pyarrow() -> None:
+    """Check that pyarrow is installed.
+
+    Raises:
+        SetupError: it is not.
+    """
+    try:
+        import pyarrow.parquet  # noqa: F401
+    except ImportError as error:
+        raise SetupError(
+            f"a ledger is kept in Parquet, and pyarrow cannot be imported ({error}). Run "
+            "pip install 'pyarrow>=15', or leave out the option ledger"
+        ) from error

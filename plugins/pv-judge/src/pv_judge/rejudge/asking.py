@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from pv_judge.answer import Answer, JudgeFailure, Usage
+from pv_judge.answer import Answer, JudgeFailure, Question, Usage
 from pv_judge.budget import BudgetKeeper
 from pv_judge.completion import estimate_tokens
 from pv_judge.config import JudgeConfig
 from pv_judge.fluency import Fluency, FluencyPrompt, parse_fluency
-from pv_judge.recall import Recall
 from pv_judge.rejudge.rows import Judgment
-from pv_judge.service import JudgeService, Question, ServiceConfig
+from pv_judge.response_cache import ResponseCache
+from pv_judge.service import JudgeService, ServiceConfig
 
 __all__ = ["Plan", "ask", "plan", "without_steps"]
 
@@ -50,12 +50,12 @@ async def plan(
         prompt: likewise.
         answer_tokens: that an answer takes on average.
     """
-    recall = Recall(config)
+    cache = ResponseCache(config)
     unknown: dict[str, int] = {}
     known = 0
     for trace in traces.values():
         question = _question(prompt, trace)
-        if await recall.get(question) is not None:
+        if await cache.get(question) is not None:
             known += 1
         else:
             unknown[trace] = estimate_tokens("".join(one["content"] for one in question.messages))

@@ -1,1 +1,1 @@
-"""`pv-rl score`: a reward, tried on rollouts that are there already."""
+"""Command `pv-rl score`: tries a reward on existing rollouts."""

@@ -13,12 +13,12 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 from rich.progress import Progress
+from rich.table import Table
 from yaml import YAMLError
 
 from pv_judge.ray_service import close_local_services, local_reports, run_folder
 from pv_judge.scoring.samples import Source, open_source
 from pv_judge.scoring.score_file import ScoreFile, fingerprint
-from pv_judge.scoring.summary import Summary
 from pv_rl.errors import ConfigError, DataError, PvRlError
 from pv_rl.files import check_target
 from pv_rl.rewards.base import RewardInput, RewardOutput
@@ -28,11 +28,11 @@ __all__ = ["read_options", "score_rollouts"]
 
 AT_ONCE = 256
 MANY = 20
-"""After so many rows that failed, and no fewer than were scored, the reward is taken to be broken."""
+"""The command stops when at least so many rows failed, and as many as were scored."""
 PACE = frozenset(
     {"breaker", "budget", "cache", "deadline_s", "hedging", "limits", "prices", "retries", "timeouts"}
 )
-"""Settings of a judge that may be others when rows are added to a file: what it answers does not depend on them."""
+"""Settings of a judge that may change when rows are added to a file: its answers do not depend on them."""
 
 
 def score_rollouts(
@@ -47,12 +47,12 @@ def score_rollouts(
     limit: int | None = None,
     out: Path | None = None,
 ) -> None:
-    """Score the rows and print what came of them. Arguments as in the command's help.
+    """Score the rows and print a summary. Arguments as in the command's help.
 
-    Rows that `out` has are not scored again. The file has what was scored when this stops, whatever stops it.
+    Rows that `out` has are not scored again. Whatever stops the command, the file has all rows scored so far.
 
     Raises:
-        PvRlError: something given is not what it should be, or the reward failed for a row; the others are scored.
+        PvRlError: an argument is invalid, or the reward failed for a row; the other rows are scored.
         OSError: a file cannot be read or written.
     """
     plain = read_options(options, settings)
@@ -60,7 +60,9 @@ def score_rollouts(
     if out is not None:
         check_target("--out", out)
         if out.exists() and not out.is_file():
-            raise DataError(f"--out {out} is no regular file; name one, which is read again to resume")
+            raise DataError(
+                f"--out {out} is not a regular file. Name one: the same command reads it again to resume"
+            )
     source = open_source(
         rollouts,
         label_kind=built.label_kind,
@@ -68,9 +70,9 @@ def score_rollouts(
         response_column=response_column,
         label_column=label_column,
     )
-    total = sum(1 for _ in source.samples(limit))  # every row is looked at before anything is paid for
+    total = sum(1 for _ in source.samples(limit))  # reads every row before anything is paid for
     if not total:
-        raise DataError(f"--limit {limit} leaves no row to score")
+        raise DataError(f"--limit {limit} leaves no row to score. Give a larger one")
     scoring = _Scoring(built, source)
     if out is not None:
         how = {"reward": reward, "options": _lasting(plain), "columns": [source.response, source.label]}
@@ -83,7 +85,7 @@ def score_rollouts(
         if scoring.file is not None:
             scoring.file.finish()
     except KeyboardInterrupt:
-        kept = "no row was saved; name a file with --out"
+        kept = "no row was saved. Name a file with --out to keep rows"
         if scoring.file is not None:
             kept = f"{len(scoring.file)} of {total} rows are in {out}; the same command scores the others"
         Console(stderr=True, soft_wrap=True).print(kept, markup=False, highlight=False)
@@ -102,10 +104,10 @@ def score_rollouts(
 
 
 def read_options(file: Path | None, settings: Sequence[str]) -> dict[str, Any]:
-    """The options of a YAML file, and `name=value` over them, as in Hydra (`judge.deadline_s=30`).
+    """The options of a YAML file, overridden by `name=value` as in Hydra (`judge.deadline_s=30`).
 
     Raises:
-        ConfigError: the file is no mapping, or a setting cannot be read.
+        ConfigError: the file is not a mapping, or a setting cannot be read.
     """
     try:
         base = OmegaConf.load(file) if file is not None else OmegaConf.create({})
@@ -114,7 +116,7 @@ def read_options(file: Path | None, settings: Sequence[str]) -> dict[str, Any]:
     except (OmegaConfBaseException, YAMLError, ValueError) as error:
         raise ConfigError(f"the options of the reward cannot be read: {error}") from error
     if not isinstance(plain, dict):
-        raise ConfigError(f"{file} is no mapping of options to values")
+        raise ConfigError(f"{file} does not contain a mapping of options to values")
     return {str(name): value for name, value in plain.items()}
 
 
@@ -129,6 +131,44 @@ def _lasting(options: Any, *, of_judge: bool = False) -> Any:
     }
 
 
+class _Summary:
+    """Sums over the scored rows."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._valid = 0
+        self._score = 0.0
+        self._metrics: dict[str, float] = {}
+
+    def add(self, output: RewardOutput) -> None:
+        """Count a row."""
+        self.rows += 1
+        self._valid += output.valid
+        self._score += output.score
+        for name, value in output.metrics.items():
+            self._metrics[name] = self._metrics.get(name, 0.0) + value
+
+    def print(self, title: str, seconds: float, judges: Sequence[dict[str, float]]) -> None:
+        """Print means over rows, the score's over those that have a reward, and what the judges report."""
+        table = Table("", "", box=None, show_header=False, title=title, title_justify="left")
+        numbers = {
+            "rows": f"{self.rows}",
+            "seconds": f"{seconds:.2f}",
+            "without a reward": f"{self.rows - self._valid}",
+        }
+        if self._valid:
+            numbers["mean score"] = f"{self._score / self._valid:.4f}"
+        numbers |= {name: f"{total / self.rows:.4f}" for name, total in self._metrics.items()}
+        for report in judges:
+            numbers |= {
+                f"judge: {name.removesuffix('/sum').removesuffix('/max')}": f"{value:.4g}"
+                for name, value in report.items()
+            }
+        for name, value in numbers.items():
+            table.add_row(name, value)
+        Console(soft_wrap=True, markup=False).print(table)
+
+
 class _Scoring:
     """Scores the rows of a source and counts the results."""
 
@@ -136,7 +176,7 @@ class _Scoring:
         self.reward = reward
         self.source = source
         self.file: ScoreFile | None = None
-        self.summary = Summary()
+        self.summary = _Summary()
         self.failed: list[str] = []
 
     @property
@@ -145,7 +185,7 @@ class _Scoring:
         return len(self.failed) >= max(MANY, self.summary.rows)
 
     def run(self, limit: int | None, total: int) -> list[dict[str, float]]:
-        """Score the rows that the file does not have; what the judge did, see `local_reports`."""
+        """Score the rows that the file does not have. Returns the judges' numbers, see `local_reports`."""
         self.reward.prepare()
         with Progress(console=Console(stderr=True), transient=True) as progress:
             task = progress.add_task("scoring", total=total)
@@ -165,10 +205,10 @@ class _Scoring:
             await close_local_services()
 
     async def _some(self, rows: Iterator[tuple[int, RewardInput]], advance: Callable[[], None]) -> None:
-        """One of several that take rows from the same iterator."""
+        """One of several workers that take rows from the same iterator."""
         for number, sample in rows:
             if self.file is None or number not in self.file:
-                await asyncio.sleep(0)  # a reward that waits for nothing would not let Ctrl-C in
+                await asyncio.sleep(0)  # or a reward that never waits would block Ctrl-C
                 if self.broken:
                     return
                 await self._one(number, sample)

@@ -1,4 +1,4 @@
-"""Rollout reader: from a file of rollouts to what a reward is given."""
+"""Rollout reader: from a file of rollouts to the inputs of a reward."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ GROUPS = ("uid", "prompt", "input")
 
 @dataclass(frozen=True)
 class Source:
-    """A file of rollouts, its columns chosen."""
+    """A file of rollouts and the columns that are read."""
 
     table: JsonLines | Parquet
     response: str
     label: str
     others: tuple[str, ...]
-    """`uid`, `step`, `data_source`: those that are there."""
+    """`uid`, `step`, `data_source`: those that the file has."""
     label_kind: LabelKind
 
     def samples(self, limit: int | None = None) -> Iterator[tuple[int, RewardInput]]:
@@ -42,7 +42,7 @@ class Source:
         return islice(self._samples(), limit)
 
     def where(self, number: int) -> str:
-        """What a row is called in an error."""
+        """Name of a row in an error."""
         return f"{self.table.row} {number} of {self.table.path}"
 
     def _samples(self) -> Iterator[tuple[int, RewardInput]]:
@@ -56,7 +56,7 @@ class Source:
         if isinstance(label, Mapping):  # verl's column reward_model
             label = label.get("ground_truth", label)
         if not isinstance(text, str):
-            raise DataError(f"{where}: {self.response!r} is no text")
+            raise DataError(f"{where}: {self.response!r} is not a text")
         uid = next((str(row[name]) for name in GROUPS if row.get(name) is not None), "")
         step = row.get("step")
         try:
@@ -107,6 +107,6 @@ def _choose(
         wanted = asked or " or ".join(names)
         what = " of text" if allowed else ""
         raise DataError(
-            f"{file} has no column {wanted}{what}; name one with {option}. It has: {', '.join(kinds)}"
+            f"{file} has no column {wanted}{what}. Name one with {option}; the file has: {', '.join(kinds)}"
         )
     return fit[0]

@@ -30,14 +30,14 @@ def fingerprint(rollouts: Path, settings: Mapping[str, Any]) -> str:
 
 
 class ScoreFile:
-    """A file with one JSON object a row, in the order in which rows were scored until `finish` sorts them.
+    """One JSON object a row, in the order of scoring until `finish` sorts them.
 
-    Each line begins with the fingerprint of its run. A last line that was not written to its end is dropped.
+    Each line begins with the fingerprint of its run. An incomplete last line is dropped.
 
     Args:
-        path: the file; it is made if there is none.
+        path: the file; made if it is missing.
         run: see `fingerprint`.
-        found: called with what each line of the file says.
+        found: called with the result in each line of the file.
 
     Raises:
         DataError: the file has a line of another run, or one that is damaged.
@@ -63,7 +63,7 @@ class ScoreFile:
         return len(self._places)
 
     def append(self, number: int, row: Mapping[str, Any]) -> None:
-        """Write a row; when this returns, it survives the death of the process.
+        """Write a row. When this returns, the row survives a kill of the process.
 
         Raises:
             OSError: it could not be written; nothing of it stays.
@@ -81,16 +81,16 @@ class ScoreFile:
         self._places[number] = (begin, len(line))
 
     def finish(self) -> None:
-        """Put the lines in the order of the input, if they are not.
+        """Sort the lines in the order of the input.
 
         Raises:
-            OSError: it could not be written; the file stays as it was.
+            OSError: it could not be written; the file is unchanged.
         """
         if list(self._places) != sorted(self._places):
             write_atomically(self.path, self._write_sorted)
 
     def close(self) -> None:
-        """Let go of the file and its lock."""
+        """Close and unlock the file."""
         self._file.close()
 
     def _write_sorted(self, target: Path) -> None:
@@ -106,7 +106,7 @@ class ScoreFile:
                 raise BlockingIOError  # it put another file in this one's place, see `finish`
         except BlockingIOError:
             raise SetupError(
-                f"another process writes --out {self.path}; wait for it, or name another file"
+                f"another process writes --out {self.path}. Wait for it, or name another file"
             ) from None
 
     def _read(self, found: Callable[[RewardOutput], None]) -> None:

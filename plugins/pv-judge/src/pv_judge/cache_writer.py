@@ -1,4 +1,4 @@
-"""Answers on their way to the disk: all that come while one commit runs go into the next, together."""
+"""Group commit for a cache file: all answers that come while one commit runs go into the next one, together."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from pathlib import Path
 
 from pv_judge.cache import AnswerCache, CachedAnswer, CacheUnavailable
 
-__all__ = ["Writer"]
+__all__ = ["CacheWriter"]
 
 logger = logging.getLogger("pv_rl")
 
 LOCKED_S = 300.0
-"""So long another process may hold the file, a copy of it for example, before an answer is given up."""
+"""An answer is given up after another process, a backup for example, has held the file for so long."""
 GATHER_S = 0.01
-"""So long a commit waits for further answers: a tenth less CPU for each at 200 a second (benchmarks/README.md)."""
+"""A commit waits so long for further answers: a tenth less CPU for each at 200 a second (benchmarks/README.md)."""
 
 
-class Writer:
-    """Keeps answers in a cache that several processes write, without a wait for them on the event loop.
+class CacheWriter:
+    """Writes answers to a cache that several processes share, and never blocks the event loop.
 
-    By a thread and a connection of its own. An event loop that is busy gets to its next step late, so that an answer
-    makes but one step there: when it is kept.
+    It has a thread and a connection of its own. A busy event loop is late for each step, so an answer takes only one
+    there: when it is on disk.
     """
 
     def __init__(self, path: str | Path) -> None:
-        self._cache = AnswerCache(path)
+        self.cache = AnswerCache(path, rest_s=0.0)  # one commit waits for the file, not each answer
         self._queue: queue.SimpleQueue[_Put | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="answers", daemon=True)
         self._thread.start()
 
     def put(self, key: str, answer: CachedAnswer) -> asyncio.Future[None]:
-        """Done when the answer is on disk, which it will be though nobody waits for it.
+        """A future that is done when the answer is on disk. The answer is written also if nobody waits for it.
 
         The future raises:
             CacheUnavailable: it could not be kept.
@@ -49,12 +49,12 @@ class Writer:
         return put.kept
 
     async def aclose(self) -> None:
-        """Wait for what is on its way, whose askers may be gone, and close the file."""
+        """Write all answers that were put, and close the file."""
         self._queue.put(None)
         try:
             await asyncio.to_thread(self._thread.join)
         finally:
-            self._cache.close()
+            self.cache.close()
 
     def _work(self) -> None:
         """The thread: one commit after the other."""
@@ -73,14 +73,14 @@ class Writer:
                     puts[0].kept.get_loop().call_soon_threadsafe(_settle, puts, error)
 
     def _commit(self, answers: dict[str, CachedAnswer]) -> Exception | None:
-        """What went wrong."""
+        """The error, if the answers could not be kept."""
         deadline = time.monotonic() + LOCKED_S
         while True:
             try:
-                self._cache.put_all(answers)
+                self.cache.put_all(answers)
             except CacheUnavailable as error:
                 if "locked" not in str(error) or time.monotonic() > deadline:
-                    logger.error("%s", error)  # also where nobody waits for it any more
+                    logger.error("%s", error)  # the caller may be gone
                     return error
                 logger.warning("%s; trying again", error)
             except Exception as error:  # a bug, which must not end the thread
@@ -92,7 +92,7 @@ class Writer:
 
 @dataclass(frozen=True, kw_only=True)
 class _Put:
-    """An answer on its way."""
+    """An answer that waits for a commit."""
 
     key: str
     answer: CachedAnswer

@@ -1,4 +1,4 @@
-"""Response cache: in memory for the run, and on disk if the config names a file."""
+"""Response cache of a judge service: answers in memory for the run, and in a cache file if the config names one."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ import logging
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pv_judge.answer import Answer, JudgeFailure, Usage
+from pv_judge.answer import Answer, JudgeFailure, Question
 from pv_judge.cache import AnswerCache, CachedAnswer, cache_key
 from pv_judge.config import Endpoint, JudgeConfig
 from pv_rl.errors import DataError
 
-if TYPE_CHECKING:
-    from pv_judge.service import Question
-
-__all__ = ["Recall"]
+__all__ = ["ResponseCache"]
 
 logger = logging.getLogger("pv_rl")
 
 IN_MEMORY = 20_000
 
 
-class Recall:
-    """Looks an answer up by everything that it depends on; failures are never kept."""
+class ResponseCache:
+    """Finds an answer by everything that it depends on. Failures are never kept.
+
+    A file that cannot be read or written is counted and logged once, and the run continues without it.
+    """
 
     def __init__(self, config: JudgeConfig) -> None:
         self._config = config
         self._memory: OrderedDict[str, CachedAnswer] = OrderedDict()
         self._disk = AnswerCache(config.cache) if config.cache else None
-        self._errors = self._told = 0
+        self._errors = self._reported = 0
 
     def key(self, question: Question) -> str:
-        """What the preferred endpoint's answer is kept under."""
+        """Key of the preferred endpoint's answer."""
         return self._key(question, self._config.endpoints[0])
 
     def _key(self, question: Question, endpoint: Endpoint) -> str:
@@ -62,7 +62,7 @@ class Recall:
                 continue
             try:
                 value = question.parse(known.text)
-            except JudgeFailure:  # damaged, or read by another parser: the next answer takes its place
+            except JudgeFailure:  # damaged, or of another parser: the next answer replaces it
                 if self._disk is not None:
                     await self._try(self._disk.drop, key)
                 continue
@@ -71,14 +71,13 @@ class Recall:
                 value=value,
                 model=endpoint.model,
                 endpoint=endpoint.url,
-                usage=Usage(),
                 requests=0,
                 cached=True,
             )
         return None
 
     async def put(self, question: Question, answer: Answer) -> None:
-        """Keep an answer. A disk that cannot be written is counted and said once: the run goes on."""
+        """Keep an answer."""
         endpoint = next(
             one for one in self._config.endpoints if (one.url, one.model) == (answer.endpoint, answer.model)
         )
@@ -91,9 +90,9 @@ class Recall:
             await self._try(self._disk.put, key, known)
 
     def take_errors(self) -> int:
-        """Reads and writes of the disk that failed since this was last asked, and answers that were damaged."""
+        """Reads and writes of the file that failed since the last call, and answers that were damaged."""
         errors = self._errors + (self._disk.damaged if self._disk is not None else 0)
-        self._told, errors = errors, errors - self._told
+        self._reported, errors = errors, errors - self._reported
         return errors
 
     async def _try(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -103,6 +102,6 @@ class Recall:
             self._errors += 1
             if self._errors == 1:
                 logger.exception(
-                    "the judge's cache %s failed; the run goes on without it", self._config.cache
+                    "the judge's cache %s failed; the run continues without it", self._config.cache
                 )
             return None

@@ -9,9 +9,9 @@ import time
 
 import pytest
 
-from pv_data.asking.writing import Writer
 from pv_judge.answer import Usage
 from pv_judge.cache import AnswerCache, CachedAnswer, CacheUnavailable
+from pv_judge.cache_writer import CacheWriter
 
 
 def answer(text: str) -> CachedAnswer:
@@ -45,7 +45,7 @@ def kept(path, keys: str) -> list[str | None]:
 
 def test_what_comes_during_a_commit_goes_into_the_next_one(tmp_path, disk):
     async def main() -> None:
-        writer = Writer(tmp_path / "answers.sqlite")
+        writer = CacheWriter(tmp_path / "answers.sqlite")
         first = asyncio.ensure_future(writer.put("a", answer("1")))
         await asyncio.sleep(0.05)
         others = [asyncio.ensure_future(writer.put(key, answer(key))) for key in "bcd"]
@@ -63,7 +63,7 @@ def test_what_comes_during_a_commit_goes_into_the_next_one(tmp_path, disk):
 
 def test_an_answer_is_kept_though_nobody_waits_for_it_any_more(tmp_path, disk):
     async def main() -> None:
-        writer = Writer(tmp_path / "answers.sqlite")
+        writer = CacheWriter(tmp_path / "answers.sqlite")
         puts = [asyncio.ensure_future(writer.put(key, answer(key))) for key in "ab"]
         await asyncio.sleep(0.05)
         puts.append(asyncio.ensure_future(writer.put("c", answer("c"))))
@@ -79,8 +79,8 @@ def test_an_answer_is_kept_though_nobody_waits_for_it_any_more(tmp_path, disk):
 
 def test_all_that_could_not_be_kept_is_told_and_the_file_goes_on(tmp_path, caplog):
     async def main() -> None:
-        writer = Writer(tmp_path / "answers.sqlite")
-        writer._cache._db.execute("PRAGMA query_only = ON")  # as a disk that is full
+        writer = CacheWriter(tmp_path / "answers.sqlite")
+        writer.cache._db.execute("PRAGMA query_only = ON")  # as a disk that is full
         ends = await asyncio.gather(*(writer.put(key, answer(key)) for key in "ab"), return_exceptions=True)
         assert [type(end) for end in ends] == [CacheUnavailable] * 2
         gone = asyncio.ensure_future(writer.put("c", answer("c")))
@@ -90,7 +90,7 @@ def test_all_that_could_not_be_kept_is_told_and_the_file_goes_on(tmp_path, caplo
         while caplog.text.count("cannot be used now") < 2 and time.monotonic() < deadline:
             await asyncio.sleep(0.01)
         assert caplog.text.count("cannot be used now") == 2  # nobody waited for the second
-        writer._cache._db.execute("PRAGMA query_only = OFF")
+        writer.cache._db.execute("PRAGMA query_only = OFF")
         await writer.put("a", answer("kept"))
         assert kept(tmp_path / "answers.sqlite", "abc") == ["kept", None, None]
         await writer.aclose()
@@ -102,7 +102,7 @@ def test_the_event_loop_does_not_wait_for_another_process_that_writes(tmp_path):
     path = tmp_path / "answers.sqlite"
 
     async def main() -> None:
-        reader, writer = AnswerCache(path), Writer(path)
+        reader, writer = AnswerCache(path), CacheWriter(path)
         await writer.put("a", answer("a"))
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
@@ -126,13 +126,13 @@ def test_a_file_that_another_process_holds_for_long_is_waited_for(tmp_path, monk
     path = tmp_path / "answers.sqlite"
 
     async def main() -> None:
-        writer = Writer(path)
+        writer = CacheWriter(path)
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         put = asyncio.ensure_future(writer.put("a", answer("a")))
         await asyncio.sleep(0.5)
         assert not put.done()
-        assert "Another process has held it for long" in caplog.text
+        assert 1 <= caplog.text.count("Another process, such as") <= 5  # once a wait, and not at full speed
         other.execute("COMMIT")
         await put
         await writer.aclose()

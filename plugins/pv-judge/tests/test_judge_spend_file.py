@@ -17,7 +17,7 @@ from pv_judge.budget import BudgetKeeper, Spent, Totals
 from pv_judge.config import Budget, Price, read_config
 from pv_judge.ray_service import close_local_services, prepare_service, run_folder, shared_service
 from pv_judge.service import ServiceConfig
-from pv_judge.spend_file import FILE, RECORD, Spending, read_spent, spend_file
+from pv_judge.spend_file import FILE, RECORD, SpendFile, read_spent, spend_path
 from pv_rl.errors import DataError, SetupError
 
 PRICES = {"judge": Price(input=2.0, output=10.0)}
@@ -34,7 +34,7 @@ def keeper(**limits: float) -> BudgetKeeper:
 
 def restored(folder: Path, **options) -> Spent:
     budget = keeper(calls_per_run=100)
-    Spending(folder, budget, **options).close()
+    SpendFile(folder, budget, **options).close()
     return budget.spent
 
 
@@ -44,9 +44,9 @@ import sys, time
 from pv_judge.answer import Usage
 from pv_judge.budget import BudgetKeeper
 from pv_judge.config import Budget, Price, read_config
-from pv_judge.spend_file import Spending
+from pv_judge.spend_file import SpendFile
 budget = BudgetKeeper(Budget(usd_per_run=1), {"judge": Price(input=2.0, output=10.0)})
-spending = Spending(sys.argv[1], budget)
+spending = SpendFile(sys.argv[1], budget)
 budget.settle(budget.reserve("judge", 1000, 300), Usage(prompt_tokens=500))
 budget.reserve("judge", 1000, 300)
 print("sent", flush=True)
@@ -63,7 +63,7 @@ time.sleep(60)
 
 def test_a_step_goes_on_in_the_same_start_of_a_run_and_in_no_other(tmp_path):
     budget = keeper(calls_per_step=3)
-    first = Spending(tmp_path, budget, start="a")
+    first = SpendFile(tmp_path, budget, start="a")
     budget.begin_step(7)
     budget.settle(budget.reserve("judge", 100, 0), Usage(prompt_tokens=100))
     first.close()
@@ -81,23 +81,23 @@ def test_a_second_process_is_refused_and_told_of_the_first(tmp_path, monkeypatch
 import sys, time
 from pv_judge.budget import BudgetKeeper
 from pv_judge.config import Budget
-from pv_judge.spend_file import Spending
-spending = Spending(sys.argv[1], BudgetKeeper(Budget(), {}))
+from pv_judge.spend_file import SpendFile
+spending = SpendFile(sys.argv[1], BudgetKeeper(Budget(), {}))
 print("open", flush=True)
 time.sleep(60)
 """
     child = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     assert child.stdout.readline() == "open\n"
     with pytest.raises(SetupError, match=rf"pid {child.pid}.*trainer\.default_local_dir"):
-        Spending(tmp_path, keeper())
+        SpendFile(tmp_path, keeper())
     child.kill()
     child.wait()
-    Spending(tmp_path, keeper()).close()
+    SpendFile(tmp_path, keeper()).close()
 
 
 def test_a_file_that_is_deleted_under_a_run_is_made_again(tmp_path):
     budget = keeper(calls_per_run=5)
-    kept = Spending(tmp_path, budget)
+    kept = SpendFile(tmp_path, budget)
     budget.reserve("judge", 10, 10)
     (tmp_path / FILE).unlink()
     budget.reserve("judge", 10, 10)
@@ -121,16 +121,16 @@ def test_files_of_earlier_versions_are_read(tmp_path, text):
 def test_a_file_that_says_nothing_of_money_is_refused(tmp_path, text):
     (tmp_path / FILE).write_text(text)
     with pytest.raises(DataError, match=r"is not a valid spend file.*delete it"):
-        Spending(tmp_path, keeper())
+        SpendFile(tmp_path, keeper())
     (tmp_path / FILE).unlink()
-    Spending(tmp_path, keeper()).close()
+    SpendFile(tmp_path, keeper()).close()
 
 
 def test_a_file_that_cannot_be_made_again_stops_requests_and_no_other_file_is_written(tmp_path):
     """The number of its descriptor may be that of another file by then."""
     run = tmp_path / "run"
     budget = keeper(calls_per_run=100)
-    Spending(run, budget)
+    SpendFile(run, budget)
     (run / FILE).unlink()
     run.rmdir()
     run.touch()
@@ -146,9 +146,9 @@ def test_a_file_that_cannot_be_made_again_stops_requests_and_no_other_file_is_wr
 
 def test_a_file_that_another_run_has_made_meanwhile_stops_requests_and_is_left_alone(tmp_path):
     first, second = keeper(calls_per_run=100), keeper(calls_per_run=100)
-    spending = Spending(tmp_path, first)
+    spending = SpendFile(tmp_path, first)
     (tmp_path / FILE).unlink()
-    Spending(tmp_path, second)
+    SpendFile(tmp_path, second)
     second.reserve("judge", 1, 1)
     for _ in range(2):
         with pytest.raises(JudgeFailure, match="in use by another process"):
@@ -161,7 +161,7 @@ def test_a_file_that_another_run_has_made_meanwhile_stops_requests_and_is_left_a
 def test_a_file_that_cannot_be_opened_is_said(tmp_path):
     (tmp_path / FILE).mkdir()
     with pytest.raises(SetupError, match="cannot be opened"):
-        Spending(tmp_path, keeper())
+        SpendFile(tmp_path, keeper())
 
 
 def test_the_file_of_an_older_version_is_taken_over_from_the_runs_own_folder_only(tmp_path):
@@ -169,9 +169,9 @@ def test_the_file_of_an_older_version_is_taken_over_from_the_runs_own_folder_onl
     for folder in (run / "judge" / "ledger", shared):
         folder.mkdir(parents=True)
         (folder / FILE).write_text(json.dumps(OLD))
-    assert spend_file(run, 1, shared / FILE) == run / "judge" / FILE
+    assert spend_path(run, 1, shared / FILE) == run / "judge" / FILE
     assert not (run / "judge" / FILE).exists()
-    assert spend_file(run, 1, run / "judge" / "ledger" / FILE) == run / "judge" / FILE
+    assert spend_path(run, 1, run / "judge" / "ledger" / FILE) == run / "judge" / FILE
     assert read_spent(run / "judge" / FILE).calls == 20
     assert not (run / "judge" / "ledger" / FILE).exists()  # or deleting the new one would not begin anew
     assert (shared / FILE).exists()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pv_judge.answer import Answer, JudgeFailure, Usage
-from pv_judge.metrics import Tally, exposed_wait, percentile
+from pv_judge.metrics import Metrics, exposed_wait, percentile
 
 
 def test_a_reward_that_comes_while_rollouts_are_missing_is_not_exposed():
@@ -22,7 +22,7 @@ def test_percentiles_are_values_that_were_seen():
 
 
 def test_the_clients_counters_are_told_as_what_is_new():
-    tally = Tally()
+    tally = Metrics()
     first = tally.since_last({"retries": 2, "failures/reset": 1, "questions": 9})
     assert first == {
         "retries/sum": 2,
@@ -38,7 +38,7 @@ def test_the_clients_counters_are_told_as_what_is_new():
 
 
 def test_a_report_counts_and_begins_anew():
-    tally = Tally()
+    tally = Metrics()
     usage = Usage(prompt_tokens=100, completion_tokens=10)
     for latency in (1.0, 3.0):
         tally.add(

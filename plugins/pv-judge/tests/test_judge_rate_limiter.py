@@ -8,11 +8,11 @@ import pytest
 from judge_server.virtual_time import now, run
 
 from pv_judge.config import Limits, Retries
-from pv_judge.limits import EndpointLimits
+from pv_judge.rate_limiter import RateLimiter
 
 
-def make(**limits) -> EndpointLimits:
-    return EndpointLimits(Limits(**limits), Retries(backoff_s=1, max_backoff_s=5), clock=now)
+def make(**limits) -> RateLimiter:
+    return RateLimiter(Limits(**limits), Retries(backoff_s=1, max_backoff_s=5), clock=now)
 
 
 async def settle() -> None:
