@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from panel import make_tables, settings
 
-from pv_data.run.names import check_names
+from pv_data.run.collect import check_names
 from pv_rl.errors import ConfigError
 
 URL = "http://127.0.0.1:9/v1"

@@ -9,8 +9,8 @@ from panel import JudgeServer, Script, make_tables, settings
 
 from pv_data.order import PILOT, place
 from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof
-from pv_data.run.generating import Generating, methods
-from pv_data.run.local import run_local
+from pv_data.run.generate import Generating, methods
+from pv_data.run.local_executor import run_local
 from pv_data.table import read_rows, write_part
 from pv_rl.errors import ConfigError
 

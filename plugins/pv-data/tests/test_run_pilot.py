@@ -13,7 +13,7 @@ from pv_data.audit import Rounds, pilot_questions
 from pv_data.cli import app
 from pv_data.order import PILOT, place
 from pv_data.records import Problem, Proof
-from pv_data.run.auditing import draw_sheet, record_sheet, standing
+from pv_data.run.audit import draw_sheet, record_sheet, standing
 from pv_data.table import read_rows
 
 

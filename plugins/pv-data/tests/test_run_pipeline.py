@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from pv_data.cli import app
 from pv_data.records import Aside, Judgment, Label, Problem, Proof, Qpc
-from pv_data.run import collecting, pipeline, progress
+from pv_data.run import collect, pipeline, progress
 from pv_data.table import read_rows
 
 SHARED = places.SHARED / "data"
@@ -285,7 +285,7 @@ def test_progress_counts_answers_and_not_only_written_chunks(config, tmp_path, m
 
 
 def test_a_source_that_broke_in_the_middle_and_was_taken_out_leaves_nothing(config, tmp_path, monkeypatch):
-    monkeypatch.setattr(collecting, "PART_ROWS", 8)
+    monkeypatch.setattr(collect, "PART_ROWS", 8)
     rows(tmp_path / "whole.jsonl", 4)
     rows(tmp_path / "long.jsonl", 400)
     packed = gzip.compress((tmp_path / "long.jsonl").read_bytes())

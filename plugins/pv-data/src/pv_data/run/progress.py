@@ -1,4 +1,4 @@
-"""Progress of a stage: questions, money and time, read from its files, so that it is the same for every executor."""
+"""Stage progress: questions, money and time, read from the run's files, so that it is the same for every executor."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from pv_data.run.chunk import Job, is_done, pending
-from pv_data.run.places import answers
-from pv_data.run.spent import spent
+from pv_data.run.folder import answers_path, spent
+from pv_data.run.stage import Job, is_done, pending
 from pv_judge.cache import AnswerCache, CacheUnavailable
 
 __all__ = ["shown"]
+
 
 EVERY_S = 1.0
 PLAIN_S = 30.0
@@ -52,7 +52,7 @@ class _Done:
         self._left = [(chunk, job.questions(chunk)) for chunk in pending(job)]
         self.of, self._written = sum(questions for _, questions in self._left), 0
         models = [job.config.models[name] for name in job.models]
-        paths = {model.cache or str(answers(job.run)) for model in models}
+        paths = {model.cache or str(answers_path(job.run)) for model in models}
         self._caches = list[AnswerCache]()
         with suppress(CacheUnavailable):  # a disk of another machine
             for path in sorted(paths):

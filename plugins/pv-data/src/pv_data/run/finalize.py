@@ -1,8 +1,10 @@
-"""The end of a run: near-duplicates, split, export and reports, from its tables. It is done anew each time."""
+"""Export step: near-duplicates, split, export and reports, made again from the run's tables each time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+import shlex
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from rich.console import Console
@@ -12,16 +14,17 @@ from pv_data.export.exporting import Exported, ExportSettings, Tables, export
 from pv_data.export.winning import LabelRules
 from pv_data.records import Problem
 from pv_data.run.config import RunConfig
-from pv_data.run.discarding import discarding
 from pv_data.splits import SplitRules
 from pv_data.table import read_rows
+from pv_rl.recipes.override import quoted
 
-__all__ = ["EXPORT", "end"]
+__all__ = ["EXPORT", "discard_override", "finalize"]
+
 
 EXPORT = "export"
 
 
-def end(folder: Path, config: RunConfig, console: Console, *, left: int = 0) -> Exported:
+def finalize(folder: Path, config: RunConfig, console: Console, *, left: int = 0) -> Exported:
     """Write the folder `export` of a run.
 
     Args:
@@ -75,8 +78,21 @@ def _of_the_audit(exported: Exported) -> Iterator[str]:
             "set split.hold_out_audited=false"
         )
     if failed := [name for name in audit.discarded if by_panel["train", name] + by_panel["test", name]]:
-        yield f"audit: {len(failed)} slices failed, and are in the set; leave them out: {discarding(failed)}"
+        yield f"audit: {len(failed)} slices failed, and are in the set; leave them out: {discard_override(failed)}"
     trained = trained_on(audit, exported.written)
     for standing, what in (("open", "still open"), ("not audited", "not audited")):
         if audit.audited.slices and trained[standing]:
             yield f"audit: {trained[standing]} labels in train are of slices that are {what}"
+
+
+PLAIN = re.compile(r"[A-Za-z0-9_./-]+")
+"""What Hydra takes for nothing else in a list."""
+
+
+def discard_override(slices: Iterable[str]) -> str:
+    """`split.discarded=[...]`, quoted for Hydra and for the shell: a name may have commas, brackets and quotes.
+
+    Example: `S/proof/m (high), v2` gives `'split.discarded=['"'"'S/proof/m (high), v2'"'"']'`.
+    """
+    names = (name if PLAIN.fullmatch(name) else quoted(name) for name in slices)
+    return shlex.quote(f"split.discarded=[{','.join(names)}]")

@@ -1,7 +1,7 @@
-"""The audit of a run by people: which proofs to read next, what they said, and where each slice stands.
+"""Audit sheets of a run: which proofs to read next, and the marks that people gave.
 
-A sheet is a CSV file with a row a proof, in an order of chance. Neither the panel's label nor the slice is in it: who
-knows how a proof was made, or what judges say of it, reads otherwise.
+A sheet is a CSV file with one proof a row, in random order. It has neither the panel's label nor the slice: a reader
+who knows how a proof was made, or what judges think of it, reads differently.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from pv_rl.errors import DataError
 from pv_rl.files import write_atomically
 
 __all__ = ["draw_sheet", "record_sheet", "standing"]
+
 
 MARKS = "marks"
 COLUMNS = ("proof_id", "round", "problem", "proof", "right", "note")

@@ -1,4 +1,4 @@
-"""`pv-data audit draw | record | status`: the audit of a run."""
+"""Commands `pv-data run` and `pv-data audit draw | record | status`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,54 @@ import typer
 from pv_rl.errors import PvRlError
 from pv_rl.files import check_target, write_atomically
 
-__all__ = ["draw", "record", "status"]
+__all__ = ["draw", "record", "run_command", "status"]
+
+
+def run_command(
+    config: Annotated[
+        str, typer.Argument(help="A YAML file, or the name of a config that comes with pv-data.")
+    ],
+    overrides: Annotated[
+        list[str] | None, typer.Argument(metavar="[KEY=VALUE ...]", help="Hydra's overrides.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it would ask and cost; ask nothing, write nothing.")
+    ] = False,
+    redo: Annotated[
+        str, typer.Option(help="A stage to be done again, with all after it: collect, generate or judge.")
+    ] = "",
+    export_only: Annotated[
+        bool, typer.Option("--export-only", help="Ask nothing; export what has a label so far.")
+    ] = False,
+) -> None:
+    """Build a set: collect, generate, judge, split, export. The same command goes on where it stopped."""
+    from rich.console import Console
+
+    from pv_data.asking.asker import Stopped
+    from pv_data.run.config import compose
+    from pv_data.run.finalize import EXPORT
+    from pv_data.run.pipeline import run
+    from pv_data.run.plan import plan
+
+    console = Console(stderr=True)
+    try:
+        settings = compose(config, overrides or [])
+        if dry_run:
+            plan(settings, Console())
+            return
+        folder = run(settings, console, redo=redo, export_only=export_only)
+    except Stopped as error:
+        said = (
+            f"Stopped: {error}. What was answered is kept; the same command goes on, and with --export-only it exports "
+            "what has a label so far."
+        )
+        console.print(said, style="yellow", markup=False)
+        raise typer.Exit(3) from None
+    except (PvRlError, OSError) as error:  # a full disk, a folder that cannot be written
+        console.print(f"Error: {error}", style="red", markup=False)
+        raise typer.Exit(2) from None
+    typer.echo(f"{folder / EXPORT}: report/labels.md, dataset/README.md (the card), verl/*.parquet")
+
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run of pv-data run.")]
 
@@ -30,9 +77,9 @@ def draw(
     seed: Annotated[int, typer.Option(help="Of pilot and sample; keep it for all rounds of a run.")] = 0,
 ) -> None:
     """Write down which proofs to read next: the round of each slice that is neither accepted nor discarded."""
-    from pv_data.run.auditing import draw_sheet
+    from pv_data.run.audit import draw_sheet
 
-    with _said():
+    with _errors_to_exit():
         drawn = draw_sheet(run, sheet, pilot=pilot, seed=seed)
     typer.echo(f"{len(drawn.proofs)} proofs to read in {sheet}: fill in `right` with yes or no")
     for one in drawn.short:
@@ -55,9 +102,9 @@ def record(
     auditor: Annotated[str, typer.Option(help="Who read them.")],
 ) -> None:
     """Add the marks of a sheet to the run."""
-    from pv_data.run.auditing import record_sheet
+    from pv_data.run.audit import record_sheet
 
-    with _said():
+    with _errors_to_exit():
         count = record_sheet(run, sheet, auditor)
     typer.echo(f"{count} marks recorded")
 
@@ -78,9 +125,9 @@ def status(
 
     from pv_data.audit import prove, read_audit, slices_above
     from pv_data.audit.proven_table import print_proven
-    from pv_data.run.discarding import discarding
+    from pv_data.run.finalize import discard_override
 
-    with _said():
+    with _errors_to_exit():
         audit = read_audit(run)
         proven = prove(audit.marks.values(), audit.sizes, confidence)
         document = proven.document()
@@ -100,11 +147,11 @@ def status(
     if shown is not None:
         typer.echo(f"above {above:g}, all at once with {confidence:g} (Holm): {', '.join(shown) or 'none'}")
     if proven.discarded:
-        typer.echo(f"leave them out of the set: {discarding(proven.discarded)}")
+        typer.echo(f"leave them out of the set: {discard_override(proven.discarded)}")
 
 
 @contextmanager
-def _said() -> Iterator[None]:
+def _errors_to_exit() -> Iterator[None]:
     try:
         yield
     except (PvRlError, OSError) as error:

@@ -1,4 +1,4 @@
-"""The executor `local` and local models: each is served while a stage has something to ask of it."""
+"""Model servers of a run: each local model is served while a stage has something to ask of it."""
 
 from __future__ import annotations
 
@@ -13,24 +13,32 @@ from rich.console import Console
 from pv_data.asking.asker import Stopped
 from pv_data.asking.keeping import Keeping
 from pv_data.asking.settings import Model
-from pv_data.run.chunk import Job, pending
 from pv_data.run.config import RunConfig
-from pv_data.run.places import answers
-from pv_data.run.weights import LOGS, folder_of
-from pv_data.serving.options import arguments_of, choose_gpus, visible_gpus
-from pv_data.serving.served import LONG_S, Served, choose_server, served
+from pv_data.run.folder import answers_path
+from pv_data.run.manifest import LOGS, folder_of
+from pv_data.run.stage import Job, pending
+from pv_data.serving.served import (
+    LONG_S,
+    Served,
+    arguments_of,
+    choose_gpus,
+    choose_server,
+    served,
+    visible_gpus,
+)
 from pv_judge.cache import AnswerCache
 from pv_judge.config import Endpoint, Timeouts
 from pv_judge.processes import interruptible
 from pv_rl.errors import ConfigError
 
-__all__ = ["Servers", "lacking"]
+__all__ = ["Servers"]
+
 
 ALIKE = frozenset({"max_tokens", "temperature", "top_p", "stop", "chat_template_kwargs"})
 """Of the sampling, what `transformers serve` does as vLLM does it; the rest it leaves out or refuses."""
 
 
-def lacking(job: Job) -> set[str]:
+def _unasked(job: Job) -> set[str]:
     """The local models of which a stage has something to ask that they have not answered."""
     models = {name: job.config.models[name] for name in job.models}
     models = {name: model for name, model in models.items() if model.local is not None}
@@ -41,7 +49,7 @@ def lacking(job: Job) -> set[str]:
     with contextlib.ExitStack() as stack:
         caches: dict[str, AnswerCache] = {}
         for name, model in models.items():
-            caches[name] = AnswerCache(model.cache or answers(job.run))
+            caches[name] = AnswerCache(model.cache or answers_path(job.run))
             stack.callback(caches[name].close)
         asks = job.asks()
         for one in (one for chunk in pending(job) for one in asks(chunk)):
@@ -111,7 +119,7 @@ class Servers:
         Raises:
             SetupError: a server did not come up.
         """
-        wanted = lacking(job)
+        wanted = _unasked(job)
         if wanted:
             _check_alike(job.config)
         self._end(set(self._up) - wanted)
@@ -138,7 +146,7 @@ class Servers:
                 folder,
                 server=kind,
                 log=logs / f"server-{name}.log",
-                arguments=arguments_of(model.local, folder) if kind == "vllm" else (),
+                arguments=arguments_of(model.local) if kind == "vllm" else (),
                 env={"CUDA_VISIBLE_DEVICES": ",".join(gpus)} if gpus else {},
             )
         )

@@ -1,29 +1,28 @@
-"""The stage `generate`: new proofs from problems and proofs, by the methods and models of the config."""
+"""Stage `generate`: makes new proofs from problems and proofs, by the methods and models of the config."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pv_data.asking.keeping import Question
-from pv_data.asking.settings import Model
 from pv_data.methods.base import Ask, Given, Made, Method, Unfit
 from pv_data.order import PILOT, place
 from pv_data.plugins import METHODS, named
-from pv_data.records import Aside, Origin, Problem, Proof, Row, content_id
-from pv_data.run.chunk import ROWS, Asked, Chunk, Done, chunks_of, lanes
+from pv_data.records import Aside, Origin, Problem, Proof, content_id
 from pv_data.run.config import Generate, RunConfig
-from pv_data.run.opening import Opened, opened
-from pv_data.run.together import together
-from pv_data.table import read_group, read_rows
+from pv_data.run.stage import Asked, Chunk, Job, Resources, Tables, chunks_of, read_problems
+from pv_data.run.worker import gather_all
+from pv_data.table import read_group
 from pv_judge.answer import JudgeFailure
 from pv_rl.errors import ConfigError
 
 __all__ = ["Generating", "methods"]
+
 
 PROOFS = "proofs"
 """The folder of the proofs that a method works on."""
@@ -50,21 +49,16 @@ def methods(config: RunConfig) -> list[Method]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Generating:
-    """See the module; a `pv_data.run.chunk.Job`. The number of a chunk's `spec` is that of the entry of `generate`."""
+class Generating(Job):
+    """See the module. The `spec` of a chunk is the number of its entry of `generate`."""
 
-    run: Path
-    config: RunConfig
-    stage: str = "generate"
-    tables: Mapping[str, type[Row]] = field(default_factory=lambda: {"aside": Aside, "generated": Proof})
-    served: Mapping[str, Model] = field(default_factory=dict)
-    parse: Callable[[str], Any] | None = None
-    """A text is read after it was kept: what is unfit then is no fault that asking again would mend."""
+    stage = "generate"
+    tables = MappingProxyType({"aside": Aside, "generated": Proof})
 
     @property
-    def models(self) -> set[str]:
-        """Of all entries."""
-        return self.config.writers
+    def asks_a_row(self) -> list[tuple[str, int]]:
+        """One question for each sample."""
+        return [(spec.model, spec.samples) for spec in self.config.generate if spec.model]
 
     def chunks(self) -> Iterator[Chunk]:
         """For each entry of `generate`, the row groups of what its method works on."""
@@ -73,18 +67,6 @@ class Generating:
                 yield from chunks_of(self.run / PROOFS, Proof, spec=number)
             else:
                 yield from chunks_of(self.run / "problems", Problem, spec=number)
-
-    def at_once(self, of: int) -> int:
-        """By the model that has the most places for each sample."""
-        models = self.config.models
-        return max(
-            (
-                lanes(models[spec.model].limits.concurrency // of, ROWS * spec.samples)
-                for spec in self.config.generate
-                if spec.model
-            ),
-            default=1,
-        )
 
     def questions(self, chunk: Chunk) -> int:
         """One for each input and sample, or none."""
@@ -124,7 +106,7 @@ class Generating:
     def asks(self) -> Callable[[Chunk], Iterator[Asked]]:
         """See `Job.asks`."""
         ready = methods(self.config)
-        problems = {problem.id: problem for problem in read_rows(self.run / "problems", Problem)}
+        problems = read_problems(self.run)
 
         def of(chunk: Chunk) -> Iterator[Asked]:
             spec, method = self.config.generate[chunk.spec], ready[chunk.spec]
@@ -138,32 +120,22 @@ class Generating:
 
         return of
 
-    def with_served(self, served: Mapping[str, Model]) -> Generating:
-        """See `Job.with_served`."""
-        return replace(self, served=served)
-
-    @contextlib.asynccontextmanager
-    async def opened(self, part: int, of: int, money: float) -> AsyncIterator[GeneratingWork]:
-        """With the models of all entries."""
-        async with opened(self.run, self.config, self.models, self.served, part, of, money) as found:
-            yield GeneratingWork(self, found)
+    def work(self, resources: Resources) -> Callable[[Chunk], Awaitable[Tables]]:
+        """See `Job.work`."""
+        return GeneratingWork(self, resources).do
 
 
 class GeneratingWork:
     """Generates the proofs of chunks in one process."""
 
-    def __init__(self, job: Generating, opened: Opened) -> None:
-        self._job, self._opened = job, opened
+    def __init__(self, job: Generating, resources: Resources) -> None:
+        self._job, self._resources = job, resources
         self._methods = methods(job.config)
 
-    def stop(self, why: str) -> None:
-        """Send nothing any more."""
-        self._opened.stop(why)
-
-    async def do(self, chunk: Chunk) -> Done:
-        """Proofs that say the same as one before them in the chunk are set aside, and so is what could not be made."""
+    async def do(self, chunk: Chunk) -> Tables:
+        """Rejects a proof that could not be made, or that repeats an earlier one of the chunk."""
         spec, method = self._job.config.generate[chunk.spec], self._methods[chunk.spec]
-        made = await together(
+        made = await gather_all(
             self._one(spec, method, row, sample)
             for row in self._job.inputs(chunk)
             for sample in range(spec.samples)
@@ -175,12 +147,12 @@ class GeneratingWork:
                 aside.append(one)
             elif isinstance(one, Proof) and proofs.setdefault(one.id, one) is not one:
                 aside.append(_aside(one.id, f"twice, sample {one.origin.sample}", "", one.text))
-        return Done(tables={"aside": aside, "generated": list(proofs.values())})
+        return {"aside": aside, "generated": list(proofs.values())}
 
     async def _one(self, spec: Generate, method: Method, row: Problem | Proof, sample: int) -> Proof | Aside:
         where = f"{spec.method}/{spec.model or '-'} of {row.id}, sample {sample}"
         try:
-            task = self._job.task(spec, method, row, self._opened.problems, sample)
+            task = self._job.task(spec, method, row, self._resources.problems, sample)
         except Unfit as unfit:
             return _aside(where, unfit.reason, unfit.detail, row.text)
         new = partial(
@@ -197,10 +169,11 @@ class GeneratingWork:
     async def _asked(
         self, spec: Generate, method: Method, task: Ask, sample: int, new: Any, where: str
     ) -> Proof | Aside:
-        asker = self._opened.askers[spec.model]
+        asker = self._resources.askers[spec.model]
         try:
             question = Question(template=method.template, messages=task.messages)
-            replied = await asker.ask(question, self._job.parse, sample=sample)
+            # The text is read once it is kept: asking again would not mend one that is unfit.
+            replied = await asker.ask(question, None, sample=sample)
         except JudgeFailure as failure:
             return _aside(where, f"no answer: {failure.kind}", str(failure), failure.text)
         try:

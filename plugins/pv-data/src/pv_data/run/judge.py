@@ -1,66 +1,46 @@
-"""The stage `judge`: the panel's votes on each proof, and the label that they make."""
+"""Stage `judge`: the panel's votes on each proof, and the label that they make."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from types import MappingProxyType
 
 from pv_data.asking.keeping import Question
-from pv_data.asking.settings import Model
 from pv_data.labels.answer import parse_check
 from pv_data.labels.prompt import CHECK_TEMPLATE, check_messages
 from pv_data.labels.rule import decide, rule_text
-from pv_data.records import Aside, Judgment, Label, Problem, Proof, Row
-from pv_data.run.chunk import ROWS, Asked, Chunk, Done, chunks_of, lanes
-from pv_data.run.config import RunConfig, Seat
-from pv_data.run.opening import Opened, opened, problem_of
-from pv_data.run.together import cause, together
-from pv_data.table import read_group, read_rows
+from pv_data.records import Aside, Judgment, Label, Problem, Proof
+from pv_data.run.config import Seat
+from pv_data.run.stage import Asked, Chunk, Job, Resources, Tables, chunks_of, problem_of, read_problems
+from pv_data.run.worker import gather_all, root_cause
+from pv_data.table import read_group
 from pv_judge.answer import JudgeFailure
 
 __all__ = ["Judging"]
+
 
 BY_CONSTRUCTION = "construction"
 """How `known_by` begins where a proof was made wrong: nobody need be paid to say so."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judging:
-    """See the module; a `pv_data.run.chunk.Job`."""
+class Judging(Job):
+    """See the module."""
 
-    run: Path
-    config: RunConfig
-    stage: str = "judge"
-    tables: Mapping[str, type[Row]] = field(
-        default_factory=lambda: {"judgments": Judgment, "aside": Aside, "labels": Label}
-    )
-    served: Mapping[str, Model] = field(default_factory=dict)
-    parse: Callable[[str], Any] = parse_check
+    stage = "judge"
+    tables = MappingProxyType({"judgments": Judgment, "aside": Aside, "labels": Label})
 
     @property
-    def models(self) -> set[str]:
-        """The panel's."""
-        return self.config.judges
+    def asks_a_row(self) -> list[tuple[str, int]]:
+        """The panel's votes."""
+        return [(seat.model, seat.votes) for seat in self.config.panel]
 
     def chunks(self) -> Iterator[Chunk]:
         """All row groups of the proofs that came with the problems and of those that were generated."""
         yield from chunks_of(self.run / "proofs", Proof)
         yield from chunks_of(self.run / "generated", Proof, spec=1)
-
-    def at_once(self, of: int) -> int:
-        """By the judge that has the most places for each vote of the panel."""
-        models = self.config.models
-        return max(
-            (
-                lanes(models[seat.model].limits.concurrency // of, ROWS * seat.votes)
-                for seat in self.config.panel
-            ),
-            default=1,
-        )
 
     def questions(self, chunk: Chunk) -> int:
         """The panel's votes on each of its proofs."""
@@ -81,7 +61,7 @@ class Judging:
 
     def asks(self) -> Callable[[Chunk], Iterator[Asked]]:
         """See `Job.asks`."""
-        problems = {problem.id: problem for problem in read_rows(self.run / "problems", Problem)}
+        problems = read_problems(self.run)
 
         def of(chunk: Chunk) -> Iterator[Asked]:
             for proof in self.proofs(chunk):
@@ -91,48 +71,36 @@ class Judging:
 
         return of
 
-    def with_served(self, served: Mapping[str, Model]) -> Judging:
-        """See `Job.with_served`."""
-        return replace(self, served=served)
-
-    @contextlib.asynccontextmanager
-    async def opened(self, part: int, of: int, money: float) -> AsyncIterator[JudgingWork]:
-        """With the panel's models."""
-        async with opened(self.run, self.config, self.models, self.served, part, of, money) as found:
-            yield JudgingWork(self, found)
+    def work(self, resources: Resources) -> Callable[[Chunk], Awaitable[Tables]]:
+        """See `Job.work`."""
+        return JudgingWork(self, resources).do
 
 
 class JudgingWork:
     """Judges chunks in one process."""
 
-    def __init__(self, job: Judging, opened: Opened) -> None:
-        self._job, self._opened = job, opened
+    def __init__(self, job: Judging, resources: Resources) -> None:
+        self._job, self._resources = job, resources
         self._votes = job.votes()
 
-    def stop(self, why: str) -> None:
-        """Send nothing any more."""
-        self._opened.stop(why)
-
-    async def do(self, chunk: Chunk) -> Done:
-        """Judge the proofs of a chunk. A proof that lacks a vote goes aside; its other judgments are kept."""
-        judged = await together(self._judge(proof) for proof in self._job.proofs(chunk))
-        return Done(
-            tables={
-                "judgments": [one for judgments, _ in judged for one in judgments],
-                "aside": [end for _, end in judged if isinstance(end, Aside)],
-                "labels": [end for _, end in judged if isinstance(end, Label)],
-            }
-        )
+    async def do(self, chunk: Chunk) -> Tables:
+        """Judge the proofs of a chunk. A proof that lacks a vote is rejected; its other judgments are kept."""
+        judged = await gather_all(self._judge(proof) for proof in self._job.proofs(chunk))
+        return {
+            "judgments": [one for judgments, _ in judged for one in judgments],
+            "aside": [end for _, end in judged if isinstance(end, Aside)],
+            "labels": [end for _, end in judged if isinstance(end, Label)],
+        }
 
     async def _judge(self, proof: Proof) -> tuple[list[Judgment], Label | Aside]:
-        question = _question(problem_of(self._opened.problems, proof), proof)
+        question = _question(self._resources.problem_of(proof), proof)
         asked = await asyncio.gather(
             *(self._vote(proof, question, seat, number) for seat, number in self._votes),
             return_exceptions=True,
         )
         failures = [one for one in asked if isinstance(one, JudgeFailure)]
         others = [one for one in asked if isinstance(one, BaseException) and one not in failures]
-        if error := cause(others):  # the end of the run, or a bug
+        if error := root_cause(others):  # the end of the run, or a bug
             raise error
         judgments = [one for one in asked if isinstance(one, Judgment)]
         if failures:
@@ -151,7 +119,7 @@ class JudgingWork:
         )
 
     async def _vote(self, proof: Proof, question: Question, seat: Seat, number: int) -> Judgment:
-        replied = await self._opened.askers[seat.model].ask(question, self._job.parse, sample=number)
+        replied = await self._resources.askers[seat.model].ask(question, parse_check, sample=number)
         check = replied.value
         return Judgment(
             proof_id=proof.id,
