@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from pv_data.audit.evidence import Group
-from pv_data.audit.proven import Proven
-from pv_data.audit.proven_table import by_question
+from pv_data.audit.evidence import Group, Proven
+from pv_data.audit.tables import by_question
 from pv_data.export.dataset_folder import Written
 
 __all__ = ["AuditLine", "audit_lines", "standing_of", "trained_on"]

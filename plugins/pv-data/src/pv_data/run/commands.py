@@ -124,7 +124,7 @@ def status(
     from rich.console import Console
 
     from pv_data.audit import prove, read_audit, slices_above
-    from pv_data.audit.proven_table import print_proven
+    from pv_data.audit.tables import print_proven
     from pv_data.run.finalize import discard_override
 
     with _errors_to_exit():
