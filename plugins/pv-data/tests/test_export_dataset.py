@@ -15,8 +15,8 @@ import yaml
 from pv_data.audit import Mark, prove
 from pv_data.export.card import CardFacts, write_card
 from pv_data.export.dataset_folder import FEATURES, write_dataset
-from pv_data.export.folders import whole_folder
 from pv_data.export.spending import Asked, spending
+from pv_data.export.storage import whole_folder
 from pv_data.records import Aside, Judgment, Origin, Problem, Proof, Qpc
 from pv_data.splits import SplitRules, split_problems
 from pv_data.table import write_part

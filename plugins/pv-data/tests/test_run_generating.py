@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from panel import JudgeServer, Script, make_tables, settings
 
-from pv_data.order import PILOT, place
+from pv_data.ids import PILOT, place
 from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof
 from pv_data.run.generate import Generating, methods
 from pv_data.run.local_executor import run_local

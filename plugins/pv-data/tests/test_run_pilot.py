@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from pv_data.audit import Rounds, pilot_questions
 from pv_data.cli import app
-from pv_data.order import PILOT, place
+from pv_data.ids import PILOT, place
 from pv_data.records import Problem, Proof
 from pv_data.run.audit import draw_sheet, record_sheet, standing
 from pv_data.table import read_rows

@@ -16,11 +16,9 @@ import pytest
 from sources_cases import jsonl, problems, proofs, read, reasons
 
 from pv_data.duplicates import problems_of
-from pv_data.export.slices import Slice
 from pv_data.hookspecs import MethodEntry, SourceEntry
-from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof
-from pv_data.sources.opening import open_source
-from pv_data.sources.options import check_options
+from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof, Slice
+from pv_data.sources.opening import check_options, open_source
 from pv_rl.errors import ConfigError, DataError, PluginError
 
 STEP = {

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from pv_data.groups import Groups
+from pv_data.ids import Groups
 from pv_data.records import Problem, content_id
 from pv_rl.errors import ConfigError, DataError
 

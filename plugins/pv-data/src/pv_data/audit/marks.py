@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,6 @@ from typing import Literal
 
 from pv_data.audit.counts import whole
 from pv_data.audit.plan import Rounds
-from pv_data.export.winning import latest_marks
 from pv_data.records import AuditMark, Label
 from pv_rl.errors import DataError
 
@@ -21,6 +20,7 @@ __all__ = [
     "Verdict",
     "checked_marks",
     "decide",
+    "latest_marks",
     "read_audit",
     "recorded",
     "slice_states",
@@ -102,6 +102,17 @@ def read_audit(run: Path) -> Recorded:
     if not found.sizes:
         raise DataError(f"{run} has no labels to audit; run pv-data run first")
     return found
+
+
+def latest_marks(marks: Iterable[AuditMark]) -> dict[str, tuple[AuditMark, ...]]:
+    """By proof id, the last mark of each auditor: by its time, and in the order given where times are the same."""
+    found = defaultdict[str, dict[str, AuditMark]](dict)
+    for mark in marks:
+        of_proof = found[mark.proof_id]
+        before = of_proof.get(mark.auditor)
+        if before is None or mark.time >= before.time:
+            of_proof[mark.auditor] = mark
+    return {proof: tuple(by_auditor.values()) for proof, by_auditor in found.items()}
 
 
 def recorded(marks: Iterable[AuditMark], labels: Iterable[Label]) -> Recorded:

@@ -14,7 +14,7 @@ from math import ceil
 
 from pv_data.audit.counts import exact, share, whole
 from pv_data.audit.marks import SliceState
-from pv_data.order import PILOT, digest
+from pv_data.ids import PILOT, digest
 from pv_rl.errors import DataError
 
 __all__ = ["Drawn", "Short", "cumulative_samples", "draw", "pilot_proofs", "pilot_questions"]

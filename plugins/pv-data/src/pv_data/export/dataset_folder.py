@@ -12,10 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pv_data.export.folders import whole_folder
-from pv_data.export.slices import Slice
-from pv_data.export.stream import ParquetStream
-from pv_data.records import Qpc
+from pv_data.export.storage import ParquetStream, whole_folder
+from pv_data.records import Qpc, Slice
 from pv_rl.errors import ConfigError, DataError
 
 if TYPE_CHECKING:

@@ -10,15 +10,14 @@ from functools import partial
 from pathlib import Path
 
 from pv_data.audit import Proven, prove, recorded
+from pv_data.audit.marks import latest_marks
 from pv_data.export.card import CardFacts, write_card
-from pv_data.export.columns import read_columns
 from pv_data.export.dataset_folder import Written, write_dataset
 from pv_data.export.distribution import of_counts
-from pv_data.export.folders import whole_folder
 from pv_data.export.spending import spending
-from pv_data.export.triples import kept_apart, triples
+from pv_data.export.storage import read_columns, whole_folder
+from pv_data.export.triples import LabelRules, kept_apart, panel_labels, triples
 from pv_data.export.verl_parquet import VerlFormat, write_verl
-from pv_data.export.winning import LabelRules, latest_marks, panel_labels
 from pv_data.records import Aside, AuditMark, Label, Problem, Proof, Qpc, Row
 from pv_data.report.labels import LabelReport, measure_labels
 from pv_data.report.page import write_label_report

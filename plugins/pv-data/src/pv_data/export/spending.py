@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pv_data.export.columns import read_columns
+from pv_data.export.storage import read_columns
 from pv_data.records import Judgment, Proof
 
 __all__ = ["Asked", "spending"]

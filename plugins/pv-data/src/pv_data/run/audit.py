@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from pv_data.audit import Drawn, Rounds, SliceState, draw, read_audit, slice_states
+from pv_data.export.distribution import no_formula
 from pv_data.records import AuditMark, Label, Problem, Proof, content_id
-from pv_data.spreadsheet import no_formula
 from pv_data.table import read_rows, write_part
 from pv_rl.errors import DataError
 from pv_rl.files import write_atomically

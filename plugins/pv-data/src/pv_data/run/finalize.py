@@ -11,7 +11,7 @@ from rich.console import Console
 
 from pv_data.export.audit_lines import trained_on
 from pv_data.export.exporting import Exported, ExportSettings, Tables, export
-from pv_data.export.winning import LabelRules
+from pv_data.export.triples import LabelRules
 from pv_data.records import Problem
 from pv_data.run.config import RunConfig
 from pv_data.splits import SplitRules

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Any
 
 from pv_data.asking.keeping import Question
+from pv_data.ids import PILOT, place
 from pv_data.methods.base import Ask, Given, Made, Method, Unfit
-from pv_data.order import PILOT, place
 from pv_data.plugins import METHODS, named
 from pv_data.records import Aside, Origin, Problem, Proof, content_id
 from pv_data.run.config import Generate, RunConfig

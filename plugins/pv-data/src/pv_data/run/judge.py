@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from pv_data.asking.keeping import Question
-from pv_data.labels.answer import parse_check
-from pv_data.labels.prompt import CHECK_TEMPLATE, check_messages
+from pv_data.labels.check import CHECK_TEMPLATE, check_messages, parse_check
 from pv_data.labels.rule import decide, rule_text
 from pv_data.records import Aside, Judgment, Label, Problem, Proof
 from pv_data.run.config import Seat

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pv_data.asking.settings import Model
-from pv_data.labels.prompt import CHECK_TEMPLATE
+from pv_data.labels.check import CHECK_TEMPLATE
 from pv_data.run.config import RunConfig
 from pv_data.run.generate import methods
 from pv_data.serving.checkpoint import fingerprint, model_folder

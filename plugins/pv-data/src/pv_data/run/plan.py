@@ -11,8 +11,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from pv_data.filters.length import CHARACTERS_PER_TOKEN
-from pv_data.labels.prompt import check_messages
+from pv_data.filters import CHARACTERS_PER_TOKEN
+from pv_data.labels.check import check_messages
 from pv_data.methods.base import Ask, Unfit
 from pv_data.records import Problem
 from pv_data.run.collect import check_names, collect

@@ -13,9 +13,8 @@ from typing import Literal
 
 from pv_data.hookspecs import Read
 from pv_data.records import Aside, Problem, Proof
-from pv_data.sources.reading.assemble import assemble, attempt
+from pv_data.sources.reading.assemble import assemble, attempt, reference
 from pv_data.sources.reading.fields import Fields
-from pv_data.sources.reading.reference import reference
 from pv_data.sources.reading.unusable import Unusable
 from pv_rl.errors import ConfigError
 

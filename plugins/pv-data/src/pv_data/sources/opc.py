@@ -11,9 +11,8 @@ from pathlib import Path
 
 from pv_data.hookspecs import Read
 from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof
-from pv_data.sources.reading.assemble import assemble, attempt
+from pv_data.sources.reading.assemble import assemble, attempt, reference
 from pv_data.sources.reading.fields import Fields
-from pv_data.sources.reading.reference import reference
 from pv_data.sources.reading.unusable import Unusable
 
 __all__ = ["read"]

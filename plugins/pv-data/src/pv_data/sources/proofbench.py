@@ -11,9 +11,8 @@ from pathlib import Path
 
 from pv_data.hookspecs import Read
 from pv_data.records import Aside, Problem, Proof
-from pv_data.sources.reading.assemble import assemble
+from pv_data.sources.reading.assemble import assemble, reference
 from pv_data.sources.reading.fields import Fields
-from pv_data.sources.reading.reference import reference
 
 __all__ = ["read"]
 

@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from pv_data.sources.reading.tex import plain
+from pv_data.sources.reading.tex import SKETCH, plain
 from pv_data.sources.reading.tex_marks import PROBLEMS, Mark
-from pv_data.sources.reading.tex_names import SKETCH
 
 __all__ = ["Item", "items"]
 

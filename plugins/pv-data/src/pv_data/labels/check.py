@@ -1,4 +1,9 @@
-"""Parser of a judge's answer: strict, because a wrong verdict costs more than another request."""
+"""Proof check: the question that a judge is asked about a proof, and the strict parser of its answer.
+
+A judge sees the problem and the proof, and nothing else: neither a label nor where the proof is from. The criteria
+are the paper's (Appendix, "LLM check"), the words ours. The parser is strict, because a wrong verdict costs more than
+another request.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +11,22 @@ import re
 from dataclasses import dataclass
 from typing import NoReturn
 
-from pv_judge.answer import FailureKind, JudgeFailure
+from pv_data.prompt import Prompt
+from pv_judge.answer import FailureKind, JudgeFailure, Messages
 from pv_judge.json_answer import read_json, without_thoughts
 
-__all__ = ["CONDITIONS", "Check", "parse_check"]
+__all__ = ["CHECK_TEMPLATE", "CONDITIONS", "Check", "check_messages", "parse_check"]
+
+
+PROMPT = Prompt.load("pv_data.labels", "check_proof")
+CHECK_TEMPLATE = PROMPT.template
+"""`check_proof@` and the prompt's hash."""
+
+
+def check_messages(problem_text: str, proof_text: str) -> Messages:
+    """The messages for one proof. Both texts are untrusted and stand behind a mark that they cannot contain."""
+    return PROMPT.messages({"problem": problem_text, "proof": proof_text}, "Grade the proof now.")
+
 
 CONDITIONS = ("logical soundness", "computational accuracy", "structural completeness", "notational rigour")
 """The four criteria, in the prompt's order."""
