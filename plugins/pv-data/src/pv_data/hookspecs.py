@@ -1,4 +1,4 @@
-"""The hooks through which a package, ours included, adds sources and generation methods to pv-data.
+"""Hook specifications: a package, ours included, adds sources, generation methods and commands to pv-data.
 
 A package joins through an entry point of the group `pv_data.plugins` that names a module with hook implementations.
 """

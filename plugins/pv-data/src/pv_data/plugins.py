@@ -1,4 +1,4 @@
-"""The registries of pv-data: sources and generation methods, by `pv_rl.plugins`."""
+"""Registries of pv-data: sources and generation methods, by `pv_rl.plugins`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of `pv_data.records` as Parquet: a table is a folder of parts, each written whole or not at all.
+"""Parquet tables of `pv_data.records`: a table is a folder of parts, each written whole or not at all.
 
 A part says in its metadata what it holds and by which version of the schema; a field that has a default may be missing
 in a file of an earlier version, and a file of a later version is refused.

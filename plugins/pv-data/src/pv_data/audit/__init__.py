@@ -1,4 +1,4 @@
-"""The statistics of a human audit: what it proves, and what a plan will do before anyone reads a proof.
+"""Human audit statistics: what an audit proves, and how a plan behaves before anyone reads a proof.
 
 Nothing here imports numpy, scipy or matplotlib until it computes or draws.
 """

@@ -1,4 +1,4 @@
-"""`pv-data audit`: what a plan will do, and what counts prove."""
+"""Commands `pv-data audit plan | bound`: compare audit plans, and compute exact bounds of counts."""
 
 from __future__ import annotations
 

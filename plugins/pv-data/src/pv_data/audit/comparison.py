@@ -1,4 +1,4 @@
-"""Several plans side by side, before anyone reads a proof."""
+"""Plan comparison: several audit plans side by side, before anyone reads a proof."""
 
 from __future__ import annotations
 

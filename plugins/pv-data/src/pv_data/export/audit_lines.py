@@ -1,4 +1,4 @@
-"""What the card says of the audit: a line a slice, with what people found and whether it is trained on."""
+"""Audit table of the dataset card: one line a slice, with what people found and whether it is trained on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder as the Hugging Face hub has them: Parquet by split, and a README.md that is the dataset card.
+"""Hugging Face dataset folder: Parquet by split, and a README.md that is the dataset card.
 
 `datasets.load_dataset(FOLDER)` reads it, and checks the numbers of rows against the card's.
 """

@@ -1,4 +1,4 @@
-"""From the tables of a run to everything that is made of them, in one folder that is there whole or not at all."""
+"""Export of a run: everything that is made from its tables, in one folder that is replaced as a whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What models wrote and what it cost, by task, template, model and sampling; read without reading their answers."""
+"""Generation cost: answers, tokens and dollars by task, template, model and sampling, without reading the answers."""
 
 from __future__ import annotations
 

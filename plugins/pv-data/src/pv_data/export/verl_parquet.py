@@ -1,4 +1,4 @@
-"""Triples as verl reads them: `train.parquet` and `test.parquet` for `data.train_files` and `data.val_files`."""
+"""verl data set: `train.parquet` and `test.parquet` for `data.train_files` and `data.val_files`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our generation methods, entered through the hook that plugins use."""
+"""Built-in generation methods, registered through the hook that plugins use."""
 
 from __future__ import annotations
 

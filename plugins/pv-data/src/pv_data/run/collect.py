@@ -1,6 +1,7 @@
 """Stage `collect`: reads problems and proofs from the sources and filters them; it asks no model.
 
-A source is read in one pass and written part by part; a marker file says that it was read to its end."""
+A source is read in one pass and written part by part; a marker file says that it was read to its end.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""LaTeX files of problems and solutions, in three forms that competitions use, read by pylatexenc.
+r"""Source `latex`: LaTeX files of problems and solutions, in three forms that competitions use, read by pylatexenc.
 
 - `\begin{problem} ... \end{problem}` and a `solution` or `proof` environment at its end, right behind it, or with its
   name: `\begin{problem}[A1]` and `\begin{solution}[A1]`, or a `\label` and `[Proof of \ref{...}]`;

@@ -1,4 +1,4 @@
-"""OlympiadBench: competition problems with their proofs (TP) or solutions with a final answer (OE).
+"""Source `olympiadbench`: competition problems with proofs (TP) or solutions with a final answer (OE).
 
 He et al., 2024, https://github.com/OpenBMB/OlympiadBench, MIT. JSON lines with id, subfield, question, solutions and
 final_answer; `split` is TP or OE.

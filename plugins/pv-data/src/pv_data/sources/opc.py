@@ -1,4 +1,4 @@
-"""Open Proof Corpus: models' proofs of competition problems, marked by people.
+"""Source `opc`, the Open Proof Corpus: models' proofs of competition problems, marked by people.
 
 Dekoninck et al., 2025, https://huggingface.co/datasets/INSAIT-Institute/OPC, Apache-2.0. Needed are problem_id,
 problem, proof, model_id and `label`, which is `correct` or `incorrect`.

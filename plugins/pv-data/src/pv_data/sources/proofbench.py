@@ -1,4 +1,4 @@
-"""IMO-ProofBench: problems with a reference solution; it has no proofs to judge.
+"""Source `proofbench`, IMO-ProofBench: problems with a reference solution, without proofs to judge.
 
 Luong et al., 2025, https://github.com/google-deepmind/superhuman (imobench), CC-BY-4.0. A CSV file with the columns
 Problem ID, Problem, Solution, Category, Short Answer.

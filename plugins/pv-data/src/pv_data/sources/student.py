@@ -1,4 +1,4 @@
-"""Work of students that two people marked, as in the paper: right if and only if both gave full marks.
+"""Source `student`: student work that two people marked; right if and only if both gave full marks, as in the paper.
 
 A CSV or JSON-lines file with the columns problem, answer, score_1 and score_2.
 """

@@ -1,4 +1,4 @@
-"""The files of a source: one, or those of a folder."""
+"""Source files: one file, or those of a folder."""
 
 from __future__ import annotations
 

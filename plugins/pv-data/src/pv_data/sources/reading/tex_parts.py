@@ -1,4 +1,4 @@
-r"""Which solution is of which problem: only what the file says beyond doubt; the rest is `Loose`, and gets no label.
+r"""Solution matcher: which solution is of which problem; what the file leaves in doubt is `Loose` and gets no label.
 
 A solution is a problem's if it ends the problem's environment, if it stands right behind the only problem that waits
 for one, or if it names it. What stands behind a lemma, or behind several problems, may be another's.
