@@ -20,7 +20,7 @@ from pv_data.run.config import Filters, RunConfig, Source
 from pv_data.run.generate import methods
 from pv_data.run.stage import ROWS
 from pv_data.sources.opening import open_source
-from pv_data.table import column, read_rows, write_part
+from pv_data.table import PartWriter, column, read_rows
 from pv_rl.errors import ConfigError
 from pv_rl.files import write_atomically
 from pv_rl.plugins import nearest
@@ -53,20 +53,28 @@ def collect(folder: Path, config: RunConfig, console: Console) -> None:
     there = {problem.id for problem in read_rows(folder / "problems", Problem)}
     for number, read in opened.items():
         source, marker = config.sources[number], done[number]
-        sieve, counts = SourceFilter(config.filters, source, there), Counter[str]()
-        writing = _Writing(folder, f"{number:02d}")
-        for row in sieve.sift(read):
-            writing.add(row)
+        rows_of, counts = SourceFilter(config.filters, source, there), Counter[str]()
+        writers = {kind: _writer(folder, kind, f"{number:02d}") for kind in FOLDERS}
+        for row in rows_of.keep(read):
+            writers[row.kind].add(row)
             counts[row.kind if not isinstance(row, Aside) else f"aside, {row.reason}"] += 1
-        writing.close()
+        for writer in writers.values():
+            writer.close()
         marker.parent.mkdir(exist_ok=True)
         write_atomically(marker, lambda path, counts=counts: path.write_text(json.dumps(counts)))
-        told = ", ".join(f"{count} {what}" for what, count in counts.items()) or "nothing"
-        console.print(f"{source.name or source.kind}: {told}", highlight=False, markup=False)
+        found = ", ".join(f"{count} {what}" for what, count in counts.items()) or "nothing"
+        console.print(f"{source.name or source.kind}: {found}", highlight=False, markup=False)
+
+
+def _writer(folder: Path, kind: str, name: str) -> PartWriter[Any]:
+    place, rows = FOLDERS[kind]
+    return PartWriter(
+        rows, lambda part: folder / place.format(f"{name}-{part:05d}.parquet"), rows=PART_ROWS, group=ROWS
+    )
 
 
 def _drop_unfinished(folder: Path) -> None:
-    """What an attempt that did not end has left, also of a source that has been taken out since."""
+    """Remove what an unfinished attempt has left, also of a source that the config no longer has."""
     whole = {marker.stem for marker in (folder / "collected").glob("*.json")}
     for place, _ in FOLDERS.values():
         for part in folder.glob(place.format("*.parquet")):
@@ -74,34 +82,8 @@ def _drop_unfinished(folder: Path) -> None:
                 part.unlink()
 
 
-class _Writing:
-    """Rows to parts of their tables, a part at a time in memory."""
-
-    def __init__(self, folder: Path, name: str) -> None:
-        self._folder, self._name = folder, name
-        self._waiting: dict[str, list[Any]] = {kind: [] for kind in FOLDERS}
-        self._written = Counter[str]()
-
-    def add(self, row: Problem | Proof | Aside) -> None:
-        self._waiting[row.kind].append(row)
-        if len(self._waiting[row.kind]) == PART_ROWS:
-            self._write(row.kind)
-
-    def close(self) -> None:
-        for kind in FOLDERS:
-            if self._waiting[kind]:
-                self._write(kind)
-
-    def _write(self, kind: str) -> None:
-        place, rows = FOLDERS[kind]
-        path = self._folder / place.format(f"{self._name}-{self._written[kind]:05d}.parquet")
-        write_part(path, rows, self._waiting[kind], group=ROWS)
-        self._written[kind] += 1
-        self._waiting[kind] = []
-
-
 class SourceFilter:
-    """For one source."""
+    """Filters the rows of one source, and drops those that the run already has."""
 
     def __init__(self, filters: Filters, source: Source, there: set[str]) -> None:
         """
@@ -116,8 +98,8 @@ class SourceFilter:
         self._proofs: set[str] = set()
         self._over = False
 
-    def sift(self, rows: Iterable[Problem | Proof | Aside]) -> Iterator[Problem | Proof | Aside]:
-        """What passes as it passes, and everything else as an `Aside`; it ends with the source's `limit`."""
+    def keep(self, rows: Iterable[Problem | Proof | Aside]) -> Iterator[Problem | Proof | Aside]:
+        """Rows that pass, and an `Aside` for each that is rejected; ends at the source's `limit`."""
         for row in rows:
             if isinstance(row, Problem):
                 if self._over:
@@ -167,7 +149,7 @@ def _aside(row: str, reason: str, detail: str, content: str) -> Aside:
 
 
 def check_names(folder: Path, config: RunConfig) -> None:
-    """Refuse a name that nothing has: an entry would be about nothing, and nobody would say so.
+    """Refuse names of sources and methods that no collected row has: their entries would select nothing.
 
     Raises:
         ConfigError: it names what there is.
