@@ -267,7 +267,7 @@ def test_a_new_export_replaces_the_old_one_and_nothing_else(tmp_path):
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.tex").write_text("years of work")
     for path in (tmp_path / "thesis", tmp_path / "thesis" / "chapter.tex"):
-        with pytest.raises(ConfigError, match="exists and is no export of pv-data"):
+        with pytest.raises(ConfigError, match="exists and pv-data did not make it"):
             written(path)
     assert (tmp_path / "thesis" / "chapter.tex").read_text() == "years of work"
 

@@ -43,7 +43,7 @@ def test_a_sheet_has_what_is_to_be_read_and_no_label(run):
     assert by != sorted(by)  # nobody sees by the place which slice a proof is of
     assert {row["right"] for row in rows} == {""}
     assert all(row["proof"].startswith("'=Proof") for row in rows)  # or a spreadsheet would compute it
-    with pytest.raises(DataError, match="is there"):
+    with pytest.raises(DataError, match="exists"):
         draw_sheet(run, run / "sheet.csv")
 
 

@@ -299,6 +299,6 @@ def test_a_proof_whose_problem_is_gone_is_said(tmp_path):
     (tmp_path / "problems" / "00-00000.parquet").unlink()
     with (
         JudgeServer(Script(reply=by_mark)) as server,
-        pytest.raises(DataError, match="is in no part of problems/: restore it"),
+        pytest.raises(DataError, match="is in no part of problems/; restore it"),
     ):
         run_local(Judging(run=tmp_path, config=settings(tmp_path, server.url)), 1)

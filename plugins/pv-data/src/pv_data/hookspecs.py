@@ -71,7 +71,7 @@ class MethodEntry:
 
 def _check_name(name: str) -> None:
     if not is_name(name):
-        raise PluginError(f"{name!r} is no name of an entry; it has one character or more, but no /, [ or ]")
+        raise PluginError(f"{name!r} cannot name an entry. Use one character or more, without /, [ and ]")
 
 
 @hookspec

@@ -47,5 +47,5 @@ def named(kind: Kind, name: str) -> Any:
         f" The plugin {owner} is left out: {why}." for owner, why in broken_plugins(kind).items()
     )
     raise ConfigError(
-        f"no {kind.what} is called {name!r}.{nearest(name, there)} There are {', '.join(sorted(there))}.{broken}"
+        f"there is no {kind.what} {name!r}.{nearest(name, there)} Available: {', '.join(sorted(there))}.{broken}"
     )

@@ -100,7 +100,7 @@ def read_audit(run: Path) -> Recorded:
 
     found = recorded(read_rows(run / "marks", AuditMark), read_rows(run / "labels", Label))
     if not found.sizes:
-        raise DataError(f"{run} has no labels to audit; run pv-data run first")
+        raise DataError(f"{run} has no labels to audit. Run `pv-data run` first")
     return found
 
 

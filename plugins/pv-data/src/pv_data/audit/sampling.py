@@ -79,7 +79,7 @@ def _shuffled(ids: Iterable[str], seed: int, purpose: str) -> tuple[str, ...]:
     """Ids by their hashes. The purpose keeps the pilot's order from being that of the rounds."""
     given = list(ids)
     if wrong := [one for one in given if not isinstance(one, str)]:
-        raise DataError(f"{wrong[0]!r} is no id; give texts")
+        raise DataError(f"{wrong[0]!r} is not an id. Give texts")
     if len(set(given)) < len(given):
         twice = [one for one, count in Counter(given).items() if count > 1]
         raise DataError(f"{len(twice)} ids come more than once, {twice[0]!r} for one; give each once")

@@ -130,7 +130,9 @@ def _problems(rows: Iterable[Problem | Proof | Aside]) -> Iterator[Problem]:
         if isinstance(row, Problem):
             yield row
         elif isinstance(row, Aside) and row.reason == FILE_NOT_READ:
-            raise DataError(f"{row.detail}. Mend the file {row.row}, or take it out of the test set's folder")
+            raise DataError(
+                f"{row.detail}. Correct the file {row.row}, or remove it from the test set's folder"
+            )
 
 
 def _hit(problem: Problem, name: str, there: Problem, value: float) -> Hit:
@@ -156,11 +158,13 @@ def _cell(text: str) -> str:
 
 def contamination_command(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run of pv-data run.")],
-    against: Annotated[list[str], typer.Option(help="A test set, KIND:PATH, KIND a source. Repeat it.")],
+    against: Annotated[
+        list[str], typer.Option(help="Test set as KIND:PATH, where KIND is a source. Can be repeated.")
+    ],
     out: Annotated[Path | None, typer.Option(help="Markdown file; the terminal if not given.")] = None,
     threshold: Annotated[float, typer.Option(help="Jaccard similarity from which a pair is listed.")] = 0.5,
 ) -> None:
-    """Say which problems of a run stand in named test sets, or nearly."""
+    """List the problems of a run that are in named test sets, or nearly."""
     from pv_data.duplicates import contamination as look
     from pv_data.duplicates import problems_of
     from pv_data.records import Problem

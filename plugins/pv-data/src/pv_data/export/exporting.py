@@ -171,10 +171,10 @@ def _aside(tables: Sequence[Path]) -> Counter[tuple[str, str]]:
 def _nothing(left_out: Counter[str], aside: Counter[tuple[str, str]]) -> str:
     """Why no proof has a label."""
     reasons = [f"{number:,} {why}" for why, number in left_out.most_common()]
-    reasons += [f"{number:,} set aside by {stage} ({why})" for (stage, why), number in aside.most_common(9)]
+    reasons += [f"{number:,} rejected by {stage} ({why})" for (stage, why), number in aside.most_common(9)]
     return (
         f"no proof has a label, and there is nothing to export: {'; '.join(reasons) or 'there is no proof'}. The table "
-        "aside/ says more of each row; retry_aside=true asks again about those without an answer"
+        "aside/ has the details of each row; retry_aside=true asks again about those without an answer"
     )
 
 

@@ -75,7 +75,7 @@ class VerifierPrompt:
         try:
             used = find_undeclared_variables(Environment().parse(self.text))
         except TemplateSyntaxError as error:
-            raise ConfigError(f"the verifier's prompt {self.name} is no template: {error}") from error
+            raise ConfigError(f"the verifier's prompt {self.name} is not a template: {error}") from error
         if not NEEDED <= used <= GIVEN:
             raise ConfigError(
                 f"the verifier's prompt {self.name} uses {', '.join(sorted(used)) or 'nothing'}; it has to show "

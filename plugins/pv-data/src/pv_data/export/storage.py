@@ -39,7 +39,9 @@ def whole_folder(path: Path) -> Iterator[Path]:
     """
     path = path.resolve()
     if path.exists() and not (path / MARK).exists() and not (path.is_dir() and not any(path.iterdir())):
-        raise ConfigError(f"{path} exists and is no export of pv-data; name a new folder, or move it away")
+        raise ConfigError(
+            f"{path} exists and pv-data did not make it. Choose a new folder, or move this one away"
+        )
     new, old = (path.with_name(f".{path.name}.{os.getpid()}.{end}") for end in ("part", "old"))
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir(parents=True)

@@ -63,7 +63,7 @@ def draw_sheet(
         ConfigError: no such part.
     """
     if sheet.exists():
-        raise DataError(f"{sheet} is there; record it (pv-data audit record) and name another file")
+        raise DataError(f"{sheet} exists. Record it (pv-data audit record) and choose another file")
     audit, labels = read_audit(run), _labels(run)
     problems = {problem.id: problem for problem in read_rows(run / "problems", Problem)}
     of_slice = defaultdict[str, dict[str, str]](dict)
@@ -99,7 +99,7 @@ def record_sheet(run: Path, sheet: Path, auditor: str) -> int:
         DataError: a row that is not understood; then nothing is recorded.
     """
     if not auditor.strip():
-        raise DataError("name the auditor: marks without one cannot be asked about")
+        raise DataError("the auditor is empty. Give a name, so that somebody can be asked about the marks")
     labels, now = _labels(run), _later(run)
     marks = []
     for number, row in enumerate(_rows(sheet), start=2):

@@ -175,4 +175,4 @@ def _check_each(where: str, given: Collection[str], there: Collection[str]) -> N
     for name in given:
         if name not in there:
             known = ", ".join(sorted(there)) or "none"
-            raise ConfigError(f"{where}: nothing is called {name!r}.{nearest(name, there)} There are {known}")
+            raise ConfigError(f"{where}: {name!r} does not exist.{nearest(name, there)} The run has {known}")

@@ -24,16 +24,17 @@ def run_command(
         list[str] | None, typer.Argument(metavar="[KEY=VALUE ...]", help="Hydra's overrides.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what it would ask and cost; ask nothing, write nothing.")
+        bool,
+        typer.Option("--dry-run", help="Print what the run would ask and cost. Asks and writes nothing."),
     ] = False,
     redo: Annotated[
-        str, typer.Option(help="A stage to be done again, with all after it: collect, generate or judge.")
+        str, typer.Option(help="Do this stage and all later ones again: collect, generate or judge.")
     ] = "",
     export_only: Annotated[
-        bool, typer.Option("--export-only", help="Ask nothing; export what has a label so far.")
+        bool, typer.Option("--export-only", help="Export what has a label so far. Asks nothing.")
     ] = False,
 ) -> None:
-    """Build a set: collect, generate, judge, split, export. The same command goes on where it stopped."""
+    """Build a set: collect, generate, judge, split, export. Run the same command again to resume."""
     from rich.console import Console
 
     from pv_data.asking.asker import Stopped
@@ -51,8 +52,8 @@ def run_command(
         folder = run(settings, console, redo=redo, export_only=export_only)
     except Stopped as error:
         said = (
-            f"Stopped: {error}. What was answered is kept; the same command goes on, and with --export-only it exports "
-            "what has a label so far."
+            f"Stopped: {error}. Answers are kept. Run the same command to continue, or with --export-only to "
+            "export what has a label so far."
         )
         console.print(said, style="yellow", markup=False)
         raise typer.Exit(3) from None
@@ -68,15 +69,15 @@ Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run of pv-
 def draw(
     run: Run,
     sheet: Annotated[
-        Path, typer.Option("--out", help="CSV file to write: a row a proof, without its label.")
+        Path, typer.Option("--out", help="CSV file to write: one proof a row, without its label.")
     ],
     pilot: Annotated[
         float,
-        typer.Option(help="Part of each source's questions that all proofs are of; 1 for all questions."),
+        typer.Option(help="Share of each source's questions to draw proofs from; 1 for all."),
     ] = 0.05,
-    seed: Annotated[int, typer.Option(help="Of pilot and sample; keep it for all rounds of a run.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of pilot and sample. Keep it for all rounds of a run.")] = 0,
 ) -> None:
-    """Write down which proofs to read next: the round of each slice that is neither accepted nor discarded."""
+    """Write the proofs to read next: the current round of each slice that is neither accepted nor discarded."""
     from pv_data.run.audit import draw_sheet
 
     with _errors_to_exit():
@@ -89,11 +90,11 @@ def draw(
             f"{one.there}; {more}"
         )
     typer.echo(
-        f"with what was read, {drawn.touched} of {drawn.questions} questions: these go to the test set, unless "
-        "split.hold_out_audited=false"
+        f"with the proofs read before, {drawn.touched} of {drawn.questions} questions are marked: they go to the test "
+        "set, unless split.hold_out_audited=false"
     )
     if drawn.touched == drawn.questions:
-        typer.echo("Warning: that is all of them, so that nothing is left for training", err=True)
+        typer.echo("Warning: these are all questions, so nothing is left for training", err=True)
 
 
 def record(
@@ -111,16 +112,16 @@ def record(
 
 def status(
     run: Run,
-    confidence: Annotated[float, typer.Option(help="Of a bound; above 0 and below 1.")] = 0.90,
+    confidence: Annotated[float, typer.Option(help="Confidence of a bound; above 0 and below 1.")] = 0.90,
     above: Annotated[
         float | None,
-        typer.Option(help="Name the slices shown to agree in more than this, all at once (Holm)."),
+        typer.Option(help="List the slices shown to agree in more than this, all at once (Holm)."),
     ] = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Write all figures to this file; - for standard output.")
     ] = None,
 ) -> None:
-    """Say where each slice stands, and what the marks prove."""
+    """Print the verdict on each slice, and what the marks prove."""
     from rich.console import Console
 
     from pv_data.audit import prove, read_audit, slices_above

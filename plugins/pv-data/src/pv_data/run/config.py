@@ -174,17 +174,17 @@ class RunConfig:
             )
         names = [source.name or source.kind for source in self.sources]
         if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"two sources are called {', '.join(twice)}: give each a name")
+            raise ValueError(f"two sources are called {', '.join(twice)}. Set a different `name` for each")
         seats = [seat.model for seat in self.panel]
         if len(set(seats)) < len(seats):
-            raise ValueError("a model sits twice on the panel: give it more votes instead")
+            raise ValueError("a model is on the panel twice. Give it more votes instead")
         asks: dict[tuple[str, str], str] = {}
         prices: dict[str, Price] = {}
         for name in sorted(named):
             model = self.models[name]
             if model.budget != Budget():
                 raise ValueError(
-                    f"models.{name}.budget: a model of a run has none of its own: give the run budget_usd"
+                    f"models.{name}.budget is set, but only the run has a budget. Set the run's budget_usd"
                 )
             if model.local is not None and any(model.model in one.prices for one in self.models.values()):
                 raise ValueError(
@@ -204,7 +204,7 @@ class RunConfig:
                     raise ValueError(f"{of} has two prices: models that are served under one name have one")
             if self.budget_usd is not None and model.most_tokens is None:
                 raise ValueError(
-                    f"budget_usd needs models.{name}.sampling.max_tokens: without it nobody knows what an answer costs"
+                    f"budget_usd needs models.{name}.sampling.max_tokens: without it the cost of an answer is unknown"
                 )
             if model.limits.concurrency < self.workers:
                 raise ValueError(
@@ -221,8 +221,8 @@ class RunConfig:
                 same = (spec.name or spec.method, spec.model) == (other.name or other.method, other.model)
                 if same and (not spec.sources or not other.sources or set(spec.sources) & set(other.sources)):
                     raise ValueError(
-                        f"generate[{number}] makes the slices of an entry before it again: ask for more samples there, "
-                        "or give it a name"
+                        f"generate[{number}] produces the same slices as an earlier entry. Raise that entry's "
+                        "`samples`, or set a different `name`"
                     )
         votes = sum(seat.votes for seat in self.panel)
         if self.labels.needed is not None and not votes / 2 < self.labels.needed <= votes:
@@ -279,7 +279,7 @@ def compose(config: str, overrides: Sequence[str] = ()) -> RunConfig:
     path = Path(config)
     if path.suffix in (".yaml", ".yml"):
         if not path.is_file():
-            raise ConfigError(f"{path} is no file; give a YAML file or one of {', '.join(config_names())}")
+            raise ConfigError(f"{path} is not a file. Give a YAML file or one of {', '.join(config_names())}")
         opened = initialize_config_dir(str(path.parent.resolve()), version_base="1.3")
         name = path.name
     elif config in config_names():
@@ -299,7 +299,7 @@ def compose(config: str, overrides: Sequence[str] = ()) -> RunConfig:
         where = f" ({key})" if (key := getattr(error, "full_key", None)) else ""
         raise ConfigError(f"{config}: {str(error).splitlines()[0]}{where}") from error
     if not isinstance(values, dict):
-        raise ConfigError(f"{config} is no mapping of settings")
+        raise ConfigError(f"{config} is not a mapping of settings")
     values.pop("vars", None)  # what a config interpolates
     return read_run(values)
 

@@ -68,9 +68,7 @@ def locked(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise SetupError(
-                f"{folder} is being worked on by another pv-data; wait for it or stop it"
-            ) from error
+            raise SetupError(f"another pv-data is working in {folder}. Wait for it or stop it") from error
         yield
 
 

@@ -92,16 +92,18 @@ def check_manifest(run: Path, config: RunConfig, redo: str = "") -> str:
     except FileNotFoundError:
         before = None
         if any(run.glob("*/*.parquet")):
-            raise DataError(f"{run} holds tables and no {FILE}: it is no run; name another run_dir") from None
+            raise DataError(
+                f"{run} contains tables but no {FILE}, so it cannot be resumed. Choose another run_dir"
+            ) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{path} does not say what the run was made with ({error}); restore it") from error
+        raise DataError(f"{path} cannot be read as a manifest ({error}). Restore it") from error
     if before is not None:
         for then, source in zip(before.get("sources", []), now["sources"], strict=False):
             source["path"] = source["path"] or then["path"]
         if changed := _changed(before, {name: now[name] for name in before}):
             raise ConfigError(
-                f"{run} was made with other settings: {'; '.join(changed)}. Change them back, name another run_dir "
-                "(answers can be kept: copy answers.sqlite* there), or have stages done again with --redo STAGE"
+                f"{run} was made with other settings: {'; '.join(changed)}. Change them back, choose another run_dir "
+                "(copy answers.sqlite* there to keep the answers), or do stages again with --redo STAGE"
             )
     return json.dumps({"version": VERSION, "settings": now}, indent=1)
 
@@ -113,7 +115,7 @@ def check_run(run: Path) -> None:
         DataError: there is no run there.
     """
     if not (run / FILE).is_file():
-        raise DataError(f"{run} is no folder of a run: it has no {FILE}; give the run_dir of a pv-data run")
+        raise DataError(f"{run} is not a run folder: it has no {FILE}. Give the run_dir of a pv-data run")
 
 
 def write_manifest(run: Path, text: str) -> None:

@@ -41,11 +41,9 @@ def run(config: RunConfig, console: Console, *, redo: str = "", export_only: boo
     """
     folder = Path(config.run_dir)
     if redo and export_only:
-        raise ConfigError(
-            "--export-only exports what there is, and --redo does it again: give one of the two"
-        )
+        raise ConfigError("--export-only exports what exists and --redo makes it again. Give one of the two")
     if redo and redo not in STAGES:
-        raise ConfigError(f"there is no stage {redo!r} to be done again; there are {', '.join(STAGES)}")
+        raise ConfigError(f"--redo {redo!r} is not a stage. Give one of {', '.join(STAGES)}")
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder), Servers(folder, console) as servers, contextlib.ExitStack() as started:
         config = with_revisions(config, folder)

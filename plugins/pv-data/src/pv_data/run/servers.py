@@ -68,8 +68,8 @@ def _check_alike(config: RunConfig) -> None:
         strange = sorted(model.sampling.keys() - ALIKE)
         if model.local is not None and strange and choose_server(model.local.server) != "vllm":
             raise ConfigError(
-                f"models.{name}.sampling has {', '.join(strange)}, which `transformers serve` does not do as vLLM does "
-                f"it, and the answers would be kept as if it had: leave it out ({', '.join(sorted(ALIKE))} can stay), "
+                f"models.{name}.sampling has {', '.join(strange)}, which `transformers serve` ignores or handles "
+                f"differently from vLLM. Leave it out ({', '.join(sorted(ALIKE))} can stay), "
                 "or take a machine with vLLM"
             )
 

@@ -130,5 +130,5 @@ def _typed(value: Any, hint: Any) -> Any:
 def _wrong(name: str, value: Any, error: ValidationError) -> str:
     said = dict.fromkeys(one["msg"].removeprefix("Value error, ") for one in error.errors(include_url=False))
     texts = any("string" in one for one in said) and isinstance(value, bool | int | float)
-    advice = "; put it in quotes, as YAML reads it as no text otherwise" if texts else ""
+    advice = "; put it in quotes, or YAML does not read it as text" if texts else ""
     return f"{name}={value!r:.200}: {', or '.join(said)}{advice}"

@@ -128,7 +128,7 @@ def check_columns(columns: object, meanings: Sequence[str]) -> dict[str, str]:
         or not all(isinstance(one, str) and one for one in columns.values())
     ):
         raise ConfigError(
-            f"columns={columns!r}; it says which column is what, for example {{{meanings[0]}: NAME}}, "
+            f"columns={columns!r}; it maps a meaning to a column, for example {{{meanings[0]}: NAME}}, "
             f"for {', '.join(meanings)}"
         )
     return dict(columns)
@@ -144,7 +144,7 @@ def renamed(
     """
     if lost := sorted({name for name in columns.values() if name not in row.values}):
         raise Unusable(
-            f"missing: {', '.join(lost)}", f"the row has {columns_of(row)}; mend the option `columns`"
+            f"missing: {', '.join(lost)}", f"the row has {columns_of(row)}; correct the option `columns`"
         )
     if lost := [one for one in needed if columns.get(one, one) not in row.values]:
         raise Unusable(

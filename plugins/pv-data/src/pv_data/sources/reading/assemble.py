@@ -69,7 +69,7 @@ def _rows(file: Path, build: Build) -> Made:
             if count
             else "it has no rows"
         )
-        raise DataError(f"{file} cannot be used: {why}. Give the source's own file")
+        raise DataError(f"{file} cannot be used: {why}. Give the file of this source")
 
 
 def attempt(where: str, make: Callable[[], Proof]) -> Proof | Aside:
