@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from pv_data.methods.base import Given, Unfit
-from pv_data.methods.mask_completion import MaskCompletion
+from pv_data.methods.masking import MaskCompletion
 from pv_data.methods.naive_negative import NaiveNegative
-from pv_data.methods.proof import OwnProof
+from pv_data.methods.prompted import OwnProof
 from pv_data.records import Problem, Proof
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

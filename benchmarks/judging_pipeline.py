@@ -26,7 +26,7 @@ from pathlib import Path
 import psutil
 
 from pv_data.records import Label, Problem, Proof
-from pv_data.run.chunk import ROWS
+from pv_data.run.stage import ROWS
 from pv_data.table import read_rows, write_part
 
 ASKING = ("ray::do_part", "multiprocessing.spawn")
@@ -130,8 +130,8 @@ def memory(pid: int) -> tuple[float, float]:
 
 def judge(folder: Path, asked: argparse.Namespace) -> None:
     from pv_data.run.config import read_run
-    from pv_data.run.judging import Judging
-    from pv_data.run.local import run_local
+    from pv_data.run.judge import Judging
+    from pv_data.run.local_executor import run_local
 
     seats = {"r1": 3, "mini": 1, "flash": 1}
     share = asked.concurrency // 5
@@ -157,10 +157,10 @@ def judge(folder: Path, asked: argparse.Namespace) -> None:
     with contextlib.ExitStack() as started:
         execute, begin = run_local, time.perf_counter()
         if asked.executor == "ray":
-            from pv_data.run.on_ray import ray_started
-            from pv_data.run.on_ray import run_on_ray as execute
+            from pv_data.run.ray_executor import ray_started
+            from pv_data.run.ray_executor import run_on_ray as execute
 
-            started.enter_context(ray_started(config, asked.workers))
+            started.enter_context(ray_started(asked.workers))
         start = time.perf_counter() - begin
         begin, cpu = time.perf_counter(), sum(os.times()[:4])
         execute(job, asked.workers)

@@ -11,8 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pv_data.duplicates import clusters
-from pv_data.duplicates.clusters import members
-from pv_data.duplicates.nearby import Nearby, similarity
+from pv_data.duplicates.clusters import Nearby, members, similarity
 from pv_data.duplicates.shingles import shingles
 from pv_data.plugins import SOURCES, named
 from pv_data.records import Problem

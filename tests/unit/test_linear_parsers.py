@@ -24,9 +24,8 @@ from pattern_attacks import Used, attacks, patterns
 import pv_data
 import pv_rl
 from pv_data.duplicates.shingles import normalised
-from pv_data.filters.geometry import words_of_geometry
-from pv_data.filters.language import words_only
-from pv_data.labels.answer import parse_check
+from pv_data.filters import words_of_geometry, words_only
+from pv_data.labels.check import parse_check
 from pv_data.methods.base import Unfit
 from pv_data.methods.language import language_of
 from pv_data.methods.masking import masked
@@ -36,7 +35,7 @@ from pv_data.methods.truncation import truncated
 from pv_data.sources import latex
 from pv_data.sources.reading.delimited import read_csv
 from pv_data.sources.reading.jsonl import read_jsonl
-from pv_data.sources.reading.tex_names import said_of
+from pv_data.sources.reading.tex import said_of
 from pv_eval.report.passage import find_passage
 from pv_judge.answer import JudgeFailure
 from pv_judge.completion import RequestFailed, read_completion

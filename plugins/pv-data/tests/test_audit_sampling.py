@@ -75,7 +75,7 @@ def test_what_cannot_be_drawn_is_refused():
         cumulative_samples(IDS[:3], [1, 30])
     with pytest.raises(DataError, match="cannot fall"):
         cumulative_samples(IDS, [10, 5])
-    with pytest.raises(DataError, match="7 is no id"):
+    with pytest.raises(DataError, match="7 is not an id"):
         pilot_questions(["a", 7])  # type: ignore[list-item]
     assert len(pilot_questions(["broken \ud800", "b"], 0.9)) == 2
     with pytest.raises(DataError, match="seed is 'x'"):

@@ -29,7 +29,7 @@ def run(tmp_path):
 def test_a_folder_that_is_no_run_is_not_called_clean(run):
     told = CliRunner().invoke(app, ["contamination", str(run / "rum"), "--against", f"table:{run}/set.jsonl"])
     assert told.exit_code == 2
-    assert "rum is no folder of a run" in " ".join(told.output.split())
+    assert "rum is not a run folder" in " ".join(told.output.split())
 
 
 def test_near_problems_are_counted_and_listed(run):

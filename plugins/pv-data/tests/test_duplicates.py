@@ -8,8 +8,7 @@ import pytest
 from sources_cases import DATA, needs_data, problems, real
 
 from pv_data.duplicates import clusters, contamination, first_of_each, problems_of
-from pv_data.duplicates.clusters import members
-from pv_data.duplicates.nearby import Nearby, similarity
+from pv_data.duplicates.clusters import Nearby, members, similarity
 from pv_data.duplicates.shingles import normalised, shingles
 from pv_data.records import Aside, Problem
 from pv_rl.errors import ConfigError

@@ -15,8 +15,8 @@ import yaml
 from pv_data.audit import Mark, prove
 from pv_data.export.card import CardFacts, write_card
 from pv_data.export.dataset_folder import FEATURES, write_dataset
-from pv_data.export.folders import whole_folder
 from pv_data.export.spending import Asked, spending
+from pv_data.export.storage import whole_folder
 from pv_data.records import Aside, Judgment, Origin, Problem, Proof, Qpc
 from pv_data.splits import SplitRules, split_problems
 from pv_data.table import write_part
@@ -267,7 +267,7 @@ def test_a_new_export_replaces_the_old_one_and_nothing_else(tmp_path):
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.tex").write_text("years of work")
     for path in (tmp_path / "thesis", tmp_path / "thesis" / "chapter.tex"):
-        with pytest.raises(ConfigError, match="exists and is no export of pv-data"):
+        with pytest.raises(ConfigError, match="exists and pv-data did not make it"):
             written(path)
     assert (tmp_path / "thesis" / "chapter.tex").read_text() == "years of work"
 

@@ -9,8 +9,7 @@ import places
 import pytest
 
 from pv_data.export.distribution import distribution, of_counts
-from pv_data.export.slices import Slice
-from pv_data.records import Qpc
+from pv_data.records import Qpc, Slice
 
 PAPER = places.SHARED / "paper" / "data_distribution.csv"
 METHODS = {"ground truth": "ground_truth", "naive negative": "naive_negative"}

@@ -6,8 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from pv_data.export.triples import kept_apart, triples
-from pv_data.export.winning import LabelRules, LeftOut, Panel, Won, latest_marks, panel_labels, winner
+from pv_data.audit.marks import latest_marks
+from pv_data.export.triples import (
+    LabelRules,
+    LeftOut,
+    Panel,
+    Won,
+    kept_apart,
+    panel_labels,
+    triples,
+    winner,
+)
 from pv_data.records import Aside, AuditMark, Label, Problem, Proof, Qpc
 from pv_data.splits import SplitRules, split_problems
 from pv_rl.errors import ConfigError, DataError

@@ -102,7 +102,7 @@ def test_a_template_is_named_by_what_it_says(tmp_path):
     [
         ("only {{ proof }}", r"uses proof; it has to show \{\{ problem \}\} and \{\{ proof \}\}"),
         ("{{ problem }} {{ proof }} {{ label }}", "uses label, problem, proof; .* knows no other name"),
-        ("{{ problem }} {{ proof", "is no template"),
+        ("{{ problem }} {{ proof", "is not a template"),
         ("", "uses nothing"),
     ],
 )

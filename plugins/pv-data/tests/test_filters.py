@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 from sources_cases import needs_data, problems, real
 
-from pv_data.filters import geometry, language, length
-from pv_data.filters.language import language_of, words_only
+from pv_data.filters import geometry, language, language_of, length, words_only
 from pv_data.records import Problem
 from pv_rl.errors import ConfigError
 

@@ -9,8 +9,7 @@ import random
 
 import pytest
 
-from pv_data.labels.answer import KEYS, Check, parse_check
-from pv_data.labels.prompt import CHECK_TEMPLATE, PROMPT, check_messages
+from pv_data.labels.check import CHECK_TEMPLATE, KEYS, PROMPT, Check, check_messages, parse_check
 from pv_judge.answer import JudgeFailure
 from pv_judge.json_answer import LONGEST_ANSWER
 

@@ -10,13 +10,10 @@ from typing import Any
 
 import pytest
 
-from pv_data.methods.augment import CHANGES, Augment
 from pv_data.methods.base import Ask, Given, Method, Unfit
 from pv_data.methods.language import LANGUAGES, language_fault, language_of
-from pv_data.methods.mask_completion import MaskCompletion
-from pv_data.methods.rephrase import Rephrase
-from pv_data.methods.style import STYLES, Style
-from pv_data.methods.translate import Translate
+from pv_data.methods.masking import MaskCompletion
+from pv_data.methods.prompted import CHANGES, STYLES, Augment, Rephrase, Style, Translate
 from pv_data.plugins import METHODS, named
 from pv_data.prompt import Prompt
 from pv_data.records import Problem, Proof

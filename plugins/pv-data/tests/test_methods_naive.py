@@ -11,8 +11,7 @@ import places
 import pytest
 
 from pv_data.methods.base import Given, Unfit
-from pv_data.methods.naive_forms import FORMS
-from pv_data.methods.naive_negative import ALL, NaiveNegative
+from pv_data.methods.naive_negative import ALL, FORMS, NaiveNegative
 from pv_data.methods.truncation import truncated
 from pv_data.records import Problem, Proof
 from pv_rl.errors import ConfigError

@@ -17,10 +17,9 @@ from typer.testing import CliRunner
 from pv_data.audit import lower_bound
 from pv_data.cli import app
 from pv_data.records import Problem, Proof
-from pv_data.run.auditing import draw_sheet, record_sheet, standing
+from pv_data.run.audit import draw_sheet, record_sheet, standing
 from pv_data.run.config import RunConfig, Source, Split
-from pv_data.run.discarding import discarding
-from pv_data.run.ending import end
+from pv_data.run.finalize import discard_override, finalize
 from pv_data.table import read_rows
 
 
@@ -86,15 +85,18 @@ def typed(line: str) -> list[str]:
 
 
 def test_the_setting_for_discarded_slices_can_be_typed_whatever_their_names_are():
-    assert discarding(["S/proof/b", "S/proof/-"]) == "'split.discarded=[S/proof/b,S/proof/-]'"
-    assert typed(discarding(["S/proof/m (high), v2", "S/it's/m"])) == ["S/proof/m (high), v2", "S/it's/m"]
+    assert discard_override(["S/proof/b", "S/proof/-"]) == "'split.discarded=[S/proof/b,S/proof/-]'"
+    assert typed(discard_override(["S/proof/m (high), v2", "S/it's/m"])) == [
+        "S/proof/m (high), v2",
+        "S/it's/m",
+    ]
     letters = random.Random(0)
     for _ in range(200):
         names = [
             "S/proof/" + "".join(letters.choices("ab ,()'\"\\$[]{}=:;|*?~#!%@+-\té0", k=length))
             for length in (1, 4, 9)
         ]
-        assert typed(discarding(names)) == names
+        assert typed(discard_override(names)) == names
 
 
 def test_status_says_what_to_type_for_a_slice_with_brackets_in_its_name(tmp_path):
@@ -118,7 +120,7 @@ def exported(run: Path, **split) -> tuple[str, dict[str, list[str]], str]:
     config = RunConfig(
         run_dir=str(run), sources=(Source(kind="table", path="x"),), split=Split(test=0, **split)
     )
-    end(run, config, console)
+    finalize(run, config, console)
     card = (run / "export" / "dataset" / "README.md").read_text()
     lines = card.partition("## Audit")[2].partition("## Who wrote")[0].splitlines()
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("|")]

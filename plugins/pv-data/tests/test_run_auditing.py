@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from pv_data.audit import read_audit, weigh
 from pv_data.cli import app
 from pv_data.records import AuditMark, Label, Problem, Proof
-from pv_data.run import auditing
-from pv_data.run.auditing import draw_sheet, record_sheet, standing
+from pv_data.run import audit
+from pv_data.run.audit import draw_sheet, record_sheet, standing
 from pv_data.table import read_rows, write_part
 from pv_rl.errors import DataError
 
@@ -43,7 +43,7 @@ def test_a_sheet_has_what_is_to_be_read_and_no_label(run):
     assert by != sorted(by)  # nobody sees by the place which slice a proof is of
     assert {row["right"] for row in rows} == {""}
     assert all(row["proof"].startswith("'=Proof") for row in rows)  # or a spreadsheet would compute it
-    with pytest.raises(DataError, match="is there"):
+    with pytest.raises(DataError, match="exists"):
         draw_sheet(run, run / "sheet.csv")
 
 
@@ -113,7 +113,7 @@ def test_the_later_word_counts_also_where_the_clock_went_back(run, monkeypatch):
         def now(cls, tz=None):
             return datetime(2020, 1, 1, tzinfo=tz)
 
-    monkeypatch.setattr(auditing, "datetime", Past)
+    monkeypatch.setattr(audit, "datetime", Past)
     record_sheet(run, run / "sheet.csv", "A")
     assert sum(state.agree for state in standing(run).values()) == 0
 

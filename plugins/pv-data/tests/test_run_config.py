@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from panel import make_tables, settings
 
-from pv_data.run.names import check_names
+from pv_data.run.collect import check_names
 from pv_rl.errors import ConfigError
 
 URL = "http://127.0.0.1:9/v1"
@@ -48,7 +48,7 @@ TWO = {"a": model(), "b": model(revision="2")}
             },
             "budget_usd needs models.a.sampling.max_tokens",
         ),
-        ({"models": {"a": model(budget={"calls_per_run": 1}), "b": model()}}, "give the run budget_usd"),
+        ({"models": {"a": model(budget={"calls_per_run": 1}), "b": model()}}, "Set the run's budget_usd"),
         ({"models": {"a": model(response_format="json"), "b": model()}}, "response_format"),
         (
             {"models": TWO, "split": {"train_labels": ["pannel"]}},
@@ -66,7 +66,7 @@ TWO = {"a": model(), "b": model(revision="2")}
                     {"method": "proof", "model": "a", "sources": ["S"]},
                 ],
             },
-            "makes the slices of an entry before it again",
+            "produces the same slices as an earlier entry",
         ),
         (
             {
@@ -90,8 +90,8 @@ def test_what_cannot_be_meant_is_refused(more, says, tmp_path):
     ("more", "says"),
     [
         ({"generate": [{"method": "proof", "model": "big", "sources": ["Tset"]}]}, "Did you mean Test"),
-        ({"generate": [{"method": "rephrase", "model": "big", "of": ["prof"]}]}, "nothing is called 'prof'"),
-        ({"labels": {"of": ["prooof"]}}, "labels.of: nothing is called 'prooof'. Did you mean proof"),
+        ({"generate": [{"method": "rephrase", "model": "big", "of": ["prof"]}]}, "'prof' does not exist"),
+        ({"labels": {"of": ["prooof"]}}, "labels.of: 'prooof' does not exist. Did you mean proof"),
         ({"split": {"discarded": ["Test/prof/m"]}}, "split.discarded, method"),
         ({"split": {"discarded": ["Test/proof/n"]}}, "split.discarded, model"),
     ],

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from panel import JudgeServer, Script, make_tables, settings
 
-from pv_data.order import PILOT, place
+from pv_data.ids import PILOT, place
 from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof
-from pv_data.run.generating import Generating, methods
-from pv_data.run.local import run_local
+from pv_data.run.generate import Generating, methods
+from pv_data.run.local_executor import run_local
 from pv_data.table import read_rows, write_part
 from pv_rl.errors import ConfigError
 
@@ -101,7 +101,7 @@ def test_a_share_is_of_the_questions_and_the_same_for_all_entries(tmp_path):
 @pytest.mark.parametrize(
     ("entry", "says"),
     [
-        ({"method": "prof", "model": "big"}, "no generation method is called 'prof'. Did you mean proof?"),
+        ({"method": "prof", "model": "big"}, "there is no generation method 'prof'. Did you mean proof?"),
         ({"method": "proof"}, "the method proof asks a model: name one"),
         ({"method": "naive_negative", "model": "big"}, "asks no model: name none"),
         ({"method": "proof", "model": "big", "options": {"colour": 1}}, "proof does not take them"),

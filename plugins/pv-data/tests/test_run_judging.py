@@ -14,13 +14,11 @@ from panel import JudgeServer, Script, answer, by_mark, make_tables, settings
 from pv_data.asking.asker import Stopped
 from pv_data.asking.kept_answers import Unanswered
 from pv_data.records import Aside, Judgment, Label, Proof
-from pv_data.run.chunk import Done, moneys, owners, write
 from pv_data.run.config import RunConfig
-from pv_data.run.judging import Judging
-from pv_data.run.local import run_local
-from pv_data.run.places import answers
-from pv_data.run.portions import portions
-from pv_data.run.spent import budget_of, fold, spent
+from pv_data.run.folder import answers_path, budget_of, fold, spent
+from pv_data.run.judge import Judging
+from pv_data.run.local_executor import run_local
+from pv_data.run.stage import budget_shares, owners, shards, write
 from pv_data.table import read_rows
 from pv_judge.answer import JudgeFailure
 from pv_judge.config import Limits
@@ -65,7 +63,7 @@ def test_damaged_answers_are_asked_for_again_once(tmp_path):
         job = Judging(run=tmp_path, config=settings(tmp_path, server.url))
         run_local(job, 1)
         first, asked = labels(tmp_path), len(server.chats())
-        with sqlite3.connect(answers(tmp_path)) as cache:
+        with sqlite3.connect(answers_path(tmp_path)) as cache:
             cache.execute("UPDATE answers SET text = x'ff' WHERE rowid = 2")
             cache.execute("UPDATE answers SET text = '{' WHERE rowid = 3")
         for _ in range(2):
@@ -183,7 +181,7 @@ def test_a_process_with_fewer_places_gets_fewer_chunks(tmp_path):
     chunks = Counter(islice(owners(Judging(run=tmp_path, config=config), 8), 327))
     # 39 of 308 places at the one judge, or 38; 13 of 102 at the other, or 12: all are at work for as long.
     shares = [39 / 308] * 4 + [38 / 308] * 2 + [12 / 102] * 2
-    assert portions(config, {"big", "small"}, 8) == pytest.approx([one / sum(shares) for one in shares])
+    assert shards(config, {"big", "small"}, 8) == pytest.approx([one / sum(shares) for one in shares])
     for part, share in enumerate(shares):
         assert chunks[part] / share == pytest.approx(327 / sum(shares), rel=0.02)
 
@@ -193,9 +191,9 @@ def test_what_is_limited_by_the_minute_is_divided_equally(tmp_path):
     config = limited(
         config, big=Limits(concurrency=12), small=Limits(concurrency=100, requests_per_minute=60)
     )
-    assert portions(config, {"big"}, 8)[::7] == pytest.approx([2 / 12, 1 / 12])
-    assert portions(config, {"small"}, 8) == pytest.approx([1 / 8] * 8, rel=0.05)
-    assert portions(config, set(), 3) == pytest.approx([1 / 3] * 3)
+    assert shards(config, {"big"}, 8)[::7] == pytest.approx([2 / 12, 1 / 12])
+    assert shards(config, {"small"}, 8) == pytest.approx([1 / 8] * 8, rel=0.05)
+    assert shards(config, set(), 3) == pytest.approx([1 / 3] * 3)
     assert [*islice(owners(Judging(run=tmp_path, config=config), 1), 3)] == [0, 0, 0]
 
 
@@ -203,11 +201,13 @@ def test_money_goes_where_there_is_something_to_ask(tmp_path):
     make_tables(tmp_path, 130)  # chunks of 64, 64 and 2 proofs
     free = Judging(run=tmp_path, config=settings(tmp_path, "http://127.0.0.1:1/v1", workers=4))
     job = replace(free, config=replace(free.config, budget_usd=5.0))
-    assert moneys(free, 4) == [1.0] * 4
-    assert moneys(job, 4) == pytest.approx([64 / 130, 64 / 130, 2 / 130, 0.0])
-    assert budget_of(tmp_path, job.config, moneys(job, 4)[2]).budget.usd_per_run == pytest.approx(5 * 2 / 130)
-    write(job, next(job.chunks()), Done(tables={}))
-    assert moneys(job, 4) == pytest.approx([0.0, 64 / 66, 2 / 66, 0.0])
+    assert budget_shares(free, 4) == [1.0] * 4
+    assert budget_shares(job, 4) == pytest.approx([64 / 130, 64 / 130, 2 / 130, 0.0])
+    assert budget_of(tmp_path, job.config, budget_shares(job, 4)[2]).budget.usd_per_run == pytest.approx(
+        5 * 2 / 130
+    )
+    write(job, next(job.chunks()), {})
+    assert budget_shares(job, 4) == pytest.approx([0.0, 64 / 66, 2 / 66, 0.0])
 
 
 def test_money_that_suffices_for_one_process_suffices_for_several(tmp_path):
@@ -240,7 +240,7 @@ def test_another_sampling_is_another_question(tmp_path):
 @pytest.mark.paths  # the local executor, which make test runs, shares all but the way rows reach a worker
 def test_ray_makes_the_same_tables(tmp_path, monkeypatch):
     ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'pv-data[ray]'")
-    from pv_data.run.on_ray import ray_started, run_on_ray
+    from pv_data.run.ray_executor import ray_started, run_on_ray
 
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     here, there = tmp_path / "here", tmp_path / "there"
@@ -250,9 +250,9 @@ def test_ray_makes_the_same_tables(tmp_path, monkeypatch):
         run_local(Judging(run=here, config=settings(here, server.url)), 1)
         asked = len(server.chats())
         job = Judging(run=there, config=settings(there, server.url, workers=2))
-        with ray_started(job.config, 2):
+        with ray_started(2):
             run_on_ray(job, 2)
-            with ray_started(job.config, 2):  # by the stage before
+            with ray_started(2):  # by the stage before
                 run_on_ray(job, 2)
             assert ray.is_initialized()
             assert len(server.chats()) == 2 * asked

@@ -16,17 +16,17 @@ from panel import JudgeServer, Script, by_mark, make_tables, settings
 
 from pv_data.asking.settings import AHEAD
 from pv_data.records import Aside, Judgment, Label, Proof
-from pv_data.run.judging import Judging
-from pv_data.run.local import run_local
+from pv_data.run.judge import Judging
+from pv_data.run.local_executor import run_local
 from pv_data.table import read_rows, write_part
 
 CHILD = """
 import sys
 from pathlib import Path
 from panel import settings
-from pv_data.run.judging import Judging
-from pv_data.run.local import run_local
-from pv_data.run.spent import fold
+from pv_data.run.judge import Judging
+from pv_data.run.local_executor import run_local
+from pv_data.run.folder import fold
 if __name__ == "__main__":
     run = Path({run!r})
     fold(run)

@@ -1,7 +1,6 @@
 """Local models: the same questions, seeds, keys and tables whoever serves them; nothing is started for nothing.
 
-The engine of the Ray test is a small package in the place of vLLM (`fake_vllm`), called by Ray Data's own stage for it;
-the server is a small one in the place of vLLM's. Real vLLM on a GPU: see docs/pv_data.md.
+A small server (`local_model`) stands for vLLM's. A real model on a GPU: see docs/pv_data.md.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections import Counter
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -22,33 +20,27 @@ from pathlib import Path
 import panel
 import psutil
 import pytest
-from local_model import END, LOG, answered, asked, make_model, own_server
+from local_model import LOG, asked, make_model, own_server
 from panel import JudgeServer, Script, by_mark
 from rich.console import Console
 from typer.testing import CliRunner
 
 from pv_data.asking.asker import Stopped
-from pv_data.asking.kept_answers import Keeping, Question, Unanswered
-from pv_data.asking.local import Local
+from pv_data.asking.kept_answers import Keeping, Question
 from pv_data.asking.settings import Model
 from pv_data.cli import app
 from pv_data.records import Aside, Judgment, Label, Problem, Proof
-from pv_data.run import prefill, serving
-from pv_data.run.chunk import pending
-from pv_data.run.compose import compose
-from pv_data.run.config import RunConfig, read_run
-from pv_data.run.generating import Generating
-from pv_data.run.judging import Judging
-from pv_data.run.local import run_local
-from pv_data.run.manifest import check_manifest, settings_of, write_manifest
-from pv_data.run.places import forget_failures, unanswered
-from pv_data.run.spent import spent
-from pv_data.run.weights import with_revisions
+from pv_data.run import servers
+from pv_data.run.config import RunConfig, compose, read_run
+from pv_data.run.folder import spent
+from pv_data.run.generate import Generating
+from pv_data.run.judge import Judging
+from pv_data.run.local_executor import run_local
+from pv_data.run.manifest import check_manifest, settings_of, with_revisions, write_manifest
+from pv_data.run.stage import pending
 from pv_data.serving import served
-from pv_data.serving.batch import Tokenize, read_output
 from pv_data.serving.checkpoint import MARK, fingerprint
-from pv_data.serving.folder import context_of, ends_of
-from pv_data.serving.options import arguments_of, choose_gpus
+from pv_data.serving.served import arguments_of, choose_gpus
 from pv_data.table import read_rows, write_part
 from pv_judge.config import read_config
 from pv_rl.errors import ConfigError, DataError, SetupError
@@ -120,16 +112,15 @@ def comparable(run: Path) -> list:
 @pytest.fixture
 def tiny(tmp_path: Path, monkeypatch) -> Path:
     """A checkpoint; what is asked of it is in `tmp_path / "log"`."""
-    pytest.importorskip("transformers", reason="transformers is not installed")
     monkeypatch.setenv(LOG, str(tmp_path / "log"))
     monkeypatch.setattr(served, "_command", own_server)
-    monkeypatch.setattr(serving, "choose_server", lambda asked: "vllm")
+    monkeypatch.setattr(servers, "choose_server", lambda asked: "vllm")
     return make_model(tmp_path / "tiny")
 
 
 def run_here(job) -> None:
-    with serving.Servers(job.run, Console(quiet=True)) as servers:
-        run_local(servers.reach(job), 1)
+    with servers.Servers(job.run, Console(quiet=True)) as started:
+        run_local(started.reach(job), 1)
 
 
 @pytest.mark.parametrize(
@@ -149,8 +140,6 @@ def run_here(job) -> None:
             "pipeline_parallel_size is set by gpus",
         ),
         ({"local": {"checkpoint": "m", "engine": {"tokenizer": "t"}}}, "tokenizer is set by checkpoint"),
-        ({"local": {"checkpoint": "m", "engine": {"max_model_len": "16k"}}}, "a whole number of tokens"),
-        ({"sampling": {"max_tokens": 9, "stop_token_ids": None}}, "a list of token numbers"),
         ({"sampling": {"temperature": 0.6}}, "max_tokens of a local model is None"),
         ({"sampling": {"max_tokens": 9, "logit_bias": {}}}, "has no logit_bias; it has chat_template_kwargs"),
         (
@@ -159,11 +148,6 @@ def run_here(job) -> None:
         ),
         ({"sampling": {"max_tokens": 9, "structured_outputs": "x"}}, "has one of regex"),
         ({"sampling": {"max_tokens": 9, "structured_outputs": {"regex": "a", "json": "b"}}}, "has one of"),
-        ({"sampling": {"max_tokens": 9, "structured_outputs": {"regex": ["a"]}}}, "regex .* it is a text"),
-        ({"sampling": {"max_tokens": 9, "structured_outputs": {"json": {}}}}, "it is a JSON schema"),
-        ({"sampling": {"max_tokens": 9, "structured_outputs": {"json": "{"}}}, "it is a JSON schema"),
-        ({"sampling": {"max_tokens": 9, "structured_outputs": {"json": "[]"}}}, "it is a JSON schema"),
-        ({"sampling": {"max_tokens": 9, "structured_outputs": {"choice": ["a", 1]}}}, "a list of texts"),
         ({"response_format": "json_object"}, "leave it out"),
         ({"prices": {"m": {"input": 1, "output": 1}}}, "costs no dollars"),
     ],
@@ -221,18 +205,12 @@ def test_when_a_checkpoint_was_converted_is_no_part_of_its_hash(tiny):
     assert fingerprint(tiny) != before
 
 
-@pytest.mark.parametrize(("gpus", "replicas", "cpus"), [(1, 1, 5), (8, 1, 12), (2, 3, 12)])
-def test_a_batch_has_a_logical_cpu_for_each_of_its_processes(gpus, replicas, cpus):
-    # reading, mapping, writing; a tokenizer a replica; an engine's process a GPU
-    assert prefill.cpus_of(Local(checkpoint="m", gpus=gpus, replicas=replicas)) == cpus
-
-
 @pytest.mark.parametrize(
     "strange", [{"presence_penalty": 1.5}, {"structured_outputs": {"choice": ["True", "False"]}}]
 )
 def test_transformers_is_not_asked_for_what_it_would_leave_out(strange, tiny, tmp_path, monkeypatch):
     tables(tmp_path, ["SOUND"])
-    monkeypatch.setattr(serving, "choose_server", lambda asked: "transformers")
+    monkeypatch.setattr(servers, "choose_server", lambda asked: "transformers")
     monkeypatch.setattr(served, "_command", lambda *_: pytest.fail("something was started"))
     models = {"writer": model(tiny), "grader": model(tiny, sampling={"max_tokens": 9, **strange})}
     generate = [{"method": "rephrase", "model": "writer", "of": ["proof"]}]
@@ -253,25 +231,18 @@ def test_an_answer_is_held_to_the_form_that_the_model_is_given(tiny, tmp_path):
     assert not list(read_rows(tmp_path / "aside", Aside))
 
 
-def test_a_schema_goes_to_the_engine_as_text(tiny):
-    schema = {"type": "object", "properties": {"a": {}}, "enum": [1, "b", None]}
-    tokenize = Tokenize(str(tiny), {"max_tokens": 9, "structured_outputs": {"json": schema}}, 9000, False)
-    row = tokenize({"key": "k", "messages": "[]", "seed": 5})
-    assert json.loads(row["sampling_params"]["structured_outputs"]["json"]) == schema
-
-
 def test_whoever_waits_for_a_server_that_has_ended_is_told_so(tmp_path):
-    servers = serving.Servers(tmp_path, Console(quiet=True))
+    started = servers.Servers(tmp_path, Console(quiet=True))
     stopped = Stopped("it has not answered for 60 s")
-    assert servers.why(stopped) is stopped
-    up = serving._Up(
+    assert started.why(stopped) is stopped
+    up = servers._Up(
         stack=ExitStack(),
         model=read_config(model(tmp_path), Model, "m"),
         gpus=[],
         gone=lambda: "it ended, with 9",
     )
-    servers._up["grader"] = up
-    assert str(servers.why(stopped)) == "it has not answered for 60 s\ngrader: it ended, with 9"
+    started._up["grader"] = up
+    assert str(started.why(stopped)) == "it has not answered for 60 s\ngrader: it ended, with 9"
 
 
 def test_the_key_of_an_answer_hangs_on_the_weights_and_not_on_where_they_lie_or_what_serves_them(
@@ -334,7 +305,7 @@ def test_a_stage_says_beforehand_just_what_it_asks(tiny, tmp_path):
         run_here(job)
         told = [prompt for prompt, _ in asked(tmp_path / "log")[before:]]
         # an unreadable answer is asked for twice, with another seed; all else once
-        assert len(told) > len(said) if job.parse else len(told) == len(said) > 0
+        assert len(told) > len(said) if job.stage == "judge" else len(told) == len(said) > 0
         assert set(told) == {prompt for prompt, _ in said}
         seeds = {tuple(one) for one in asked(tmp_path / "log")[before:]}
         assert len(seeds) == len(told)
@@ -344,7 +315,7 @@ def test_a_local_model_is_served_while_it_is_needed_and_only_then(tiny, tmp_path
     tables(tmp_path, [*WORDS, *LOST])
     job = Judging(run=tmp_path, config=settings(tmp_path, tiny, votes=3))
     # whose server calls the model by its path, and needs further fields: neither is in the key or the provenance
-    monkeypatch.setattr(serving, "choose_server", lambda asked: "transformers")
+    monkeypatch.setattr(servers, "choose_server", lambda asked: "transformers")
     monkeypatch.setattr(served, "_require", lambda server: None)
     run_here(job)
     assert not [one for one in psutil.Process().children() if "local_model.py" in " ".join(one.cmdline())]
@@ -418,7 +389,7 @@ import sys
 from pathlib import Path
 from test_run_local_models import *
 if __name__ == "__main__":
-    served._command, serving.choose_server = own_server, lambda asked: "vllm"
+    served._command, servers.choose_server = own_server, lambda asked: "vllm"
     run = Path({run!r})
     try:
         run_here(Judging(run=run, config=settings(run, Path({folder!r}))))
@@ -477,7 +448,7 @@ def test_the_engine_s_options_and_the_gpus_are_told_to_the_server(tiny):
     assert local is not None
     engine = {"enforce_eager": False, "max_model_len": 512, "hf_overrides": {"a": 1}}
     local = replace(local, engine=engine, gpus=2, replicas=2)
-    assert arguments_of(local, tiny) == [
+    assert arguments_of(local) == [
         *("--no-enforce-eager", "--max-model-len", "512", "--hf-overrides", '{"a": 1}'),
         *("--tensor-parallel-size", "2", "--data-parallel-size", "2"),
     ]
@@ -485,191 +456,19 @@ def test_the_engine_s_options_and_the_gpus_are_told_to_the_server(tiny):
     assert choose_gpus(local, list("0123"), ["1"]) == []
 
 
-def test_what_the_model_s_folder_does_not_say_must_be_given(tiny):
-    assert (context_of(tiny, {}), context_of(tiny, {"max_model_len": 7}), ends_of(tiny)) == (9000, 7, {END})
-    (tiny / "config.json").write_text(
-        '{"text_config": {"max_position_embeddings": 5}, "eos_token_id": [1, 2]}'
-    )
-    assert (context_of(tiny, {}), ends_of(tiny)) == (5, {1, 2})
-    (tiny / "config.json").write_text("{}")
-    with pytest.raises(ConfigError, match="max_model_len"):
-        context_of(tiny, {})
+@pytest.mark.paths
+def test_the_workers_of_ray_ask_the_same_server_and_make_the_same_tables(tiny, tmp_path, monkeypatch):
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'pv-data[ray]'")
+    from pv_data.run.ray_executor import ray_started, run_on_ray
 
-
-def test_a_question_is_made_into_tokens_by_the_model_s_template_or_gets_an_error(tiny):
-    sampling = {"max_tokens": 8000, "temperature": 0.6, "chat_template_kwargs": {}}
-    tokenize = Tokenize(str(tiny), sampling, 9000, False)
-
-    def made(text: str) -> dict:
-        messages = json.dumps([{"role": "user", "content": text}])
-        return tokenize({"key": "k", "messages": messages, "seed": 5})
-
-    row = made("hi")
-    assert tokenize._tokenizer.decode(row["tokenized_prompt"]) == "[user] hi<|end|>[assistant] "
-    assert row["sampling_params"] == {"max_tokens": 8000, "temperature": 0.6, "seed": 5}
-    assert row["__inference_error__"] == ""
-    fixed = len(row["tokenized_prompt"]) - 2
-    assert made("x" * (1000 - fixed))["__inference_error__"] == ""
-    assert "has 1001 tokens" in made("x" * (1001 - fixed))["__inference_error__"]
-    assert "no such role" in made("UNTEMPLATED")["__inference_error__"]
-
-
-@pytest.mark.parametrize(
-    ("prompt", "tokens", "cut"),
-    [
-        (5, [7, 7, END], False),
-        (5, [7, 7, 7, 7], True),  # max_tokens
-        (5, [7, 7, 7, END], False),
-        (97, [7, 7, 7], True),  # the context
-        (97, [7, 7, END], False),
-        (5, [7, 7], False),  # a text that ends by `stop`
-    ],
-)
-def test_a_text_of_full_length_that_does_not_end_was_cut(prompt, tokens, cut):
-    row = {
-        "key": "k",
-        "num_input_tokens": prompt,
-        "num_generated_tokens": len(tokens),
-        "generated_tokens": tokens,
-    }
-    found = read_output(row, max_tokens=4, context=100, ends=frozenset({END}))
-    assert (found["cut"], found["error"], found["prompt_tokens"], found["tokens"]) == (
-        cut,
-        "",
-        prompt,
-        len(tokens),
-    )
-    none = read_output({"key": "k", "__inference_error__": "why"}, max_tokens=4, context=9, ends=frozenset())
-    assert none == {"key": "k", "text": "", "prompt_tokens": 0, "tokens": 0, "cut": False, "error": "why"}
-
-
-def test_a_round_asks_what_is_not_kept_and_a_further_one_only_what_could_not_be_read(tiny, tmp_path):
-    tables(tmp_path, ["SOUND", "DEAF", "REFUSED", "CUT", "TORN"])
-    job = Judging(run=tmp_path, config=settings(tmp_path, tiny))
-    (chunk,) = pending(job)
-    place = {"part": str(chunk.part), "group": chunk.group, "spec": chunk.spec}
-
-    def due(attempt: int) -> list[dict]:
-        return prefill.Due(job, "grader", attempt)(place)
-
-    first = due(0)
-    assert len({row["key"] for row in first}) == 5
-    keeper = prefill._Keeper(job, "grader", 0)
-    keeper.keep([output(row) for row in first[:4]])
-    # A run that goes on: the same seed would be as unreadable, or as long, again; a refusal may have been an outage.
-    assert [row["key"] for row in due(0)] == [first[2]["key"], first[4]["key"]]
-    (again,) = due(1)
-    assert again["key"] == first[1]["key"]
-    assert again["seed"] != first[1]["seed"]
-    assert (spent(tmp_path).calls, spent(tmp_path).usd) == (4, 0)
-    keeper.close()
-    second = prefill._Keeper(job, "grader", 1)
-    second.keep([output(again)])
-    failure = Unanswered(unanswered(tmp_path)).get(again["key"], 1)
-    assert failure is not None
-    assert (failure.kind, failure.requests, failure.usage.completion_tokens) == ("invalid_json", 2, 2 * 7)
-    assert not due(1)
-    second.close()
-    forget_failures(job.run)  # when the stage is done
-    assert [row["key"] for row in due(0)] == [row["key"] for row in first[1:]]
-
-
-def test_a_model_that_gives_nothing_ends_the_run_and_one_that_cannot_be_read_does_not(tiny, tmp_path):
-    tables(tmp_path, ["REFUSED", "CUT", "DEAF", "DEAF", "DEAF", "SOUND", "REFUSED", "REFUSED", "CUT"])
-    job = Judging(run=tmp_path, config=settings(tmp_path, tiny, patience=3))
-    (chunk,) = pending(job)
-    rows = prefill.Due(job, "grader", 0)({"part": str(chunk.part), "group": chunk.group, "spec": chunk.spec})
-    keeper = prefill._Keeper(job, "grader", 0)
-    for row in rows[:-1]:
-        keeper.keep([output(row)])
-    with pytest.raises(Stopped, match="no answer to 3 questions in a row; the last: the answer was cut"):
-        keeper.keep([output(rows[-1])])
-
-
-def output(row: dict) -> dict:
-    """What the engine makes of a row of `Due`."""
-    found = {"key": row["key"], "text": "", "prompt_tokens": 9, "tokens": 7, "cut": False, "error": ""}
-    try:
-        text, cut = answered(json.loads(row["messages"])[-1]["content"], row["seed"])
-    except ValueError as error:
-        return found | {"error": str(error)}
-    return found | {"text": text, "cut": cut}
-
-
-@pytest.mark.paths  # starts Ray Data; the same batches are asked without it in make test
-def test_batches_of_ray_data_answer_the_same_and_lose_nothing(tiny, tmp_path, monkeypatch):
-    ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'pv-data[ray]'")
-    pytest.importorskip("torch", reason="ray.data.llm needs torch")
-    from pv_data.run.on_ray import run_on_ray
-
-    here, there, fake = tmp_path / "here", tmp_path / "there", Path(__file__).parent / "support" / "fake_vllm"
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    monkeypatch.setenv("PYTHONPATH", f"{fake}:{os.environ['PYTHONPATH']}")
-    monkeypatch.syspath_prepend(str(fake))
-    words = [*WORDS * 18, *LOST, "UNTEMPLATED", "long " * 2000]
+    here, there = tmp_path / "here", tmp_path / "there"
     for run in (here, there):
-        tables(run, words)
-    job = Judging(run=there, config=settings(there, tiny, votes=2, executor="ray"))
-    ray.init(num_cpus=7, num_gpus=1, log_to_driver=False)
-    try:
-        engine = {"checkpoint": str(tiny), "engine": {"dtype": "broken"}}
-        broken = settings(there, tiny, models={"grader": model(tiny, local=engine)})
-        with pytest.raises(SetupError, match="CUDA out of memory"):
-            run_on_ray(Judging(run=there, config=broken), 1)
-        keep = prefill._Keeper.keep
-
-        def once(keeper: prefill._Keeper, rows: list) -> None:
-            keep(keeper, rows)
-            if rows:
-                raise KeyboardInterrupt
-
-        monkeypatch.setattr(prefill._Keeper, "keep", once)
-        with pytest.raises(Stopped, match="interrupted"):
-            run_on_ray(job, 1)
-        monkeypatch.setattr(prefill._Keeper, "keep", keep)
-        answers = kept(there)
-        assert answers
-        assert not (there / "labels").exists()
-        time.sleep(2)  # what was in the works at the engine is lost, and written down
-        first, calls = len(asked(tmp_path / "log")), spent(there).calls
-        run_on_ray(job, 1)
-        told = asked(tmp_path / "log")
-        assert kept(there).items() >= answers.items()
-        with monkeypatch.context() as patch:
-            patch.setattr(prefill, "batch_by_vllm", lambda *_: pytest.fail("something was started"))
-            run_on_ray(job, 1)
-        held = {"models": {"grader": model(tiny, sampling=HELD)}}
-        formed = [tmp_path / "formed here", tmp_path / "formed there"]
-        for run in formed:
-            tables(run, [*WORDS, "DEAF"])
-        run_on_ray(Judging(run=formed[1], config=settings(formed[1], tiny, executor="ray", **held)), 1)
-    finally:
-        ray.shutdown()
-    assert not {seed_of(text) for text, _ in answers.values()} & {seed for _, seed in told[first:]}
-    assert max(Counter(map(tuple, told[first:])).values()) == 1
-    reasons = {one.content: one.reason for one in read_rows(there / "aside", Aside)}
-    for word, reason in {
-        **LOST,
-        "UNTEMPLATED": "no answer: client_error",
-        "long": "no answer: client_error",
-    }.items():
-        assert reasons[next(text for text in reasons if word in text)] == reason
-    assert not any("UNTEMPLATED" in prompt or "long long" in prompt for prompt, _ in told)
-    assert spent(there).calls == calls + len(told[first:]) + 4  # and the four that did not get to the engine
-
+        tables(run, [*WORDS * 18, *LOST])
     run_here(Judging(run=here, config=settings(here, tiny, votes=2)))
-    judged, labels, aside = comparable(here)
-    unlike = {
-        one.id for one in read_rows(here / "proofs", Proof) if "UNTEMPLATED" in one.text or "long" in one.text
-    }
-    assert unlike  # the server of this test has no template and no longest text
-    for mine, theirs in zip((judged, labels), comparable(there)[:2], strict=True):
-        assert [one for one in mine if one.proof_id not in unlike] == theirs
-    assert [one for one in aside if one[0] not in unlike] == [
-        one for one in comparable(there)[2] if one[0] not in unlike
-    ]
-    assert kept(here).items() >= kept(there).items()
-    run_here(Judging(run=formed[0], config=settings(formed[0], tiny, **held)))
-    judged, labels, aside = comparable(formed[1])
-    assert (len(judged), len(labels), aside) == (5, 5, [])
-    assert comparable(formed[0]) == [judged, labels, aside]
+    job = Judging(run=there, config=settings(there, tiny, votes=2, executor="ray", workers=2))
+    with ray_started(2), servers.Servers(there, Console(quiet=True)) as started:
+        run_on_ray(started.reach(job), 2)
+        assert not started.reach(job).served  # all of it is known
+    assert comparable(there) == comparable(here)
+    assert kept(there) == kept(here)

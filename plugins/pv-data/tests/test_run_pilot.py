@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 from pv_data.audit import Rounds, pilot_questions
 from pv_data.cli import app
-from pv_data.order import PILOT, place
+from pv_data.ids import PILOT, place
 from pv_data.records import Problem, Proof
-from pv_data.run.auditing import draw_sheet, record_sheet, standing
+from pv_data.run.audit import draw_sheet, record_sheet, standing
 from pv_data.table import read_rows
 
 
@@ -80,13 +80,13 @@ def test_a_pilot_that_is_too_small_says_so_and_a_larger_one_goes_on(tmp_path):
     told = CliRunner().invoke(app, [*call, str(tmp_path / "a.csv")]).output
     assert "30 proofs to read" in told
     assert "S/proof/a: round 1 needs 30 more proofs, and a pilot of 0.05 has 15; --pilot 0.1 has them" in told
-    assert "5 of 100 questions: these go to the test set" in told
+    assert "5 of 100 questions are marked: they go to the test set" in told
     fill(tmp_path / "a.csv", lambda *_: "yes")
     record_sheet(tmp_path, tmp_path / "a.csv", "A")
     told = CliRunner().invoke(app, [*call, str(tmp_path / "b.csv"), "--pilot", "0.1"]).output
     assert "30 proofs to read" in told
     assert "needs" not in told
-    assert "with what was read, 10 of 100 questions" in told
+    assert "with the proofs read before, 10 of 100 questions" in told
     assert len(questions_of(tmp_path, tmp_path / "b.csv")) == 5
 
 

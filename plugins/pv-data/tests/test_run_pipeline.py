@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from pv_data.cli import app
 from pv_data.records import Aside, Judgment, Label, Problem, Proof, Qpc
-from pv_data.run import collecting, pipeline, progress
+from pv_data.run import collect, pipeline, progress
 from pv_data.table import read_rows
 
 SHARED = places.SHARED / "data"
@@ -238,7 +238,7 @@ def test_a_copy_of_a_folder_goes_on_where_its_sources_are_not(config, tmp_path):
     ("wrong", "says"),
     [
         ("sources.0.options.columns.problem=qestion", "qestion"),
-        ("labels.of=[prof]", "nothing is called 'prof'"),
+        ("labels.of=[prof]", "'prof' does not exist"),
         ("sources.0.path=none.jsonl", "none.jsonl"),
     ],
 )
@@ -259,7 +259,7 @@ def test_what_has_a_label_is_exported_before_the_run_is_done(config, tmp_path):
         ask = [str(config), f"vars.url={server.url}", "split.train_labels=[panel]", "split.test=0"]
         stopped = invoke(*ask, "budget_usd=0", "models.judge.sampling.max_tokens=100")
         assert stopped.exit_code == 3, stopped.output
-        assert "with --export-only it exports what has a label" in " ".join(stopped.output.split())
+        assert "with --export-only to export what has a label" in " ".join(stopped.output.split())
         nothing = invoke(*ask, "--export-only", "models.judge.sampling.max_tokens=100")
         assert nothing.exit_code == 2
         assert "40 no label" in " ".join(nothing.output.split())
@@ -285,7 +285,7 @@ def test_progress_counts_answers_and_not_only_written_chunks(config, tmp_path, m
 
 
 def test_a_source_that_broke_in_the_middle_and_was_taken_out_leaves_nothing(config, tmp_path, monkeypatch):
-    monkeypatch.setattr(collecting, "PART_ROWS", 8)
+    monkeypatch.setattr(collect, "PART_ROWS", 8)
     rows(tmp_path / "whole.jsonl", 4)
     rows(tmp_path / "long.jsonl", 400)
     packed = gzip.compress((tmp_path / "long.jsonl").read_bytes())
@@ -322,7 +322,7 @@ def test_a_folder_that_cannot_be_written_is_said(damage, config, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["nowhere.yaml"], "nowhere.yaml is no file"),
+        (["nowhere.yaml"], "nowhere.yaml is not a file"),
         (["gsm8k_judge"], "no config is called 'gsm8k_judge'. Did you mean gsm8k_judges?"),
         (["gsm8k_judges"], "Missing mandatory value: data_dir (vars.data_dir)"),
         (["gsm8k_judges", "vars.data_dir=x", "vars.judge_url=http://x/v1", "labels.rul=x"], "rul"),

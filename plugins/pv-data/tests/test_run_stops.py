@@ -22,10 +22,10 @@ from pv_data.asking import asker
 from pv_data.asking.asker import Stopped
 from pv_data.asking.settings import AHEAD
 from pv_data.records import Aside, Judgment, Label, Proof
-from pv_data.run.judging import Judging, JudgingWork
-from pv_data.run.local import run_local
-from pv_data.run.places import forget_doubtful, forget_failures, unanswered
-from pv_data.run.together import cause, together
+from pv_data.run.folder import forget_doubtful, forget_failures, unanswered_path
+from pv_data.run.judge import Judging, JudgingWork
+from pv_data.run.local_executor import run_local
+from pv_data.run.worker import gather_all, root_cause
 from pv_data.table import read_rows, write_part
 from pv_judge.cache import AnswerCache, CacheUnavailable
 from pv_judge.config import Breaker
@@ -36,13 +36,13 @@ import sys
 from pathlib import Path
 from panel import settings
 from pv_data.asking.asker import Stopped
-from pv_data.run.judging import Judging
+from pv_data.run.judge import Judging
 def judge(job, workers):
     if {executor!r} == "local":
-        from pv_data.run.local import run_local
+        from pv_data.run.local_executor import run_local
         return run_local(job, workers)
-    from pv_data.run.on_ray import ray_started, run_on_ray
-    with ray_started(job.config, workers):
+    from pv_data.run.ray_executor import ray_started, run_on_ray
+    with ray_started(workers):
         run_on_ray(job, workers)
 if __name__ == "__main__":
     run = Path({run!r})
@@ -191,9 +191,9 @@ def test_a_bug_is_not_called_a_stop(tmp_path, monkeypatch):
 
 def test_the_cause_comes_before_what_follows_from_it():
     stop, end, bug = Stopped("so"), asyncio.CancelledError(), KeyError("x")
-    assert cause([end, stop, bug]) is bug
-    assert cause([end, stop]) is stop
-    assert cause([]) is None
+    assert root_cause([end, stop, bug]) is bug
+    assert root_cause([end, stop]) is stop
+    assert root_cause([]) is None
 
     async def main() -> None:
         done = []
@@ -206,7 +206,7 @@ def test_the_cause_comes_before_what_follows_from_it():
             done.append(1)
 
         with pytest.raises(Stopped):
-            await together([fails(), works()])
+            await gather_all([fails(), works()])
         assert done == [1]
 
     asyncio.run(main())
@@ -253,7 +253,7 @@ def test_a_disk_on_which_no_file_of_failures_can_be_made_ends_the_run(tmp_path, 
 
     class Full(asker.CacheWriter):
         def __init__(self, path: Path) -> None:
-            if path == unanswered(tmp_path):
+            if path == unanswered_path(tmp_path):
                 raise CacheUnavailable("no space left on device")
             super().__init__(path)
 
@@ -299,6 +299,6 @@ def test_a_proof_whose_problem_is_gone_is_said(tmp_path):
     (tmp_path / "problems" / "00-00000.parquet").unlink()
     with (
         JudgeServer(Script(reply=by_mark)) as server,
-        pytest.raises(DataError, match="is in no part of problems/: restore it"),
+        pytest.raises(DataError, match="is in no part of problems/; restore it"),
     ):
         run_local(Judging(run=tmp_path, config=settings(tmp_path, server.url)), 1)

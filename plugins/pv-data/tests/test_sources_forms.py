@@ -16,11 +16,9 @@ import pytest
 from sources_cases import jsonl, problems, proofs, read, reasons
 
 from pv_data.duplicates import problems_of
-from pv_data.export.slices import Slice
 from pv_data.hookspecs import MethodEntry, SourceEntry
-from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof
-from pv_data.sources.opening import open_source
-from pv_data.sources.options import check_options
+from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof, Slice
+from pv_data.sources.opening import check_options, open_source
 from pv_rl.errors import ConfigError, DataError, PluginError
 
 STEP = {
@@ -98,14 +96,14 @@ def test_files_that_are_altogether_wrong_are_refused(tmp_path: Path):
         "empty.jsonl": "no rows",
         "other.jsonl": "none of its 2 rows",
         "a.txt": "another kind",
-        "loop.jsonl": "not there",
-        "nowhere.jsonl": "not there",
+        "loop.jsonl": "does not exist",
+        "nowhere.jsonl": "does not exist",
         "folder.jsonl": "has no file",
         "cut.jsonl.gz": "to its end",
         "no.jsonl.gz": "to its end",
-        "pipe.jsonl": "no regular file",
-        "not there.jsonl": "not there",
-        "a\0b.jsonl": "not there",
+        "pipe.jsonl": "not a regular file",
+        "not there.jsonl": "does not exist",
+        "a\0b.jsonl": "does not exist",
     }.items():
         with pytest.raises(DataError, match=said):
             read("processbench", tmp_path / name)
@@ -135,7 +133,7 @@ def test_a_file_of_a_folder_that_cannot_be_read_is_set_aside_and_the_others_are_
     assert set(aside) == {*BAD, "gone.jsonl", "pipe.csv", "pipe.parquet"}
     assert "quotation mark" in aside["b.csv"]
     assert "none of its 1 rows" in aside["d.csv"]
-    with pytest.raises(DataError, match="take it out of the test set's folder"):
+    with pytest.raises(DataError, match="remove it from the test set's folder"):
         list(problems_of("table", tmp_path))
 
 
@@ -219,8 +217,8 @@ def test_an_error_about_an_option_says_what_is_allowed_and_what_to_do():
     with pytest.raises(ConfigError) as error:
         open_source("table", Path("a.csv"), {"language": False})
     assert str(error.value) == (
-        "the source table: language=False: Input should be a valid string; put it in quotes, as YAML reads it as no "
-        "text otherwise. Its options are columns, method, licence, language, known_by"
+        "the source table: language=False: Input should be a valid string; put it in quotes, or YAML does not "
+        "read it as text. Its options are columns, method, licence, language, known_by"
     )
     with pytest.raises(ConfigError, match=r"no option 'licens'\. Did you mean licence\? It has columns, "):
         open_source("table", Path("a.csv"), {"licens": "MIT"})
@@ -287,7 +285,7 @@ def test_a_models_name_may_have_a_slash_and_an_entrys_may_not(monkeypatch):
     (proof,) = proofs(open_source("mine", Path("a")))
     assert Slice.read(proof.slice) == Slice(source="S", method="proof", model="org/model")
     for kind, more in ((SourceEntry, {"read": read}), (MethodEntry, {"build": read})):
-        with pytest.raises(PluginError, match="no /"):
+        with pytest.raises(PluginError, match="without /"):
             kind(name="a/b", **more)
 
 

@@ -1,4 +1,4 @@
-"""The hooks through which a package, ours included, adds sources and generation methods to pv-data.
+"""Hook specifications: a package, ours included, adds sources, generation methods and commands to pv-data.
 
 A package joins through an entry point of the group `pv_data.plugins` that names a module with hook implementations.
 """
@@ -71,7 +71,7 @@ class MethodEntry:
 
 def _check_name(name: str) -> None:
     if not is_name(name):
-        raise PluginError(f"{name!r} is no name of an entry; it has one character or more, but no /, [ or ]")
+        raise PluginError(f"{name!r} cannot name an entry. Use one character or more, without /, [ and ]")
 
 
 @hookspec

@@ -1,4 +1,4 @@
-"""Plugin registries of pv-data: sources and generation methods, by `pv_rl.plugins`."""
+"""Registries of pv-data: sources and generation methods, by `pv_rl.plugins`."""
 
 from __future__ import annotations
 
@@ -44,5 +44,5 @@ def named(registry: Registry, name: str) -> Any:
     there = registry.entries()
     broken = "".join(f" The plugin {owner} is left out: {why}." for owner, why in registry.broken().items())
     raise ConfigError(
-        f"no {registry.what} is called {name!r}.{nearest(name, there)} There are {', '.join(sorted(there))}.{broken}"
+        f"there is no {registry.what} {name!r}.{nearest(name, there)} Available: {', '.join(sorted(there))}.{broken}"
     )

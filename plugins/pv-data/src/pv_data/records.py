@@ -1,4 +1,4 @@
-"""The rows of a data set: problem, proof, judgment, label, audit mark, and the question-proof-check triple.
+"""Rows of a data set: problem, proof, judgment, label, audit mark, and the question-proof-check triple.
 
 Each has an id that is a hash of its content, so that the same row gets the same id in every run and on every machine.
 A slice is `source/method/model`, the unit of an audit. `pv_data.table` writes and reads the rows as Parquet.
@@ -24,9 +24,11 @@ __all__ = [
     "Proof",
     "Qpc",
     "Row",
+    "Slice",
     "content_id",
     "is_name",
 ]
+
 
 NAME = r"^[^/\[\]]*$"
 """Of a source or a method, the first two parts of a slice: it has no `/`, `[` or `]`. A model's name may have a `/`."""
@@ -262,3 +264,19 @@ class Aside:
 
 
 Row: TypeAlias = Problem | Proof | Judgment | Label | AuditMark | Qpc | Aside
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class Slice:
+    """Source x method x model, the unit of an audit."""
+
+    source: str
+    method: str
+    model: str
+    """`-` for none."""
+
+    @classmethod
+    def read(cls, name: str) -> Slice:
+        """From `source/method/model`. A model may have a `/` in its name, as on the hub; a source may not."""
+        source, method, model = (*name.split("/", 2), "-", "-")[:3]
+        return cls(source=source, method=method, model=model)

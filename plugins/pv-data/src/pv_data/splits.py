@@ -1,4 +1,4 @@
-"""Train or test, by question and never by proof, so that no problem is in both.
+"""Train-test split by question and never by proof, so that no problem is in both.
 
 Problems that belong together (near-duplicates, and those with the same text) go the same way. A cluster is called after
 the smallest id of its problems, and drawn by a hash of that and of the seed: further problems move nobody, but for
@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from pv_data.groups import Groups
+from pv_data.ids import Groups
 from pv_data.records import Problem, content_id
 from pv_rl.errors import ConfigError, DataError
 

@@ -1,4 +1,4 @@
-"""Rows of `pv_data.records` as Parquet: a table is a folder of parts, each written whole or not at all.
+"""Parquet tables of `pv_data.records`: a table is a folder of parts, each written whole or not at all.
 
 A part says in its metadata what it holds and by which version of the schema; a field that has a default may be missing
 in a file of an earlier version, and a file of a later version is refused.
@@ -6,12 +6,12 @@ in a file of an earlier version, and a file of a later version is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 
 from pv_data.records import Aside, AuditMark, Judgment, Label, Origin, Problem, Proof, Qpc, Row
 from pv_rl.errors import DataError
@@ -21,7 +21,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-__all__ = ["KINDS", "VERSION", "column", "groups", "parts", "read_group", "read_rows", "schema", "write_part"]
+__all__ = [
+    "KINDS",
+    "VERSION",
+    "PartWriter",
+    "column",
+    "groups",
+    "parts",
+    "read_group",
+    "read_rows",
+    "schema",
+    "write_part",
+]
 
 VERSION = 1
 """Of all schemas together; 2 would be the first that reads files of 1 by a rule of its own."""
@@ -56,6 +67,35 @@ def write_part(
     options: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True, "row_group_size": group}
     write_atomically(path, lambda temporary: pq.write_table(table, temporary, **options))
     return len(rows)
+
+
+class PartWriter(Generic[AnyRow]):
+    """Writes rows as parts of so many rows each, of which one is in memory."""
+
+    def __init__(
+        self, kind: type[AnyRow], path: Callable[[int], Path], *, rows: int, group: int = ROWS_AT_ONCE
+    ) -> None:
+        """
+        Args:
+            kind: of the rows.
+            path: the file of part 0, 1, ...
+            rows: of a part.
+            group: see `write_part`.
+        """
+        self._kind, self._path, self._size, self._group = kind, path, rows, group
+        self._waiting, self._written = list[AnyRow](), 0
+
+    def add(self, row: AnyRow) -> None:
+        """Write a row, at the latest with `close`."""
+        self._waiting.append(row)
+        if len(self._waiting) == self._size:
+            self.close()
+
+    def close(self) -> None:
+        """Write the rows that are left."""
+        if self._waiting:
+            write_part(self._path(self._written), self._kind, self._waiting, group=self._group)
+            self._waiting, self._written = [], self._written + 1
 
 
 def read_rows(source: str | Path | Sequence[Path], kind: type[AnyRow]) -> Iterator[AnyRow]:

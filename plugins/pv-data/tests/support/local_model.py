@@ -1,7 +1,6 @@
-"""A local model for the tests: what it answers hangs on prompt and seed alone, whoever serves it.
+"""A local model for the tests: its answers depend on prompt and seed alone.
 
-As a program it is a server, in the place of vLLM's; `fake_vllm` is the engine, for Ray Data's own stage. Both write
-down what they were asked in the file that the environment names.
+As a program it is a server, in the place of vLLM's. It writes what it was asked to the file that the environment names.
 """
 
 from __future__ import annotations
@@ -14,10 +13,9 @@ import sys
 import time
 from pathlib import Path
 
-__all__ = ["answered", "asked", "make_model", "own_server"]
+__all__ = ["LOG", "asked", "make_model", "own_server"]
 
 LOG = "PV_TEST_LOCAL_MODEL"
-END = 256
 
 
 def answered(prompt: str, seed: int, form: str | None = None) -> tuple[str, bool]:
@@ -49,23 +47,9 @@ def asked(path: Path) -> list[list]:
 
 
 def make_model(folder: Path) -> Path:
-    """A checkpoint whose tokens are bytes, with a chat template that refuses a question about UNTEMPLATED."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
-
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    tokenizer = Tokenizer(models.BPE(vocab={one: n for n, one in enumerate(alphabet)}, merges=[]))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|end|>")
-    fast.chat_template = (
-        "{% for one in messages %}{% if 'UNTEMPLATED' in one.content %}{{ raise_exception('no such role') }}{% endif %}"
-        "[{{ one.role }}] {{ one.content }}<|end|>{% endfor %}{% if add_generation_prompt %}[assistant] {% endif %}"
-    )
-    fast.save_pretrained(folder)
-    (folder / "config.json").write_text(
-        json.dumps({"model_type": "llama", "max_position_embeddings": 9000, "eos_token_id": END})
-    )
+    """What a checkpoint is known by. The server does not read it."""
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text('{"model_type": "llama", "eos_token_id": 256}')
     (folder / "model.safetensors").write_bytes(b"weights")
     return folder
 

@@ -1,9 +1,16 @@
-"""The statistics of a human audit: what it proves, and what a plan will do before anyone reads a proof.
+"""Human audit statistics: what an audit proves, and how a plan behaves before anyone reads a proof.
 
 Nothing here imports numpy, scipy or matplotlib until it computes or draws.
 """
 
-from pv_data.audit.bounds import interval, lower_bound, upper_bound
+from pv_data.audit.bounds import (
+    confidence_each,
+    interval,
+    lower_bound,
+    simultaneous_lower_bounds,
+    slices_above,
+    upper_bound,
+)
 from pv_data.audit.clusters import (
     Clustered,
     bootstrap_lower_bound,
@@ -11,20 +18,12 @@ from pv_data.audit.clusters import (
     intraclass_correlation,
 )
 from pv_data.audit.comparison import Comparison, PlanFigures, compare, usual_plans
-from pv_data.audit.curtail import curtailed
-from pv_data.audit.decisions import SliceState, decide, slice_states
-from pv_data.audit.drawing import Drawn, Short, draw
-from pv_data.audit.evidence import Evidence, Group, weigh
-from pv_data.audit.fixed import Risks, fixed_plan
-from pv_data.audit.marks import Mark
+from pv_data.audit.evidence import Evidence, Group, Proven, prove, weigh
+from pv_data.audit.marks import Mark, Recorded, SliceState, decide, read_audit, recorded, slice_states
 from pv_data.audit.operating import OperatingCharacteristic, Stop, implied_bound, operating_characteristic
-from pv_data.audit.plan import Plan, Stage
-from pv_data.audit.proven import Proven, prove
-from pv_data.audit.recorded import Recorded, read_audit, recorded
-from pv_data.audit.rounds import Round, Rounds
-from pv_data.audit.sampling import cumulative_samples, pilot_proofs, pilot_questions
-from pv_data.audit.sequential import sequential_plan
-from pv_data.audit.simultaneous import confidence_each, simultaneous_lower_bounds, slices_above
+from pv_data.audit.plan import Plan, Round, Rounds, Stage, curtailed
+from pv_data.audit.risk_plans import Risks, fixed_plan, sequential_plan
+from pv_data.audit.sampling import Drawn, Short, cumulative_samples, draw, pilot_proofs, pilot_questions
 
 __all__ = [
     "Clustered",

@@ -1,4 +1,4 @@
-"""Proofs of the same question are not independent, and an exact bound does not know it.
+"""Cluster-adjusted bound: proofs of the same question are not independent, and an exact bound ignores that.
 
 Where one proof of a question is judged wrongly, its siblings are likelier to be. The intraclass correlation rho is
 estimated by one-way analysis of variance (questions as groups, 1 for agree and 0 for not), and the sample is counted

@@ -1,4 +1,4 @@
-"""`pv-data audit`: what a plan will do, and what counts prove."""
+"""Commands `pv-data audit plan | bound`: compare audit plans, and compute exact bounds of counts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pv_data.audit import (
 )
 from pv_data.audit.comparison import AGREEMENTS, MINUTES
 from pv_data.audit.figure import check_plot, draw_comparison
-from pv_data.audit.table import print_comparison
+from pv_data.audit.tables import print_comparison
 from pv_rl.errors import ConfigError, PvRlError
 from pv_rl.files import check_target, write_atomically
 
@@ -31,12 +31,12 @@ __all__ = ["app"]
 
 app = typer.Typer(
     name="audit",
-    help="Plan a human audit of labels, and say what one has proven.",
+    help="Plan a human audit of labels, and compute what one has proven.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
 
-Confidence = Annotated[float, typer.Option(help="Of a bound; above 0 and below 1.")]
+Confidence = Annotated[float, typer.Option(help="Confidence of a bound; above 0 and below 1.")]
 
 
 @app.callback()
@@ -53,12 +53,12 @@ def plan(
         ),
     ] = 1440,
     agreement: Annotated[
-        list[float] | None, typer.Option(help="A true agreement to show, 0 to 1; may be given several times.")
+        list[float] | None, typer.Option(help="True agreement to show, 0 to 1. Can be repeated.")
     ] = None,
     good: Annotated[float, typer.Option(help="Agreement of a slice that should be accepted.")] = 0.95,
     bad: Annotated[float, typer.Option(help="Agreement of a slice that should be discarded.")] = 0.80,
-    alpha: Annotated[float, typer.Option(help="The most risk to discard the good one.")] = 0.10,
-    beta: Annotated[float, typer.Option(help="The most risk to accept the bad one.")] = 0.10,
+    alpha: Annotated[float, typer.Option(help="Highest risk of discarding the good one.")] = 0.10,
+    beta: Annotated[float, typer.Option(help="Highest risk of accepting the bad one.")] = 0.10,
     confidence: Confidence = 0.90,
     minutes: Annotated[float, typer.Option(help="Human minutes a proof.")] = MINUTES,
     finite: Annotated[
@@ -111,9 +111,11 @@ def bound(
     agree: Annotated[int, typer.Argument(help="Proofs where the human mark is the label.")],
     checked: Annotated[int, typer.Argument(help="Proofs with a human mark.")],
     confidence: Confidence = 0.90,
-    population: Annotated[int | None, typer.Option(help="Proofs there are in all, if that counts.")] = None,
+    population: Annotated[
+        int | None, typer.Option(help="Proofs of the whole slice, for a bound about these proofs.")
+    ] = None,
     slices: Annotated[
-        int, typer.Option(help="Slices whose bounds are to hold together (Sidak); 1 for this alone.")
+        int, typer.Option(help="Slices whose bounds hold together (Sidak); 1 for this one alone.")
     ] = 1,
 ) -> None:
     """Exact bounds of an agreement: Clopper-Pearson, or hypergeometric with --population."""

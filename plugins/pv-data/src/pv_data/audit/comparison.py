@@ -1,4 +1,4 @@
-"""Several plans side by side, before anyone reads a proof."""
+"""Plan comparison: several audit plans side by side, before anyone reads a proof."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ from typing import Any
 
 from pv_data.audit.bounds import lower_bound
 from pv_data.audit.counts import share
-from pv_data.audit.curtail import curtailed
-from pv_data.audit.fixed import Risks, fixed_plan
 from pv_data.audit.operating import OperatingCharacteristic, implied_bound, operating_characteristic
-from pv_data.audit.plan import Plan
-from pv_data.audit.rounds import Rounds
-from pv_data.audit.sequential import sequential_plan
+from pv_data.audit.plan import Plan, Rounds, curtailed
+from pv_data.audit.risk_plans import Risks, fixed_plan, sequential_plan
 from pv_rl.errors import ConfigError
 
 __all__ = ["AGREEMENTS", "MINUTES", "Comparison", "PlanFigures", "compare", "usual_plans"]

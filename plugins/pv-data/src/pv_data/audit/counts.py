@@ -1,4 +1,4 @@
-"""What may be given: counts of proofs and probabilities. An error names the argument, the value and what is allowed."""
+"""Argument checks: counts of proofs and probabilities. An error names the argument, its value and what is allowed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans as curves over the true agreement: how likely a slice is accepted, and how much is read."""
+"""Plot of audit plans over the true agreement: probability of acceptance, and proofs read."""
 
 from __future__ import annotations
 

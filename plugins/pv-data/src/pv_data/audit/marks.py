@@ -1,14 +1,30 @@
-"""A human mark of one proof beside its label."""
+"""Audit marks: what people found of single proofs, and the verdict on each slice that follows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
 
 from pv_data.audit.counts import whole
+from pv_data.audit.plan import Rounds
+from pv_data.records import AuditMark, Label
 from pv_rl.errors import DataError
 
-__all__ = ["Mark", "checked_marks"]
+__all__ = [
+    "Mark",
+    "Recorded",
+    "SliceState",
+    "Verdict",
+    "checked_marks",
+    "decide",
+    "latest_marks",
+    "read_audit",
+    "recorded",
+    "slice_states",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,3 +78,166 @@ def checked_marks(marks: Iterable[Mark]) -> list[Mark]:
                 f"{mark.human}); settle it and give one mark a proof"
             )
     return list(seen.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded:
+    """What `decide`, `weigh` and `prove` need."""
+
+    marks: Mapping[str, Mark]
+    """By proof id."""
+    sizes: Mapping[str, int]
+    """Labelled proofs of each slice, also of those that nobody read."""
+
+
+def read_audit(run: Path) -> Recorded:
+    """The audit of a run of `pv-data run`, from its tables `marks` and `labels`.
+
+    Raises:
+        DataError: the run has no labels.
+    """
+    from pv_data.table import read_rows
+
+    found = recorded(read_rows(run / "marks", AuditMark), read_rows(run / "labels", Label))
+    if not found.sizes:
+        raise DataError(f"{run} has no labels to audit. Run `pv-data run` first")
+    return found
+
+
+def latest_marks(marks: Iterable[AuditMark]) -> dict[str, tuple[AuditMark, ...]]:
+    """By proof id, the last mark of each auditor: by its time, and in the order given where times are the same."""
+    found = defaultdict[str, dict[str, AuditMark]](dict)
+    for mark in marks:
+        of_proof = found[mark.proof_id]
+        before = of_proof.get(mark.auditor)
+        if before is None or mark.time >= before.time:
+            of_proof[mark.auditor] = mark
+    return {proof: tuple(by_auditor.values()) for proof, by_auditor in found.items()}
+
+
+def recorded(marks: Iterable[AuditMark], labels: Iterable[Label]) -> Recorded:
+    """One mark a proof: by majority of those who read it, each one's latest word, as the export counts it.
+
+    It is held against the label that the proof has now. A proof without one, and one on which readers are split evenly,
+    is left out.
+
+    Args:
+        marks: as recorded, in the order of the table.
+        labels: of the panel; they are read once, and only those of marked proofs are held.
+    """
+    read = latest_marks(marks)
+    slices: dict[str, str] = {}
+    held: dict[str, Label] = {}
+    for label in labels:
+        if label.value is not None:
+            slices[label.proof_id] = label.slice
+            if label.proof_id in read:
+                held[label.proof_id] = label
+    found = {}
+    for proof, of_proof in read.items():
+        right, label = sum(one.human for one in of_proof), held.get(proof)
+        if label is not None and 2 * right != len(of_proof):
+            found[proof] = Mark(
+                slice=label.slice,
+                question=label.problem_id,
+                proof=proof,
+                label=bool(label.value),
+                human=2 * right > len(of_proof),
+                round=min(one.round for one in of_proof),
+            )
+    return Recorded(marks=found, sizes=Counter(slices.values()))
+
+
+Verdict = Literal["accept", "discard", "open"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SliceState:
+    """A slice after the marks that there are."""
+
+    slice: str
+    size: int
+    """Labelled proofs of the slice."""
+    verdict: Verdict
+    round: int
+    """The one that decided, or that is to be read; from 1."""
+    agree: int
+    """Of `checked`, those where human and label agree."""
+    checked: int
+    """Marks of the rounds up to this one."""
+    due: int
+    """Proofs read by the end of this round."""
+    gate: float
+    """Agreement that this round needs."""
+
+    @property
+    def missing(self) -> int:
+        """Proofs still to be read in this round."""
+        return max(0, self.due - self.checked) if self.verdict == "open" else 0
+
+
+def decide(slice: str, marks: Iterable[Mark], size: int, rounds: Rounds | None = None) -> SliceState:
+    """Go through the rounds in order; the first that fails discards, and the last that passes accepts.
+
+    A round is judged by all marks up to it, also where these are more than are due. Marks of later rounds cannot mend
+    a failed one.
+
+    Args:
+        slice: its name.
+        marks: of this slice; those of others are left out.
+        size: labelled proofs of the slice.
+        rounds: None: the paper's.
+
+    Raises:
+        DataError: more marks than proofs, or a proof marked twice.
+    """
+    size = whole(f"size of slice {slice!r}", size, least=1)
+    own = [mark for mark in checked_marks(marks) if mark.slice == slice]
+    if len(own) > size:
+        raise DataError(
+            f"slice {slice!r} has {len(own)} marks and {size} proofs; give the number of labelled proofs"
+        )
+    plan = (rounds or Rounds()).of(size)
+    verdict: Verdict = "open"
+    for one in plan:
+        counted = [mark for mark in own if mark.round <= one.number]
+        agree, checked = sum(mark.agrees for mark in counted), len(counted)
+        if checked < one.checked:
+            verdict = "open"
+        elif not one.passes(agree, checked):
+            verdict = "discard"
+        elif one is plan[-1]:
+            verdict = "accept"
+        else:
+            continue
+        return SliceState(
+            slice=slice,
+            size=size,
+            verdict=verdict,
+            round=one.number,
+            agree=agree,
+            checked=checked,
+            due=one.checked,
+            gate=one.gate,
+        )
+    raise AssertionError("the last round returns")  # Rounds has at least one
+
+
+def slice_states(
+    marks: Iterable[Mark], sizes: Mapping[str, int], rounds: Rounds | None = None
+) -> dict[str, SliceState]:
+    """The state of every slice in `sizes`, those without marks included.
+
+    Raises:
+        DataError: marks of a slice whose size is not given.
+    """
+    all_marks = checked_marks(marks)
+    by_slice: dict[str, list[Mark]] = {name: [] for name in sizes}
+    for mark in all_marks:
+        if mark.slice not in by_slice:
+            raise DataError(
+                f"proof {mark.proof!r} is of slice {mark.slice!r}, whose size is not given; sizes are known of "
+                f"{', '.join(sorted(sizes)) or 'no slice'}"
+            )
+        by_slice[mark.slice].append(mark)
+    return {name: decide(name, by_slice[name], size, rounds) for name, size in sizes.items()}

@@ -1,4 +1,4 @@
-"""How a plan behaves when the true agreement is known: exact, proof by proof over the number of agreements."""
+"""Operating characteristic of a plan at a known agreement: exact, proof by proof over the number of agreements."""
 
 from __future__ import annotations
 

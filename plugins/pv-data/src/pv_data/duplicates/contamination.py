@@ -1,4 +1,4 @@
-"""Which problems of a run are in named test sets, or nearly."""
+"""Contamination report: which problems of a run are in named test sets, or nearly (`pv-data contamination`)."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pv_data.duplicates.nearby import Nearby
+import typer
+
+from pv_data.duplicates.clusters import Nearby
 from pv_data.records import Aside, Problem, Proof
 from pv_data.sources.reading.unusable import FILE_NOT_READ
 from pv_rl.errors import DataError
 
-__all__ = ["Contamination", "Hit", "contamination", "problems_of"]
+__all__ = ["Contamination", "Hit", "contamination", "contamination_command", "problems_of"]
+
 
 SHOWN = 100
 """Characters of a problem in the Markdown."""
@@ -127,7 +130,9 @@ def _problems(rows: Iterable[Problem | Proof | Aside]) -> Iterator[Problem]:
         if isinstance(row, Problem):
             yield row
         elif isinstance(row, Aside) and row.reason == FILE_NOT_READ:
-            raise DataError(f"{row.detail}. Mend the file {row.row}, or take it out of the test set's folder")
+            raise DataError(
+                f"{row.detail}. Correct the file {row.row}, or remove it from the test set's folder"
+            )
 
 
 def _hit(problem: Problem, name: str, there: Problem, value: float) -> Hit:
@@ -149,3 +154,38 @@ def _cell(text: str) -> str:
     for sign in "\\|`<>[]*_$":
         short = short.replace(sign, f"\\{sign}")
     return short
+
+
+def contamination_command(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run of pv-data run.")],
+    against: Annotated[
+        list[str], typer.Option(help="Test set as KIND:PATH, where KIND is a source. Can be repeated.")
+    ],
+    out: Annotated[Path | None, typer.Option(help="Markdown file; the terminal if not given.")] = None,
+    threshold: Annotated[float, typer.Option(help="Jaccard similarity from which a pair is listed.")] = 0.5,
+) -> None:
+    """List the problems of a run that are in named test sets, or nearly."""
+    from pv_data.duplicates import contamination as look
+    from pv_data.duplicates import problems_of
+    from pv_data.records import Problem
+    from pv_data.run.manifest import check_run
+    from pv_data.table import read_rows
+    from pv_rl.errors import ConfigError, PvRlError
+    from pv_rl.files import write_atomically
+
+    try:
+        check_run(run)
+        sets = {}
+        for one in against:
+            kind, found, path = one.partition(":")
+            if not found:
+                raise ConfigError(f"--against {one}: give KIND:PATH, for example processbench:gsm8k.jsonl")
+            sets[f"{kind} {Path(path).name}"] = problems_of(kind, Path(path))
+        text = look(read_rows(run / "problems", Problem), sets, threshold=threshold).to_markdown()
+        if out is None:
+            typer.echo(text)
+        else:
+            write_atomically(out, lambda file: file.write_text(text, encoding="utf-8"))
+    except (PvRlError, OSError) as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(2) from None

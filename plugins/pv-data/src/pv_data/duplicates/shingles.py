@@ -1,4 +1,4 @@
-"""What of a problem's text is compared: runs of tokens, after spelling that carries no meaning is taken out."""
+"""Shingles of a problem's text: runs of tokens, after spelling without meaning is removed."""
 
 from __future__ import annotations
 

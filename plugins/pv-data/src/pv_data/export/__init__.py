@@ -1,1 +1,1 @@
-"""From labelled proofs to what trainers, the Hugging Face hub and readers take: verl parquet, a folder, tables."""
+"""Export of labelled proofs: verl Parquet, a Hugging Face folder, tables and reports."""

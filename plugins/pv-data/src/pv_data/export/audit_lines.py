@@ -1,4 +1,4 @@
-"""What the card says of the audit: a line a slice, with what people found and whether it is trained on."""
+"""Audit table of the dataset card: one line a slice, with what people found and whether it is trained on."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from pv_data.audit.evidence import Group
-from pv_data.audit.proven import Proven
-from pv_data.audit.proven_table import by_question
+from pv_data.audit.evidence import Group, Proven
+from pv_data.audit.tables import by_question
 from pv_data.export.dataset_folder import Written
 
 __all__ = ["AuditLine", "audit_lines", "standing_of", "trained_on"]

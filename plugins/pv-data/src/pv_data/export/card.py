@@ -8,12 +8,12 @@ from importlib.resources import files
 from typing import Any
 
 from pv_data import __version__
-from pv_data.audit.proven import Proven
+from pv_data.audit.evidence import Proven
 from pv_data.export.audit_lines import audit_lines, trained_on
 from pv_data.export.dataset_folder import FEATURES, Written
 from pv_data.export.distribution import of_counts
 from pv_data.export.spending import Asked
-from pv_data.export.winning import LabelRules
+from pv_data.export.triples import LabelRules
 from pv_data.report.labels import LabelReport
 from pv_data.splits import Splits
 from pv_judge.pages.text import markdown, plain

@@ -1,4 +1,4 @@
-"""A folder as the Hugging Face hub has them: Parquet by split, and a README.md that is the dataset card.
+"""Hugging Face dataset folder: Parquet by split, and a README.md that is the dataset card.
 
 `datasets.load_dataset(FOLDER)` reads it, and checks the numbers of rows against the card's.
 """
@@ -12,10 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pv_data.export.folders import whole_folder
-from pv_data.export.slices import Slice
-from pv_data.export.stream import ParquetStream
-from pv_data.records import Qpc
+from pv_data.export.storage import ParquetStream, whole_folder
+from pv_data.records import Qpc, Slice
 from pv_rl.errors import ConfigError, DataError
 
 if TYPE_CHECKING:

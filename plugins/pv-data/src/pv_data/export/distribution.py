@@ -1,4 +1,4 @@
-"""How a set is made up: the paper's table of its training data (arXiv appendix, "Data distribution"), for any set."""
+"""Composition of a set: the paper's table of its training data (arXiv appendix, "Data distribution"), for any set."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from pv_data.export.slices import Slice
-from pv_data.records import GROUND_TRUTH, Qpc
-from pv_data.spreadsheet import no_formula
+from pv_data.records import GROUND_TRUTH, Qpc, Slice
 from pv_judge.pages.text import markdown, plain
 
-__all__ = ["GROUPS", "Distribution", "Line", "distribution"]
+__all__ = ["GROUPS", "Distribution", "Line", "distribution", "no_formula"]
+
 
 GROUPS = {
     "llm_aided": "LLM-aided",
@@ -131,3 +130,9 @@ def _row(names: tuple[str, str, str], line: Line, *, strong: bool = False) -> st
         *(f"{number:,}" for number in (line.positive, line.negative, line.total)),
     ]
     return f"| {' | '.join(f'**{cell}**' if strong and cell else cell for cell in cells)} |"
+
+
+def no_formula(text: str) -> str:
+    """The text, with a quote before what a spreadsheet would compute: texts and names are from outside. `-` is none."""
+    runs = text[:1] in ("=", "+", "@", "\t", "\r") or (text[:1] == "-" and len(text) > 1)
+    return f"'{text}" if runs else text

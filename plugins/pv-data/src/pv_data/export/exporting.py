@@ -1,8 +1,7 @@
-"""From the tables of a run to everything that is made of them, in one folder that is there whole or not at all."""
+"""Export of a run: everything that is made from its tables, in one folder that is replaced as a whole."""
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,20 +9,19 @@ from functools import partial
 from pathlib import Path
 
 from pv_data.audit import Proven, prove, recorded
+from pv_data.audit.marks import latest_marks
 from pv_data.export.card import CardFacts, write_card
-from pv_data.export.columns import read_columns
 from pv_data.export.dataset_folder import Written, write_dataset
 from pv_data.export.distribution import of_counts
-from pv_data.export.folders import whole_folder
 from pv_data.export.spending import spending
-from pv_data.export.triples import kept_apart, triples
+from pv_data.export.storage import read_columns, whole_folder
+from pv_data.export.triples import LabelRules, kept_apart, panel_labels, triples
 from pv_data.export.verl_parquet import VerlFormat, write_verl
-from pv_data.export.winning import LabelRules, latest_marks, panel_labels
-from pv_data.records import Aside, AuditMark, Label, Problem, Proof, Qpc, Row
+from pv_data.records import Aside, AuditMark, Label, Problem, Proof, Qpc
 from pv_data.report.labels import LabelReport, measure_labels
 from pv_data.report.page import write_label_report
 from pv_data.splits import SplitRules, Splits, split_problems
-from pv_data.table import read_rows, write_part
+from pv_data.table import PartWriter, read_rows
 from pv_rl.errors import DataError
 
 __all__ = ["ExportSettings", "Exported", "Tables", "export"]
@@ -140,26 +138,18 @@ def export(
 
 
 def _write_triples(folder: Path, made: Iterable[Qpc | Aside]) -> Counter[str]:
-    """Both tables, some rows at a time. Returns reasons of what is left out."""
+    """Write both tables, some rows at a time. Returns the reasons of what is left out."""
     reasons: Counter[str] = Counter()
-    rows: dict[str, list[Row]] = {"qpc": [], "left_out": []}
-    kinds: dict[str, type[Row]] = {"qpc": Qpc, "left_out": Aside}
-    numbers = {name: itertools.count() for name in rows}
-
-    def write(name: str) -> None:
-        write_part(folder / name / f"{next(numbers[name]):05d}.parquet", kinds[name], rows[name])
-        rows[name].clear()
-
+    qpc = PartWriter(Qpc, lambda part: folder / "qpc" / f"{part:05d}.parquet", rows=PART_ROWS)
+    left_out = PartWriter(Aside, lambda part: folder / "left_out" / f"{part:05d}.parquet", rows=PART_ROWS)
     for row in made:
-        name = "qpc" if isinstance(row, Qpc) else "left_out"
-        if isinstance(row, Aside):
+        if isinstance(row, Qpc):
+            qpc.add(row)
+        else:
             reasons[row.reason] += 1
-        rows[name].append(row)
-        if len(rows[name]) >= PART_ROWS:
-            write(name)
-    for name, left in rows.items():
-        if left:
-            write(name)
+            left_out.add(row)
+    qpc.close()
+    left_out.close()
     return reasons
 
 
@@ -181,10 +171,10 @@ def _aside(tables: Sequence[Path]) -> Counter[tuple[str, str]]:
 def _nothing(left_out: Counter[str], aside: Counter[tuple[str, str]]) -> str:
     """Why no proof has a label."""
     reasons = [f"{number:,} {why}" for why, number in left_out.most_common()]
-    reasons += [f"{number:,} set aside by {stage} ({why})" for (stage, why), number in aside.most_common(9)]
+    reasons += [f"{number:,} rejected by {stage} ({why})" for (stage, why), number in aside.most_common(9)]
     return (
         f"no proof has a label, and there is nothing to export: {'; '.join(reasons) or 'there is no proof'}. The table "
-        "aside/ says more of each row; retry_aside=true asks again about those without an answer"
+        "aside/ has the details of each row; retry_aside=true asks again about those without an answer"
     )
 
 

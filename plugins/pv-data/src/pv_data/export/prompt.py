@@ -1,4 +1,4 @@
-"""What a verifier is asked: a problem and a proof of it, to be judged by `### True` or `### False` at the end.
+"""Verifier prompt: a problem and a proof, to be judged by `### True` or `### False` at the end.
 
 Both are somebody else's text. They stand between lines with a mark that they cannot contain, a hash of themselves, and
 what a chat template would take for its own (`<|im_end|>`, `<think>`, `[INST]`) is broken up by a blank.
@@ -75,7 +75,7 @@ class VerifierPrompt:
         try:
             used = find_undeclared_variables(Environment().parse(self.text))
         except TemplateSyntaxError as error:
-            raise ConfigError(f"the verifier's prompt {self.name} is no template: {error}") from error
+            raise ConfigError(f"the verifier's prompt {self.name} is not a template: {error}") from error
         if not NEEDED <= used <= GIVEN:
             raise ConfigError(
                 f"the verifier's prompt {self.name} uses {', '.join(sorted(used)) or 'nothing'}; it has to show "

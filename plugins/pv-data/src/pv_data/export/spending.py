@@ -1,4 +1,4 @@
-"""What models wrote and what it cost, by task, template, model and sampling; read without reading their answers."""
+"""Generation cost: answers, tokens and dollars by task, template, model and sampling, without reading the answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pv_data.export.columns import read_columns
+from pv_data.export.storage import read_columns
 from pv_data.records import Judgment, Proof
 
 __all__ = ["Asked", "spending"]

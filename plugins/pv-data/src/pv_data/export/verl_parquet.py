@@ -1,4 +1,4 @@
-"""Triples as verl reads them: `train.parquet` and `test.parquet` for `data.train_files` and `data.val_files`."""
+"""verl data set: `train.parquet` and `test.parquet` for `data.train_files` and `data.val_files`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING, Any
 
-from pv_data.export.folders import whole_folder
 from pv_data.export.prompt import VerifierPrompt
-from pv_data.export.slices import Slice
-from pv_data.export.stream import ParquetStream
-from pv_data.records import Qpc
+from pv_data.export.storage import ParquetStream, whole_folder
+from pv_data.records import Qpc, Slice
 from pv_rl.errors import ConfigError, DataError
 
 if TYPE_CHECKING:

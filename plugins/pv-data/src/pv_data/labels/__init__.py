@@ -1,1 +1,1 @@
-"""Labels: what a judge is asked about a proof, how its answer is read, and what the votes make of it."""
+"""Labels: the question to a judge, the parser of its answer, and the voting rule."""

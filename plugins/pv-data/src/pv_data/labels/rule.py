@@ -1,4 +1,4 @@
-"""From votes to a label."""
+"""Voting rule: from votes to a label."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Generation methods and their prompts."""

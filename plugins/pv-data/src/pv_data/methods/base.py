@@ -1,4 +1,4 @@
-"""What a generation method is: from a problem, and a proof of it where it needs one, to the text of a new proof."""
+"""Generation method: from a problem, and a proof of it where the method needs one, to the text of a new proof."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 from pv_data.records import Problem, Proof
 from pv_judge.answer import Messages
 
-__all__ = ["Ask", "Given", "Made", "Method", "Unfit"]
+__all__ = ["MAX_CHARACTERS", "Ask", "Given", "Made", "Method", "Unfit", "question", "question_and_proof"]
 
 
 class Unfit(Exception):
@@ -73,3 +73,31 @@ class Method(Protocol):
     def prepare(self, given: Given) -> Ask | Made:
         """What to do for this input; raises `Unfit`. Deterministic in `given`."""
         ...
+
+
+MAX_CHARACTERS = 200_000
+"""Of a text that is put before a model: longer ones are no proofs of one problem, and fit into no context."""
+MIN_LETTERS = 3
+
+
+def question(given: Given) -> str:
+    """The problem's text (Q)."""
+    return _text(given.problem.text, "problem")
+
+
+def question_and_proof(given: Given) -> tuple[str, str]:
+    """The texts of problem and proof (QP)."""
+    problem = question(given)
+    if given.proof is None:
+        raise Unfit("no proof", "the method works on a proof of the problem")
+    if given.proof.problem_id != given.problem.id:
+        raise Unfit("other problem", f"the proof is one of problem {given.proof.problem_id}")
+    return problem, _text(given.proof.text, "proof")
+
+
+def _text(text: str, what: str) -> str:
+    if sum(character.isalnum() for character in text[:1000]) < MIN_LETTERS:
+        raise Unfit(f"empty {what}", f"the {what} has no text")
+    if len(text) > MAX_CHARACTERS:
+        raise Unfit(f"{what} too long", f"{len(text)} characters; at most {MAX_CHARACTERS}")
+    return text

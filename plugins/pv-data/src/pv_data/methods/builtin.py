@@ -1,16 +1,11 @@
-"""Our generation methods, entered through the hook that plugins use."""
+"""Built-in generation methods, registered through the hook that plugins use."""
 
 from __future__ import annotations
 
 from pv_data.hookspecs import MethodEntry, hookimpl
-from pv_data.methods.augment import Augment
-from pv_data.methods.mask_completion import MaskCompletion
+from pv_data.methods.masking import MaskCompletion
 from pv_data.methods.naive_negative import NaiveNegative
-from pv_data.methods.proof import OwnProof
-from pv_data.methods.rephrase import Rephrase
-from pv_data.methods.solution import Solution
-from pv_data.methods.style import Style
-from pv_data.methods.translate import Translate
+from pv_data.methods.prompted import Augment, OwnProof, Rephrase, Solution, Style, Translate
 
 __all__ = ["pv_data_methods"]
 

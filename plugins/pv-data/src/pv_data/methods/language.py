@@ -1,4 +1,4 @@
-"""In which language a text is written, as far as a method has to know it: by its script and its commonest words.
+"""Language check of a model's answer, by its script and its commonest words.
 
 A cheap check of one question only: did the model write in the language that was asked for?
 """

@@ -1,4 +1,4 @@
-"""The words of `naive_negative`: each text is drawn from these, and none of them proves anything."""
+"""Phrases of `naive_negative`: each text is drawn from these, and none of them proves anything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a model's answer becomes a proof: what models write around it goes, and what is no proof is `Unfit`.
+"""Answer cleaner: turns a model's answer into a proof; an answer that holds no proof is `Unfit`.
 
 What goes would tell a verifier who wrote the proof: thoughts, a code fence around it all, "Here is a new version:".
 """

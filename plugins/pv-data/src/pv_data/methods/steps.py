@@ -1,4 +1,4 @@
-"""A proof, cut into steps at the ends of sentences and paragraphs, and never in a formula, an environment or a list.
+"""Step splitter: cuts a proof at the ends of sentences and paragraphs, never in a formula, an environment or a list.
 
 The steps joined are the text, character for character. Takes time linear in the text: it is untrusted.
 """

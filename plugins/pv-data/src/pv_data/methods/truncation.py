@@ -1,4 +1,4 @@
-"""A proof that breaks off, cut so that what is left cannot be a whole proof.
+"""Truncated proof: cut so that what is left cannot be a whole proof.
 
 A text can break off and still be right: where only a remark, a second solution, a check or a last flourish is lost. So
 

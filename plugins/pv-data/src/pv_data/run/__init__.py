@@ -1,1 +1,1 @@
-"""`pv-data run`: from sources to a labelled set, in stages that can be stopped at any moment and gone on with."""
+"""`pv-data run`: from sources to a labelled set, in stages that can be stopped at any moment and resumed."""

@@ -1,7 +1,10 @@
-"""What a run is: sources, filters, generation, a panel of judges, how their votes become labels, and where it goes."""
+"""Run config: sources, filters, generation, the judge panel, labels and outputs; YAML with Hydra's overrides."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field
@@ -10,8 +13,22 @@ from pydantic.dataclasses import dataclass
 from pv_data.asking.settings import Model
 from pv_data.records import NAME
 from pv_judge.config import STRICT, Budget, Price, read_config
+from pv_rl.errors import ConfigError
+from pv_rl.plugins import nearest
 
-__all__ = ["Duplicates", "Filters", "Generate", "Labels", "RunConfig", "Seat", "Source", "Split", "read_run"]
+__all__ = [
+    "Duplicates",
+    "Filters",
+    "Generate",
+    "Labels",
+    "RunConfig",
+    "Seat",
+    "Source",
+    "Split",
+    "compose",
+    "config_names",
+    "read_run",
+]
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -157,17 +174,17 @@ class RunConfig:
             )
         names = [source.name or source.kind for source in self.sources]
         if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"two sources are called {', '.join(twice)}: give each a name")
+            raise ValueError(f"two sources are called {', '.join(twice)}. Set a different `name` for each")
         seats = [seat.model for seat in self.panel]
         if len(set(seats)) < len(seats):
-            raise ValueError("a model sits twice on the panel: give it more votes instead")
+            raise ValueError("a model is on the panel twice. Give it more votes instead")
         asks: dict[tuple[str, str], str] = {}
         prices: dict[str, Price] = {}
         for name in sorted(named):
             model = self.models[name]
             if model.budget != Budget():
                 raise ValueError(
-                    f"models.{name}.budget: a model of a run has none of its own: give the run budget_usd"
+                    f"models.{name}.budget is set, but only the run has a budget. Set the run's budget_usd"
                 )
             if model.local is not None and any(model.model in one.prices for one in self.models.values()):
                 raise ValueError(
@@ -187,7 +204,7 @@ class RunConfig:
                     raise ValueError(f"{of} has two prices: models that are served under one name have one")
             if self.budget_usd is not None and model.most_tokens is None:
                 raise ValueError(
-                    f"budget_usd needs models.{name}.sampling.max_tokens: without it nobody knows what an answer costs"
+                    f"budget_usd needs models.{name}.sampling.max_tokens: without it the cost of an answer is unknown"
                 )
             if model.limits.concurrency < self.workers:
                 raise ValueError(
@@ -204,8 +221,8 @@ class RunConfig:
                 same = (spec.name or spec.method, spec.model) == (other.name or other.method, other.model)
                 if same and (not spec.sources or not other.sources or set(spec.sources) & set(other.sources)):
                     raise ValueError(
-                        f"generate[{number}] makes the slices of an entry before it again: ask for more samples there, "
-                        "or give it a name"
+                        f"generate[{number}] produces the same slices as an earlier entry. Raise that entry's "
+                        "`samples`, or set a different `name`"
                     )
         votes = sum(seat.votes for seat in self.panel)
         if self.labels.needed is not None and not votes / 2 < self.labels.needed <= votes:
@@ -236,3 +253,58 @@ def read_run(settings: Any) -> RunConfig:
         ConfigError: (a ValueError) it names every setting that is unknown, of a wrong type or out of bounds.
     """
     return read_config(settings, RunConfig, "the run")
+
+
+MODULE = "pv_data.configs"
+
+
+def config_names() -> list[str]:
+    """The configs that come with pv-data."""
+    return sorted(one.name[:-5] for one in files(MODULE).iterdir() if one.name.endswith(".yaml"))
+
+
+def compose(config: str, overrides: Sequence[str] = ()) -> RunConfig:
+    """The run of a file or of a name.
+
+    Raises:
+        ConfigError: there is no such config, Hydra refuses an override, or a setting is not allowed.
+    """
+    from hydra import compose as hydra_compose
+    from hydra import initialize_config_dir, initialize_config_module
+    from hydra.errors import HydraException
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+    from yaml import YAMLError
+
+    path = Path(config)
+    if path.suffix in (".yaml", ".yml"):
+        if not path.is_file():
+            raise ConfigError(f"{path} is not a file. Give a YAML file or one of {', '.join(config_names())}")
+        opened = initialize_config_dir(str(path.parent.resolve()), version_base="1.3")
+        name = path.name
+    elif config in config_names():
+        opened, name = initialize_config_module(MODULE, version_base="1.3"), config
+    else:
+        raise ConfigError(
+            f"no config is called {config!r}.{nearest(config, config_names())} Give a YAML file or one of "
+            f"{', '.join(config_names())}"
+        )
+    try:
+        with opened:
+            found = hydra_compose(name, [_adding(override) for override in overrides])
+        values = OmegaConf.to_container(found, resolve=True, throw_on_missing=True)
+    except (YAMLError, UnicodeDecodeError, OSError) as error:
+        raise ConfigError(f"{config} cannot be read as YAML: {' '.join(str(error).split())}") from error
+    except (HydraException, OmegaConfBaseException) as error:
+        where = f" ({key})" if (key := getattr(error, "full_key", None)) else ""
+        raise ConfigError(f"{config}: {str(error).splitlines()[0]}{where}") from error
+    if not isinstance(values, dict):
+        raise ConfigError(f"{config} is not a mapping of settings")
+    values.pop("vars", None)  # what a config interpolates
+    return read_run(values)
+
+
+def _adding(override: str) -> str:
+    """An override that may name a setting of which the file says nothing; `RunConfig` knows which there are."""
+    key = override.partition("=")[0]
+    return override if key[:1] in "+~" or "@" in key or "/" in key else f"++{override}"

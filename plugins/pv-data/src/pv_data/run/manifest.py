@@ -1,22 +1,36 @@
-"""What a run folder was made with: a run that goes on does so with the same settings, or says which differ."""
+"""Manifest: the settings that a run folder was made with. A resumed run keeps them, or reports which differ."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from dataclasses import asdict
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
 from pv_data.asking.settings import Model
-from pv_data.labels.prompt import CHECK_TEMPLATE
+from pv_data.labels.check import CHECK_TEMPLATE
 from pv_data.run.config import RunConfig
-from pv_data.run.generating import methods
+from pv_data.run.generate import methods
+from pv_data.serving.checkpoint import fingerprint, model_folder
+from pv_judge.config import read_config
 from pv_rl.errors import ConfigError, DataError
 from pv_rl.files import write_atomically
 
-__all__ = ["FILE", "STAGES", "TABLES", "check_manifest", "check_run", "settings_of", "write_manifest"]
+__all__ = [
+    "FILE",
+    "LOGS",
+    "STAGES",
+    "TABLES",
+    "check_manifest",
+    "check_run",
+    "folder_of",
+    "settings_of",
+    "with_revisions",
+    "write_manifest",
+]
+
 
 FILE = "run.json"
 VERSION = 1
@@ -78,16 +92,18 @@ def check_manifest(run: Path, config: RunConfig, redo: str = "") -> str:
     except FileNotFoundError:
         before = None
         if any(run.glob("*/*.parquet")):
-            raise DataError(f"{run} holds tables and no {FILE}: it is no run; name another run_dir") from None
+            raise DataError(
+                f"{run} contains tables but no {FILE}, so it cannot be resumed. Choose another run_dir"
+            ) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{path} does not say what the run was made with ({error}); restore it") from error
+        raise DataError(f"{path} cannot be read as a manifest ({error}). Restore it") from error
     if before is not None:
         for then, source in zip(before.get("sources", []), now["sources"], strict=False):
             source["path"] = source["path"] or then["path"]
         if changed := _changed(before, {name: now[name] for name in before}):
             raise ConfigError(
-                f"{run} was made with other settings: {'; '.join(changed)}. Change them back, name another run_dir "
-                "(answers can be kept: copy answers.sqlite* there), or have stages done again with --redo STAGE"
+                f"{run} was made with other settings: {'; '.join(changed)}. Change them back, choose another run_dir "
+                "(copy answers.sqlite* there to keep the answers), or do stages again with --redo STAGE"
             )
     return json.dumps({"version": VERSION, "settings": now}, indent=1)
 
@@ -99,7 +115,7 @@ def check_run(run: Path) -> None:
         DataError: there is no run there.
     """
     if not (run / FILE).is_file():
-        raise DataError(f"{run} is no folder of a run: it has no {FILE}; give the run_dir of a pv-data run")
+        raise DataError(f"{run} is not a run folder: it has no {FILE}. Give the run_dir of a pv-data run")
 
 
 def write_manifest(run: Path, text: str) -> None:
@@ -171,3 +187,55 @@ def _fingerprint(path: Path) -> str:
         except OSError:
             digest.update(b"\0cannot be read\0")
     return digest.hexdigest()[:20]
+
+
+LOGS = "logs"
+
+
+def folder_of(model: Model, run: Path) -> Path:
+    """The folder of a local model that is served; a checkpoint of verl is converted first.
+
+    Raises:
+        DataError: it holds no model.
+    """
+    assert model.local is not None
+    return model_folder(Path(model.local.checkpoint), run / LOGS / "merge.log")
+
+
+def with_revisions(config: RunConfig, run: Path) -> RunConfig:
+    """The config, whose local models say what their weights are.
+
+    Raises:
+        DataError: a folder holds no model.
+        ConfigError: two local models that are used are one.
+    """
+    models = dict(config.models)
+    for name in config.named:
+        model = models[name]
+        if model.local is not None:
+            models[name] = replace(model, revision=_revision(model, run))
+    settings = {one.name: getattr(config, one.name) for one in fields(config)}
+    return read_config({**settings, "models": models}, RunConfig, "the run")
+
+
+def _revision(model: Model, run: Path) -> str:
+    assert model.local is not None
+    if not Path(model.local.checkpoint).exists() and (written := _written(model, run)):
+        return written  # the run was made elsewhere, and may have nothing left to ask
+    return f"{model.revision} {fingerprint(folder_of(model, run))}".strip()
+
+
+def _written(model: Model, run: Path) -> str:
+    """The revision that the run's folder has been made with; empty where it says nothing of such a model."""
+    try:
+        settings = json.loads((run / FILE).read_text())["settings"]
+        asked = [one["asks"] for one in (*settings["generate"], *settings["panel"]) if one["asks"]]
+    except (OSError, ValueError, KeyError, TypeError):  # `check_manifest` will say what is wrong with it
+        return ""
+    for (name, _), *_, sampling in asked:
+        made = json.loads(sampling)
+        revision = made.pop("revision", "")
+        same = made == json.loads(replace(model, revision="").fields())
+        if name == model.model and same and revision.startswith(model.revision):
+            return revision
+    return ""

@@ -1,4 +1,4 @@
-"""The stages in order, in one folder."""
+"""Pipeline: the stages of a run in order, in one folder."""
 
 from __future__ import annotations
 
@@ -9,21 +9,17 @@ from pathlib import Path
 from rich.console import Console
 
 from pv_data.asking.asker import Stopped
-from pv_data.run.chunk import Job, aside_of, forget, is_done, pending
-from pv_data.run.collecting import collect
+from pv_data.run.collect import check_names, collect
 from pv_data.run.config import RunConfig
-from pv_data.run.ending import end
-from pv_data.run.generating import Generating
-from pv_data.run.judging import Judging
-from pv_data.run.local import run_local
-from pv_data.run.lock import locked
-from pv_data.run.manifest import STAGES, TABLES, check_manifest, write_manifest
-from pv_data.run.names import check_names
-from pv_data.run.places import forget_doubtful, forget_failures
+from pv_data.run.finalize import finalize
+from pv_data.run.folder import fold, forget_doubtful, forget_failures, locked
+from pv_data.run.generate import Generating
+from pv_data.run.judge import Judging
+from pv_data.run.local_executor import run_local
+from pv_data.run.manifest import STAGES, TABLES, check_manifest, with_revisions, write_manifest
 from pv_data.run.progress import shown
-from pv_data.run.serving import Servers
-from pv_data.run.spent import fold
-from pv_data.run.weights import with_revisions
+from pv_data.run.servers import Servers
+from pv_data.run.stage import Job, forget, is_done, pending, rejected_of
 from pv_rl.errors import ConfigError, SetupError
 
 __all__ = ["jobs", "run"]
@@ -45,11 +41,9 @@ def run(config: RunConfig, console: Console, *, redo: str = "", export_only: boo
     """
     folder = Path(config.run_dir)
     if redo and export_only:
-        raise ConfigError(
-            "--export-only exports what there is, and --redo does it again: give one of the two"
-        )
+        raise ConfigError("--export-only exports what exists and --redo makes it again. Give one of the two")
     if redo and redo not in STAGES:
-        raise ConfigError(f"there is no stage {redo!r} to be done again; there are {', '.join(STAGES)}")
+        raise ConfigError(f"--redo {redo!r} is not a stage. Give one of {', '.join(STAGES)}")
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder), Servers(folder, console) as servers, contextlib.ExitStack() as started:
         config = with_revisions(config, folder)
@@ -63,7 +57,7 @@ def run(config: RunConfig, console: Console, *, redo: str = "", export_only: boo
         stages = jobs(folder.absolute(), config)  # a process of Ray may stand elsewhere
         if export_only:
             left = sum(job.questions(chunk) for job in stages for chunk in pending(job))
-            end(folder, config, console, left=left)
+            finalize(folder, config, console, left=left)
             return folder
         forget_doubtful(folder)
         for job in stages:
@@ -79,7 +73,7 @@ def run(config: RunConfig, console: Console, *, redo: str = "", export_only: boo
             forget_failures(folder)
             fold(folder)
         servers.end()
-        end(folder, config, console)
+        finalize(folder, config, console)
     return folder
 
 
@@ -96,24 +90,24 @@ def jobs(folder: Path, config: RunConfig) -> list[Job]:
 def _execute(job: Job, config: RunConfig, servers: Servers, started: contextlib.ExitStack) -> None:
     if next(pending(job), None) is None:
         return
-    if config.executor == "local":
+    execute = run_local
+    if config.executor == "ray":
         try:
-            run_local(servers.reach(job), config.workers)
-        except Stopped as stopped:
-            raise servers.why(stopped) from stopped
-        return
+            from pv_data.run.ray_executor import ray_started, run_on_ray
+        except ModuleNotFoundError as error:
+            raise SetupError(f"executor=ray needs {error.name}: pip install 'pv-data[ray]'") from error
+        started.enter_context(ray_started(config.workers))
+        execute = run_on_ray
     try:
-        from pv_data.run.on_ray import ray_started, run_on_ray
-    except ModuleNotFoundError as error:
-        raise SetupError(f"executor=ray needs {error.name}: pip install 'pv-data[ray]'") from error
-    started.enter_context(ray_started(config, config.workers))
-    run_on_ray(job, config.workers)
+        execute(servers.reach(job), config.workers)
+    except Stopped as stopped:
+        raise servers.why(stopped) from stopped
 
 
 def _retry(job: Job) -> None:
     """Have the chunks done again in which a model gave no answer. What it has answered costs nothing."""
     for chunk in job.chunks():
-        if is_done(job, chunk) and any(row.reason.startswith("no answer") for row in aside_of(job, chunk)):
+        if is_done(job, chunk) and any(row.reason.startswith("no answer") for row in rejected_of(job, chunk)):
             if job.stage == Generating.stage:  # its proofs will be others, and are to be judged
                 for label in (job.run / "labels").glob(f"*-{chunk.name}-*.parquet"):
                     label.unlink()

@@ -1,4 +1,4 @@
-"""`pv-data run CONFIG --dry-run`: what a run would ask, and what that would cost, before anything is paid."""
+"""Cost estimate of a run (`pv-data run CONFIG --dry-run`), before anything is paid."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from pv_data.filters.length import CHARACTERS_PER_TOKEN
-from pv_data.labels.prompt import check_messages
+from pv_data.filters import CHARACTERS_PER_TOKEN
+from pv_data.labels.check import check_messages
 from pv_data.methods.base import Ask, Unfit
 from pv_data.records import Problem
-from pv_data.run.collecting import collect
+from pv_data.run.collect import check_names, collect
 from pv_data.run.config import RunConfig
-from pv_data.run.generating import Generating, methods
-from pv_data.run.judging import Judging
-from pv_data.run.names import check_names
+from pv_data.run.generate import Generating, methods
+from pv_data.run.judge import Judging
 from pv_data.table import read_rows
 from pv_judge.answer import Messages
 

@@ -1,4 +1,4 @@
-"""Progress of a stage: questions, money and time, read from its files, so that it is the same for every executor."""
+"""Stage progress: questions, money and time, read from the run's files, so that it is the same for every executor."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -18,30 +19,45 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from pv_data.run.chunk import Job, is_done, pending
-from pv_data.run.places import answers
-from pv_data.run.spent import spent
+from pv_data.run.folder import answers_path, spent
+from pv_data.run.stage import Job, is_done, pending
 from pv_judge.cache import AnswerCache, CacheUnavailable
 
 __all__ = ["shown"]
+
 
 EVERY_S = 1.0
 PLAIN_S = 30.0
 """Without a terminal: a line this often."""
 LOOKED_AT = 256
-"""Chunks that are looked at each time, the first that are still to be done."""
+"""Chunks that are checked each time: the first ones that are not done."""
+COLUMNS = (
+    *(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()),
+    *(TextColumn("{task.fields[money]}"), TimeElapsedColumn(), TimeRemainingColumn()),
+)
 
 
 @contextmanager
 def shown(job: Job, budget_usd: float | None, console: Console) -> Iterator[None]:
-    """Show a stage's progress for as long as this lasts, in questions."""
+    """Show a stage's progress in questions until the block ends: a bar on a terminal, else a line now and then."""
+    begin = time.monotonic()
     with closing(_Done(job)) as done:
         if console.is_terminal:
-            with _bar(job, budget_usd, console, done.of, done.look):
-                yield
-        else:
-            with _lines(job, budget_usd, console, done.of, done.look):
-                yield
+            with Progress(*COLUMNS, console=console) as bar:
+                task = bar.add_task(job.stage, total=done.of, money="")
+                money = partial(_money, job.run, budget_usd)
+                with _each(EVERY_S, lambda: bar.update(task, completed=done.look(), money=money())):
+                    yield
+            return
+
+        def line() -> None:
+            count, took = done.look(), time.monotonic() - begin
+            left = f", about {(done.of - count) * took / count / 60:.0f} min left" if count else ""
+            said = f"{count} of {done.of} questions, {_money(job.run, budget_usd)}{left}"
+            console.print(f"{job.stage}: {said}", highlight=False)
+
+        with _each(PLAIN_S, line):
+            yield
 
 
 class _Done:
@@ -52,7 +68,7 @@ class _Done:
         self._left = [(chunk, job.questions(chunk)) for chunk in pending(job)]
         self.of, self._written = sum(questions for _, questions in self._left), 0
         models = [job.config.models[name] for name in job.models]
-        paths = {model.cache or str(answers(job.run)) for model in models}
+        paths = {model.cache or str(answers_path(job.run)) for model in models}
         self._caches = list[AnswerCache]()
         with suppress(CacheUnavailable):  # a disk of another machine
             for path in sorted(paths):
@@ -76,41 +92,6 @@ class _Done:
         with suppress(CacheUnavailable):
             return sum(cache.count() for cache in self._caches)
         return 0
-
-
-@contextmanager
-def _bar(
-    job: Job, budget_usd: float | None, console: Console, total: int, look: Callable[[], int]
-) -> Iterator[None]:
-    columns = (
-        *(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()),
-        *(TextColumn("{task.fields[money]}"), TimeElapsedColumn(), TimeRemainingColumn()),
-    )
-    with Progress(*columns, console=console) as bar:
-        task = bar.add_task(job.stage, total=total, money="")
-
-        def update() -> None:
-            bar.update(task, completed=look(), money=_money(job.run, budget_usd))
-
-        with _each(EVERY_S, update):
-            yield
-
-
-@contextmanager
-def _lines(
-    job: Job, budget_usd: float | None, console: Console, total: int, look: Callable[[], int]
-) -> Iterator[None]:
-    begin = time.monotonic()
-
-    def say() -> None:
-        done, took = look(), time.monotonic() - begin
-        left = f", about {(total - done) * took / done / 60:.0f} min left" if done else ""
-        console.print(
-            f"{job.stage}: {done} of {total} questions, {_money(job.run, budget_usd)}{left}", highlight=False
-        )
-
-    with _each(PLAIN_S, say):
-        yield
 
 
 @contextmanager

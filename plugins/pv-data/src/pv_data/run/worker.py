@@ -1,68 +1,85 @@
-"""One process at work on a stage: several chunks at a time, each written when it is done."""
+"""Stage worker: one process that does several chunks at a time and writes each when it is done."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from pv_data.asking.asker import Stopped
-from pv_data.run.chunk import Chunk, Job, Work, write
-from pv_data.run.together import cause
+from pv_data.run.stage import Job, open_resources, pending, write
 
-__all__ = ["work"]
+__all__ = ["gather_all", "root_cause", "run_shard"]
 
-ONE_WISH_S = 1.0
-"""Signals that come together are one: a terminal and a parent may both send it."""
+T = TypeVar("T")
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SAME_SIGNAL_S = 1.0
+"""Signals within this time count as one: a terminal and a parent process may both send it."""
 
 
-async def work(
+async def run_shard(
     job: Job,
-    chunks: Iterator[Chunk],
-    *,
     part: int = 0,
     of: int = 1,
     money: float = 1.0,
-    at_once: int = 4,
-    signals: Sequence[signal.Signals] = (signal.SIGINT, signal.SIGTERM),
+    *,
+    signals: Sequence[signal.Signals] = SIGNALS,
 ) -> None:
-    """Do chunks until there are none left, or one fails.
+    """Do the chunks of one of `of` shards of a stage until none is left, or one fails.
 
-    A first Ctrl-C (or SIGTERM) sends nothing any more and waits for what is on its way; a second does not wait.
+    After a first Ctrl-C (or SIGTERM) the worker sends no more requests and waits for those on their way; after a second
+    it does not wait.
 
     Args:
         job: the stage.
-        chunks: those of this process.
-        part: which of the processes this is, from 0.
-        of: how many there are.
-        money: the part that it has of what is left.
-        at_once: chunks in the works together, so that the last questions of one do not hold up the next.
+        part: number of the shard, from 0.
+        of: number of shards.
+        money: the shard's share of the remaining budget.
         signals: that interrupt it.
 
     Raises:
-        Stopped: the run ends. What was on its way has been kept; its chunk is not written.
+        Stopped: the run ends. Answers that were on their way have been kept; their chunk is not written.
     """
-    async with job.opened(part, of, money) as opened:
-        # Each takes the next chunk when it is free; all read the same iterator.
-        lanes = [asyncio.ensure_future(_lane(job, opened, chunks)) for _ in range(at_once)]
-        with _interrupts(signals, lambda: opened.stop("it was interrupted"), lanes):
+    chunks = pending(job, part, of)
+    async with open_resources(job, part, of, money) as resources:
+        do = job.work(resources)
+
+        async def lane() -> None:  # takes the next chunk when it is free; all lanes share the iterator
+            try:
+                for chunk in chunks:
+                    made = await do(chunk)
+                    await asyncio.to_thread(write, job, chunk, made)
+            except BaseException as error:
+                resources.stop(str(error) or type(error).__name__)
+                raise
+
+        lanes = [asyncio.ensure_future(lane()) for _ in range(job.at_once(of))]
+        with _interrupts(signals, lambda: resources.stop("it was interrupted"), lanes):
             ends = await asyncio.gather(*lanes, return_exceptions=True)
-    error = cause([end for end in ends if isinstance(end, BaseException)])
+    error = root_cause([end for end in ends if isinstance(end, BaseException)])
     if isinstance(error, asyncio.CancelledError):
-        raise Stopped("it was interrupted twice; what was on its way is asked again") from None
+        raise Stopped("it was interrupted twice; requests that were on their way are sent again") from None
     if error is not None:
         raise error
 
 
-async def _lane(job: Job, opened: Work, chunks: Iterator[Chunk]) -> None:
-    try:
-        for chunk in chunks:
-            done = await opened.do(chunk)
-            await asyncio.to_thread(write, job, chunk, done)
-    except BaseException as error:
-        opened.stop(str(error) or type(error).__name__)
-        raise
+async def gather_all(tasks: Iterable[Awaitable[T]]) -> list[T]:
+    """Like `asyncio.gather`, but waits for every task, since its answer is paid for, and raises the root cause."""
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    if error := root_cause([one for one in results if isinstance(one, BaseException)]):
+        raise error
+    return [one for one in results if not isinstance(one, BaseException)]
+
+
+def root_cause(errors: Iterable[BaseException]) -> BaseException | None:
+    """The first error that is neither a stop nor a cancellation, which follow from it; else the first stop."""
+
+    def follows(error: BaseException) -> int:
+        return 2 if isinstance(error, asyncio.CancelledError) else int(isinstance(error, Stopped))
+
+    return min(errors, key=follows, default=None)
 
 
 @contextlib.contextmanager
@@ -76,12 +93,12 @@ def _interrupts(
         if not seen:
             seen.append(loop.time())
             first()
-        elif loop.time() > seen[0] + ONE_WISH_S:
+        elif loop.time() > seen[0] + SAME_SIGNAL_S:
             for lane in lanes:
                 lane.cancel()
 
     before = {}
-    with contextlib.suppress(RuntimeError, ValueError):  # not the main thread: somebody else handles signals
+    with contextlib.suppress(RuntimeError, ValueError):  # not the main thread: its owner handles signals
         for number in signals:
             handler = signal.getsignal(number)
             loop.add_signal_handler(number, interrupted)
@@ -90,5 +107,5 @@ def _interrupts(
         yield
     finally:
         for number, handler in before.items():
-            loop.remove_signal_handler(number)  # which leaves the default and not what was there
+            loop.remove_signal_handler(number)  # this alone would leave the default handler
             signal.signal(number, handler)

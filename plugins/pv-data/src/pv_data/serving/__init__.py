@@ -1,1 +1,1 @@
-"""Checkpoints on disk: what is one, what tells them apart, and how one is served."""
+"""Checkpoints on disk: detection, conversion, fingerprint, and the server of one."""

@@ -1,4 +1,4 @@
-"""From a folder to a model that can be served: Hugging Face's format as it is, verl's checkpoints converted once.
+"""Checkpoint on disk: Hugging Face's format is served as it is, verl's is converted once.
 
 verl converts its own (`python -m verl.model_merger`), in a process of its own; this package imports neither verl nor
 torch. The converted model is put beside the checkpoint, whole or not at all, and is used again until the checkpoint

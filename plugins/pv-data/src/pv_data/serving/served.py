@@ -1,4 +1,4 @@
-"""A checkpoint on disk behind a server of this command's own, which is gone when the command is, however it ends."""
+"""Model server of a checkpoint: the command lines of `vllm serve` and `transformers serve`, and the GPUs they get."""
 
 from __future__ import annotations
 
@@ -6,32 +6,33 @@ import contextlib
 import importlib.util
 import json
 import os
-import socket
+import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import httpx
-
-from pv_data.serving.folder import settings_in
-from pv_data.serving.options import visible_gpus
-from pv_judge.processes import interruptible, process_tree
+from pv_data.asking.local import Local
+from pv_judge.local_server import START_S, free_port, running_server
 from pv_rl.errors import ConfigError, SetupError
 
-__all__ = ["LONG_S", "SERVERS", "Served", "choose_server", "served"]
+__all__ = [
+    "LONG_S",
+    "SERVERS",
+    "Served",
+    "arguments_of",
+    "choose_gpus",
+    "choose_server",
+    "served",
+    "visible_gpus",
+]
 
 Server = Literal["auto", "vllm", "transformers"]
 SERVERS: tuple[Server, ...] = ("auto", "vllm", "transformers")
-START_S = 900.0
-"""How long a server may take to come up: a large model is read, compiled and warmed up."""
 LONG_S = 24 * 3600.0
-"""So long may an answer of a server of our own take: one request at a time, or a long text on a slow machine."""
-TAIL = 2000
-"""Characters of a log that an error shows."""
+"""Seconds that an answer of a server of our own may take: one request at a time, or a long text on a slow machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,14 +41,14 @@ class Served:
 
     url: str
     model: str
-    """What requests have to call the model."""
+    """The model's name in requests."""
     server: str
     at_once: int
-    """Requests that it can work on together."""
+    """Requests that it works on together."""
     gone: Callable[[], str]
-    """Why it will never answer again, once it has ended; empty before."""
+    """Why the server has ended; empty while it runs."""
     fields: Mapping[str, Any] = field(default_factory=dict)
-    """That a request needs besides."""
+    """Further fields that each request needs."""
 
 
 def choose_server(asked: str = "auto") -> str:
@@ -78,30 +79,85 @@ def served(
     Args:
         folder: a model in Hugging Face's format.
         server: what `choose_server` gave.
-        log: all that the server writes; it stays.
-        arguments: further ones of the server's command line.
-        env: further variables of its environment.
-        start_s: how long it may take to come up.
+        log: file to which the server's output is appended.
+        arguments: added to the server's command line.
+        env: variables added to its environment.
+        start_s: seconds until it has to be ready.
 
     Raises:
-        SetupError: a package is missing, or it did not come up; the text has the end of its log then.
+        SetupError: a package is missing, or the server did not start; the text has the end of its log then.
     """
-    port = _free_port()
-    name = folder.name if server == "vllm" else str(folder)
-    log.parent.mkdir(parents=True, exist_ok=True)
+    port, vllm = free_port(), server == "vllm"
+    name = folder.name if vllm else str(folder)
     command = [*_command(server, folder, name, port), *arguments]
-    variables = {"OMP_NUM_THREADS": "1", **os.environ, "HF_HUB_OFFLINE": "1", **(env or {})}
-    with interruptible(), process_tree(command, env=variables, cwd=log.parent, log=log) as child:
-        _wait(child, f"http://127.0.0.1:{port}/health", log, start_s)
-        url = f"http://127.0.0.1:{port}/v1"
+    variables = {
+        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
+        "HF_HUB_OFFLINE": "1",
+        **(env or {}),
+    }
+    with running_server(
+        command,
+        port=port,
+        log=log,
+        env=variables,
+        ready="/v1/models" if vllm else "/health",
+        start_s=start_s,
+    ) as gone:
+        yield Served(
+            url=f"http://127.0.0.1:{port}/v1",
+            model=name,
+            server=server,
+            at_once=256 if vllm else 1,  # transformers answers one request at a time
+            gone=gone,
+            fields={} if vllm else _sampled(folder),
+        )
 
-        def gone() -> str:
-            return "" if child.poll() is None else _ended(child, log)
 
-        if server == "vllm":
-            yield Served(url=url, model=name, server=server, at_once=256, gone=gone)
-        else:  # it answers one request at a time
-            yield Served(url=url, model=name, server=server, at_once=1, gone=gone, fields=_sampled(folder))
+def arguments_of(local: Local) -> list[str]:
+    """A local model's options for `vllm serve`. `{enforce_eager: true}` is `--enforce-eager`."""
+    parallel = {"tensor_parallel_size": local.gpus, "data_parallel_size": local.replicas}
+    found = []
+    for name, value in {**local.engine, **parallel}.items():
+        dashed = name.replace("_", "-")
+        if isinstance(value, bool):
+            found.append(f"--{dashed}" if value else f"--no-{dashed}")
+        elif value is not None:
+            found += [f"--{dashed}", json.dumps(value) if isinstance(value, dict | list) else str(value)]
+    return found
+
+
+def choose_gpus(local: Local, visible: list[str], taken: Collection[str]) -> list[str]:
+    """GPUs that no other model has. Empty if they do not suffice: then models share all visible ones."""
+    free, needed = [one for one in visible if one not in taken], local.gpus * local.replicas
+    return free[:needed] if len(free) >= needed else []
+
+
+def visible_gpus() -> list[str]:
+    """GPUs by their names in CUDA_VISIBLE_DEVICES."""
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if named is not None:
+        return [one.strip() for one in named.split(",") if one.strip()]
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return []
+    try:
+        listed = subprocess.run([tool, "-L"], capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    gpus = [line for line in listed.stdout.splitlines() if line.startswith("GPU ")]
+    return [str(number) for number in range(len(gpus))]
+
+
+def _command(server: str, folder: Path, name: str, port: int) -> list[str]:
+    _require(server)
+    where = ["--host", "127.0.0.1", "--port", str(port)]
+    if server == "vllm":
+        module = "vllm.entrypoints.openai.api_server"
+        # The request alone decides the sampling: no top_k or penalty of the model's generation_config.json.
+        named = ["--model", str(folder), "--served-model-name", name, "--generation-config", "vllm"]
+        return [sys.executable, "-m", module, *named, *where]
+    module = "transformers.cli.transformers"
+    return [sys.executable, "-m", module, "serve", str(folder), "--device", "cpu", *where]
 
 
 def _require(server: str) -> None:
@@ -116,57 +172,18 @@ def _require(server: str) -> None:
         )
 
 
-def _command(server: str, folder: Path, name: str, port: int) -> list[str]:
-    _require(server)
-    where = ["--host", "127.0.0.1", "--port", str(port)]
-    if server == "vllm":
-        module = "vllm.entrypoints.openai.api_server"
-        # Sampling is what the request says, and no top_k or penalty of the model's generation_config.json.
-        named = ["--model", str(folder), "--served-model-name", name, "--generation-config", "vllm"]
-        return [sys.executable, "-m", module, *named, *where]
-    module = "transformers.cli.transformers"
-    return [sys.executable, "-m", module, "serve", str(folder), "--device", "cpu", *where]
-
-
 def _sampled(folder: Path) -> dict[str, Any]:
-    """`transformers serve` (5.10) samples only where a generation config says so: a temperature alone is ignored. A
-    config that is given replaces the model's, whose ends of text it has to repeat."""
+    """`transformers serve` (5.10) samples only if a generation config says so and ignores a temperature alone. A config
+    in the request replaces the model's, so it has to repeat the model's end-of-text tokens."""
     config: dict[str, Any] = {"do_sample": True, "top_k": 0}
     for name in ("config.json", "generation_config.json"):
-        given = settings_in(folder, name)
-        ids = ("bos_token_id", "eos_token_id", "pad_token_id")
-        config |= {key: given[key] for key in ids if given.get(key) is not None}
-    return {"generation_config": json.dumps(config, sort_keys=True)}
-
-
-def _wait(child: subprocess.Popen[bytes], url: str, log: Path, start_s: float) -> None:
-    deadline = time.monotonic() + start_s
-    while time.monotonic() < deadline:
-        if child.poll() is not None:
-            raise SetupError(_ended(child, log))
         try:
-            if httpx.get(url, timeout=5, trust_env=False).status_code == 200:
-                return
-        except httpx.HTTPError:
-            pass
-        time.sleep(0.5)
-    raise SetupError(f"the server did not come up within {start_s:g} s; {_tail(log)}")
-
-
-def _ended(child: subprocess.Popen[bytes], log: Path) -> str:
-    return f"the server ended by itself, with {child.returncode}; {_tail(log)}"
-
-
-def _tail(log: Path) -> str:
-    text = log.read_bytes()[-TAIL:].decode("utf-8", "replace")
-    shown = "".join(one if one.isprintable() or one == "\n" else "?" for one in text)
-    return f"its log {log} ends with\n{shown}"
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
+            given = json.loads((folder / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        ids = ("bos_token_id", "eos_token_id", "pad_token_id")
+        config |= {key: given[key] for key in ids if isinstance(given, dict) and given.get(key) is not None}
+    return {"generation_config": json.dumps(config, sort_keys=True)}
 
 
 def _has(package: str) -> bool:

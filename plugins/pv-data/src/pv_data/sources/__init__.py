@@ -1,1 +1,1 @@
-"""Sources: one file an adapter, `read(path, **options)`, for untrusted files."""
+"""Sources: one adapter a file, `read(path, **options)`, for untrusted files."""

@@ -1,4 +1,4 @@
-"""The sources that pv-data brings, through the door that plugins use."""
+"""Built-in sources, registered through the hook that plugins use."""
 
 from __future__ import annotations
 

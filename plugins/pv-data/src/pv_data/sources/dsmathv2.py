@@ -1,4 +1,4 @@
-"""Outputs of DeepSeekMath-V2: proofs of competition problems with people's points.
+"""Source `dsmathv2`: DeepSeekMath-V2's proofs of competition problems, with people's points.
 
 Shao et al., 2025, https://github.com/deepseek-ai/DeepSeek-Math-V2 (outputs), Apache-2.0. `human_rating` is of
 `max_rating` points, which for some sets are those of several problems together. `average_automatic_rating`, the model's
@@ -13,9 +13,8 @@ from typing import Literal
 
 from pv_data.hookspecs import Read
 from pv_data.records import Aside, Problem, Proof
-from pv_data.sources.reading.assemble import assemble, attempt
+from pv_data.sources.reading.assemble import assemble, attempt, reference
 from pv_data.sources.reading.fields import Fields
-from pv_data.sources.reading.reference import reference
 from pv_data.sources.reading.unusable import Unusable
 from pv_rl.errors import ConfigError
 

@@ -1,4 +1,4 @@
-"""GSM8K model solutions: four generators answer each question, known by the final answer.
+"""Source `gsm8k_solutions`: solutions of GSM8K by four generators, known by the final answer.
 
 Cobbe et al., 2021, https://github.com/openai/grade-school-math (example_model_solutions), MIT. A right final answer is
 no proof that the steps are right: the label is a good guess, and `known_by` says so.
@@ -13,9 +13,8 @@ from typing import Literal
 
 from pv_data.hookspecs import Read
 from pv_data.records import Aside, Problem, Proof
-from pv_data.sources.reading.assemble import assemble, attempt
+from pv_data.sources.reading.assemble import assemble, attempt, reference
 from pv_data.sources.reading.fields import Fields
-from pv_data.sources.reading.reference import reference
 from pv_data.sources.reading.unusable import Unusable
 from pv_rl.errors import ConfigError
 

@@ -1,4 +1,4 @@
-r"""LaTeX files of problems and solutions, in three forms that competitions use, read by pylatexenc.
+r"""Source `latex`: LaTeX files of problems and solutions, in three forms that competitions use, read by pylatexenc.
 
 - `\begin{problem} ... \end{problem}` and a `solution` or `proof` environment at its end, right behind it, or with its
   name: `\begin{problem}[A1]` and `\begin{solution}[A1]`, or a `\label` and `[Proof of \ref{...}]`;
@@ -18,13 +18,11 @@ from pathlib import Path
 
 from pv_data.hookspecs import Read
 from pv_data.records import Aside, Problem
-from pv_data.sources.reading.assemble import Once, attempt
+from pv_data.sources.reading.assemble import Once, attempt, reference
 from pv_data.sources.reading.fields import Fields
 from pv_data.sources.reading.files import files
-from pv_data.sources.reading.reference import reference
-from pv_data.sources.reading.tex import parse, plain
+from pv_data.sources.reading.tex import is_ref, parse, plain
 from pv_data.sources.reading.tex_marks import Names
-from pv_data.sources.reading.tex_names import is_ref
 from pv_data.sources.reading.tex_parts import Loose, Part, parts
 from pv_data.sources.reading.unusable import FILE_NOT_READ, Unusable, aside
 from pv_rl.errors import ConfigError, DataError

@@ -1,4 +1,4 @@
-"""OlympiadBench: competition problems with their proofs (TP) or solutions with a final answer (OE).
+"""Source `olympiadbench`: competition problems with proofs (TP) or solutions with a final answer (OE).
 
 He et al., 2024, https://github.com/OpenBMB/OlympiadBench, MIT. JSON lines with id, subfield, question, solutions and
 final_answer; `split` is TP or OE.
@@ -11,9 +11,8 @@ from pathlib import Path
 
 from pv_data.hookspecs import Read
 from pv_data.records import Aside, Problem, Proof
-from pv_data.sources.reading.assemble import assemble, attempt
+from pv_data.sources.reading.assemble import assemble, attempt, reference
 from pv_data.sources.reading.fields import Fields, checked
-from pv_data.sources.reading.reference import reference
 from pv_data.sources.reading.unusable import Unusable
 
 __all__ = ["read"]

@@ -1,4 +1,4 @@
-"""Open Proof Corpus: models' proofs of competition problems, marked by people.
+"""Source `opc`, the Open Proof Corpus: models' proofs of competition problems, marked by people.
 
 Dekoninck et al., 2025, https://huggingface.co/datasets/INSAIT-Institute/OPC, Apache-2.0. Needed are problem_id,
 problem, proof, model_id and `label`, which is `correct` or `incorrect`.
@@ -11,9 +11,8 @@ from pathlib import Path
 
 from pv_data.hookspecs import Read
 from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof
-from pv_data.sources.reading.assemble import assemble, attempt
+from pv_data.sources.reading.assemble import assemble, attempt, reference
 from pv_data.sources.reading.fields import Fields
-from pv_data.sources.reading.reference import reference
 from pv_data.sources.reading.unusable import Unusable
 
 __all__ = ["read"]

@@ -1,18 +1,24 @@
-"""The door through which every source is read: its options are checked, and the names that it gives."""
+"""Source opener: checks a source's options before a file is opened, and the names in its rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.errors import PydanticUserError
+from pydantic_core import SchemaError
 
 from pv_data.hookspecs import Read
 from pv_data.plugins import SOURCES, named
 from pv_data.records import Problem, Proof, is_name
-from pv_data.sources.options import check_options
-from pv_rl.errors import PluginError
+from pv_rl.errors import ConfigError, PluginError
+from pv_rl.plugins import nearest
 
-__all__ = ["open_source"]
+__all__ = ["check_options", "open_source"]
 
 
 def open_source(kind: str, path: Path, options: Mapping[str, Any] | None = None) -> Read:
@@ -46,3 +52,83 @@ def _checked(kind: str, rows: Read) -> Read:
                 )
             fine.add(name)
         yield row
+
+
+STRICT = ConfigDict(strict=True, arbitrary_types_allowed=True)
+
+
+def check_options(kind: str, read: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Refuse what a source does not take. A parameter without a type takes anything.
+
+    Returns the options by their types: a text where the source has a `Path`, a list where it has a tuple or a set, as
+    YAML has neither.
+
+    Args:
+        kind: the source's name in a config.
+        read: its function; the first parameter is the path, and no option.
+        options: as the config gives them.
+
+    Raises:
+        ConfigError: an option that it does not know or that has another type, or one that it needs and that is missing.
+    """
+    path, known = _split(read)
+    named = {
+        name: one
+        for name, one in known.items()
+        if one.kind not in (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    }
+    free = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in known.values())
+    allowed = ", ".join(named) or "none"
+    if strange := [name for name in options if name == path or (not free and name not in named)]:
+        raise ConfigError(
+            f"the source {kind} has no option {', '.join(map(repr, strange))}.{nearest(str(strange[0]), named)} "
+            f"It has {allowed}"
+        )
+    if missing := [
+        n for n, one in named.items() if one.default is inspect.Parameter.empty and n not in options
+    ]:
+        raise ConfigError(f"the source {kind} needs the option {', '.join(missing)}; put it under options")
+    hints, typed, wrong = _hints(read), dict(options), list[str]()
+    for name in options:
+        if name in hints:
+            try:
+                typed[name] = _typed(options[name], hints[name])
+            except ValidationError as error:
+                wrong.append(_wrong(name, options[name], error))
+    if wrong:
+        raise ConfigError(f"the source {kind}: {'; '.join(wrong)}. Its options are {allowed}")
+    return typed
+
+
+def _split(read: Callable[..., Any]) -> tuple[str, dict[str, inspect.Parameter]]:
+    """The name of the first parameter, and the others."""
+    parameters = inspect.signature(read).parameters
+    names = list(parameters)
+    return "".join(names[:1]), {name: parameters[name] for name in names[1:]}
+
+
+def _hints(read: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return get_type_hints(read, include_extras=True)
+    except (NameError, TypeError, AttributeError, SyntaxError):
+        return {}  # a type that its module has for type checkers only
+
+
+def _typed(value: Any, hint: Any) -> Any:
+    """A value by its type, as strict as for JSON: a number is no text, but a text can be a path."""
+    try:
+        adapter = TypeAdapter(hint, config=STRICT)
+    except (PydanticUserError, SchemaError):
+        return value  # no type that values can be checked against, or one with a config of its own
+    try:
+        text = json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):  # from Python, and not from YAML
+        return adapter.validate_python(value)
+    return adapter.validate_json(text)
+
+
+def _wrong(name: str, value: Any, error: ValidationError) -> str:
+    said = dict.fromkeys(one["msg"].removeprefix("Value error, ") for one in error.errors(include_url=False))
+    texts = any("string" in one for one in said) and isinstance(value, bool | int | float)
+    advice = "; put it in quotes, or YAML does not read it as text" if texts else ""
+    return f"{name}={value!r:.200}: {', or '.join(said)}{advice}"

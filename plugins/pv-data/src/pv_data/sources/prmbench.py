@@ -1,4 +1,4 @@
-"""PRMBench: clean solutions in steps, and the same with errors of nine kinds put in.
+"""Source `prmbench`: clean solutions in steps, and the same with errors of nine kinds.
 
 Song et al., 2025, https://github.com/ssmisya/PRMBench, Apache-2.0. `original_process` answers `original_question` and
 is from PRM800K; `modified_process` answers `modified_question`; `error_steps` are its wrong steps, from 1.

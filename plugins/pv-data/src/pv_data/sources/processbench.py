@@ -1,4 +1,4 @@
-"""ProcessBench: solutions in steps, of which people marked the first wrong one.
+"""Source `processbench`: solutions in steps, of which people marked the first wrong one.
 
 Zheng et al., 2024, https://huggingface.co/datasets/Qwen/ProcessBench, Apache-2.0. `label` is the index of the first
 wrong step, from 0, or -1: all are right. A right final answer after a wrong step does not make a solution right.

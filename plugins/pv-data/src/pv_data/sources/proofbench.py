@@ -1,4 +1,4 @@
-"""IMO-ProofBench: problems with a reference solution; it has no proofs to judge.
+"""Source `proofbench`, IMO-ProofBench: problems with a reference solution, without proofs to judge.
 
 Luong et al., 2025, https://github.com/google-deepmind/superhuman (imobench), CC-BY-4.0. A CSV file with the columns
 Problem ID, Problem, Solution, Category, Short Answer.
@@ -11,9 +11,8 @@ from pathlib import Path
 
 from pv_data.hookspecs import Read
 from pv_data.records import Aside, Problem, Proof
-from pv_data.sources.reading.assemble import assemble
+from pv_data.sources.reading.assemble import assemble, reference
 from pv_data.sources.reading.fields import Fields
-from pv_data.sources.reading.reference import reference
 
 __all__ = ["read"]
 

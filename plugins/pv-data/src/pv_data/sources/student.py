@@ -1,4 +1,4 @@
-"""Work of students that two people marked, as in the paper: right if and only if both gave full marks.
+"""Source `student`: student work that two people marked; right if and only if both gave full marks, as in the paper.
 
 A CSV or JSON-lines file with the columns problem, answer, score_1 and score_2.
 """
@@ -10,10 +10,10 @@ from pathlib import Path
 
 from pv_data.hookspecs import Read
 from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof
-from pv_data.sources.mapping import check_columns, columns_of, native_id, renamed
 from pv_data.sources.reading.assemble import assemble
 from pv_data.sources.reading.fields import Fields
 from pv_data.sources.reading.unusable import Unusable
+from pv_data.sources.table import check_columns, columns_of, native_id, renamed
 from pv_rl.errors import ConfigError
 
 __all__ = ["MEANINGS", "read"]

@@ -1,20 +1,19 @@
-"""Plain JSON lines, CSV or Parquet, with columns of the user's names."""
+"""Source `table`: JSON lines, CSV or Parquet with columns of the user's names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pv_data.hookspecs import Read
 from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof, is_name
-from pv_data.sources.mapping import check_columns, native_id, renamed
-from pv_data.sources.reading.assemble import assemble
+from pv_data.sources.reading.assemble import REFERENCE, assemble
 from pv_data.sources.reading.fields import Fields
-from pv_data.sources.reading.reference import REFERENCE
 from pv_data.sources.reading.unusable import Unusable
 from pv_rl.errors import ConfigError
 
-__all__ = ["MEANINGS", "read"]
+__all__ = ["MEANINGS", "check_columns", "columns_of", "native_id", "read", "renamed"]
+
 
 MEANINGS = (
     *("problem", "proof", "label", "model", "id", "answer"),
@@ -115,3 +114,57 @@ def _label(row: Fields) -> bool | None:
     raise Unusable(
         "no label: label", f"label is {shown}; it is true or false, 1 or 0, correct or incorrect, or nothing"
     )
+
+
+def check_columns(columns: object, meanings: Sequence[str]) -> dict[str, str]:
+    """The option `columns`: from meaning to the file's name.
+
+    Raises:
+        ConfigError: it is no such mapping.
+    """
+    if (
+        not isinstance(columns, Mapping)
+        or not set(columns) <= set(meanings)
+        or not all(isinstance(one, str) and one for one in columns.values())
+    ):
+        raise ConfigError(
+            f"columns={columns!r}; it maps a meaning to a column, for example {{{meanings[0]}: NAME}}, "
+            f"for {', '.join(meanings)}"
+        )
+    return dict(columns)
+
+
+def renamed(
+    row: Fields, columns: Mapping[str, str], meanings: Sequence[str], *, needed: Sequence[str] = ("problem",)
+) -> Fields:
+    """The row by meaning. A column that is not mapped has the name of its meaning; one that is not there is left out.
+
+    Raises:
+        Unusable: a column that is mapped, or needed, is not in this row. If it is in none, `assemble` refuses the file.
+    """
+    if lost := sorted({name for name in columns.values() if name not in row.values}):
+        raise Unusable(
+            f"missing: {', '.join(lost)}", f"the row has {columns_of(row)}; correct the option `columns`"
+        )
+    if lost := [one for one in needed if columns.get(one, one) not in row.values]:
+        raise Unusable(
+            f"missing: {', '.join(lost)}",
+            f"the row has {columns_of(row)}; say which of them it is, for example with the option "
+            f"columns={{{lost[0]}: NAME}}",
+        )
+    names = {one: columns.get(one, one) for one in meanings}
+    return Fields(
+        where=row.where, values={one: row.values[name] for one, name in names.items() if name in row.values}
+    )
+
+
+def columns_of(row: Fields) -> str:
+    """The names of its columns, the first of many, for a message."""
+    return ", ".join(map(str, list(row.values)[:30]))
+
+
+def native_id(row: Fields) -> str:
+    """The row's own id, or where it stands if it has none or a blank one."""
+    value = row.values.get("id")
+    blank = value is None or (isinstance(value, str) and not value.strip())
+    return row.where if blank else row.name("id")

@@ -1,1 +1,1 @@
-"""From an untrusted file to checked fields: one row after another, and what is unfit aside with its reason."""
+"""Readers of untrusted files: checked fields row by row; unfit rows are rejected with a reason."""

@@ -1,4 +1,4 @@
-"""From the rows of files to what a source gives: each problem once and before its proofs, each proof once."""
+"""Source assembly: from the rows of files to each problem once and before its proofs, and each proof once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from pv_data.records import Aside, Problem, Proof
+from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof
 from pv_data.sources.reading.columnar import read_parquet
 from pv_data.sources.reading.delimited import read_csv
 from pv_data.sources.reading.fields import Fields
@@ -15,7 +15,8 @@ from pv_data.sources.reading.jsonl import read_jsonl
 from pv_data.sources.reading.unusable import FILE_NOT_READ, Unusable, aside
 from pv_rl.errors import DataError
 
-__all__ = ["Build", "Made", "Once", "assemble", "attempt"]
+__all__ = ["REFERENCE", "Build", "Made", "Once", "assemble", "attempt", "reference"]
+
 
 Made: TypeAlias = Iterator[Problem | Proof | Aside]
 Build: TypeAlias = Callable[[Fields], Made]
@@ -68,7 +69,7 @@ def _rows(file: Path, build: Build) -> Made:
             if count
             else "it has no rows"
         )
-        raise DataError(f"{file} cannot be used: {why}. Give the source's own file")
+        raise DataError(f"{file} cannot be used: {why}. Give the file of this source")
 
 
 def attempt(where: str, make: Callable[[], Proof]) -> Proof | Aside:
@@ -119,3 +120,18 @@ def _built(row: Fields, build: Build) -> Made:
 def _shown(row: Fields) -> str:
     """The texts of a row, each cut: `repr` of a deep value may not end."""
     return "\n".join(f"{key}: {value[:400]}" for key, value in row.values.items() if isinstance(value, str))
+
+
+REFERENCE = "reference solution"
+
+
+def reference(problem: Problem, text: str) -> Proof:
+    """A source's own proof, which is taken to be right."""
+    return Proof(
+        problem_id=problem.id,
+        source=problem.source,
+        method=GROUND_TRUTH,
+        text=text,
+        known=True,
+        known_by=REFERENCE,
+    )

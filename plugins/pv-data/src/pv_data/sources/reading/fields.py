@@ -1,4 +1,4 @@
-"""The fields of one row, each checked as it is taken."""
+"""Row fields, each checked when it is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a source: one, or those of a folder."""
+"""Source files: one file, or those of a folder."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def files(path: Path, suffixes: Sequence[str]) -> list[Path]:
                 raise DataError(f"the folder {path} has no file that ends in {told}; give the one that has")
             return found
         if not path.is_file():
-            what = "is no regular file" if path.exists() else "is not there"
+            what = "is not a regular file" if path.exists() else "does not exist"
             raise DataError(f"{path} {what}; give a file that ends in {told}, or a folder of such")
     except (OSError, ValueError) as error:  # a loop of links, a name too long; a NUL in the name
         if isinstance(error, DataError):
@@ -59,7 +59,7 @@ def check_regular(path: Path) -> None:
         DataError: it is one.
     """
     if path.exists() and not path.is_file():
-        raise DataError(f"{path} is no regular file, but a pipe or a device; give a file")
+        raise DataError(f"{path} is a pipe or a device, not a regular file. Give a file")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-r"""Lists of Putnam labels (`\item[A1]` to `\item[B6]`): which items are problems, and which are whose solutions.
+r"""Putnam lists (`\item[A1]` to `\item[B6]`): which items are problems, and which are whose solutions.
 
 A list is one of solutions if a heading over it says so and no more: `Solutions`, not `Common wrong solutions`. Its
 items are those of the one set of problems before it, or of the set of the same year. Where a label comes again and no
@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from pv_data.sources.reading.tex import plain
+from pv_data.sources.reading.tex import SKETCH, plain
 from pv_data.sources.reading.tex_marks import PROBLEMS, Mark
-from pv_data.sources.reading.tex_names import SKETCH
 
 __all__ = ["Item", "items"]
 

@@ -1,4 +1,4 @@
-"""What a LaTeX file has, in its order: headings, problems, solutions, and what stands between them."""
+"""LaTeX outline: headings, problems, solutions, and what is between them, in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""Which solution is of which problem: only what the file says beyond doubt; the rest is `Loose`, and gets no label.
+r"""Solution matcher: which solution is of which problem; what the file leaves in doubt is `Loose` and gets no label.
 
 A solution is a problem's if it ends the problem's environment, if it stands right behind the only problem that waits
 for one, or if it names it. What stands behind a lemma, or behind several problems, may be another's.
@@ -11,10 +11,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pv_data.sources.reading.tex import SECTIONS, environment, option, plain, text, words
+from pv_data.sources.reading.tex import (
+    NUMBER,
+    SECTIONS,
+    environment,
+    is_one_solution,
+    is_ref,
+    names_of,
+    option,
+    plain,
+    said_of,
+    text,
+    words,
+)
 from pv_data.sources.reading.tex_lists import Item, items
 from pv_data.sources.reading.tex_marks import PLAIN, UNREAD, Mark, Names, marks
-from pv_data.sources.reading.tex_names import NUMBER, is_one_solution, is_ref, names_of, said_of
 from pv_data.sources.reading.unusable import Unusable
 
 __all__ = ["Loose", "Part", "parts"]

@@ -1,4 +1,4 @@
-"""Why a row, or a part of it, cannot be used."""
+"""Rejection reasons: why a row, or a part of it, cannot be used."""
 
 from __future__ import annotations
 

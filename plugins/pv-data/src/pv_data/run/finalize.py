@@ -1,0 +1,98 @@
+"""Export step: near-duplicates, split, export and reports, made again from the run's tables each time."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from rich.console import Console
+
+from pv_data.export.audit_lines import trained_on
+from pv_data.export.exporting import Exported, ExportSettings, Tables, export
+from pv_data.export.triples import LabelRules
+from pv_data.records import Problem
+from pv_data.run.config import RunConfig
+from pv_data.splits import SplitRules
+from pv_data.table import read_rows
+from pv_rl.recipes.override import quoted
+
+__all__ = ["EXPORT", "discard_override", "finalize"]
+
+
+EXPORT = "export"
+
+
+def finalize(folder: Path, config: RunConfig, console: Console, *, left: int = 0) -> Exported:
+    """Write the folder `export` of a run.
+
+    Args:
+        left: questions that have still to be asked.
+
+    Raises:
+        DataError: no proof has a label.
+    """
+    clusters = None
+    if config.duplicates.threshold is not None:
+        from pv_data.duplicates import clusters as find
+
+        clusters = find(list(read_rows(folder / "problems", Problem)), threshold=config.duplicates.threshold)
+    split, test_sources = (
+        config.split,
+        [one.name or one.kind for one in config.sources if one.split == "test"],
+    )
+    settings = ExportSettings(
+        title=config.title,
+        human_sources=tuple(one.name or one.kind for one in config.sources if one.human),
+        notes=(f"The run is not done: about {left:,} questions have still to be asked.",) if left else (),
+        split=SplitRules(
+            test=split.test,
+            seed=config.seed,
+            test_sources=tuple(test_sources),
+            hold_out_audited=split.hold_out_audited,
+        ),
+        labels=LabelRules(
+            train=split.train_labels, test=split.test_labels, discarded=frozenset(split.discarded)
+        ),
+    )
+    exported = export(Tables.of_run(folder), folder / EXPORT, settings, clusters)
+    counts = ", ".join(
+        f"{count} {name}" for name, count in sorted(exported.written.rows.items(), reverse=True)
+    )
+    console.print(f"export: {counts}, left out {sum(exported.left_out.values())}", highlight=False)
+    for line in _of_the_audit(exported):
+        console.print(line, style="yellow", highlight=False, markup=False, soft_wrap=True)
+    return exported
+
+
+def _of_the_audit(exported: Exported) -> Iterator[str]:
+    """What is to be known of it before the set is used."""
+    splits, audit, by_panel = exported.splits, exported.audit, exported.written.by_panel
+    held_out = sum(one.why == "audited" for one in splits.placed.values())
+    if held_out:
+        yield f"audit: {held_out} of {len(splits.placed)} questions have a mark and are held out for the test set"
+    if held_out and not exported.written.rows["train"]:
+        yield (
+            "audit: nothing is left for training; draw an audit from fewer questions (pv-data audit draw --pilot), or "
+            "set split.hold_out_audited=false"
+        )
+    if failed := [name for name in audit.discarded if by_panel["train", name] + by_panel["test", name]]:
+        yield f"audit: {len(failed)} slices failed, and are in the set; leave them out: {discard_override(failed)}"
+    trained = trained_on(audit, exported.written)
+    for standing, what in (("open", "still open"), ("not audited", "not audited")):
+        if audit.audited.slices and trained[standing]:
+            yield f"audit: {trained[standing]} labels in train are of slices that are {what}"
+
+
+PLAIN = re.compile(r"[A-Za-z0-9_./-]+")
+"""What Hydra takes for nothing else in a list."""
+
+
+def discard_override(slices: Iterable[str]) -> str:
+    """`split.discarded=[...]`, quoted for Hydra and for the shell: a name may have commas, brackets and quotes.
+
+    Example: `S/proof/m (high), v2` gives `'split.discarded=['"'"'S/proof/m (high), v2'"'"']'`.
+    """
+    names = (name if PLAIN.fullmatch(name) else quoted(name) for name in slices)
+    return shlex.quote(f"split.discarded=[{','.join(names)}]")
