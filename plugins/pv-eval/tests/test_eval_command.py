@@ -1,4 +1,4 @@
-"""`pv-data eval` and `pv-data best-of-k` from the command line, against a server and against files."""
+"""`pv-eval run` and `pv-eval best-of-k` from the command line, against a server and against files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pv_eval import read_run
 def test_votes_and_their_record_are_written_and_the_report_with_them(tmp_path):
     out = tmp_path / "out"
     with JudgeServer(Script(reply=by_mark, faults=[Fault(kind="refusal", requests=[5])])) as server:
-        arguments = ["eval", "--set", f"table:{small_set(tmp_path)}", "--verifier", server.url, "--out", out]
+        arguments = ["run", "--set", f"table:{small_set(tmp_path)}", "--verifier", server.url, "--out", out]
         arguments += ["--model", "judge", "-n", 2, "--resamples", 100, "--client", "limits.concurrency=1"]
         result = run(*arguments, "--client", "prices={judge: {input: 1.0, output: 2.0}}")
         assert result.exit_code == 0, result.output
@@ -37,7 +37,7 @@ def test_votes_and_their_record_are_written_and_the_report_with_them(tmp_path):
         "tokens",
         0.6,
     )
-    assert "Traces without a verdict by the model's own doing, of 16: refusal: 1." in info.notes
+    assert "Traces without a verdict because of the model itself, of 16: refusal: 1." in info.notes
     spent = info.settings["spent"]
     assert spent["requests"] == 16
     assert spent["usd"] > 0
@@ -58,10 +58,10 @@ def test_a_checkpoint_is_served_once_and_not_at_all_where_all_is_known(tmp_path,
         return own_server(server, folder, name, port)
 
     monkeypatch.setattr(served, "_command", command)
-    monkeypatch.setattr("pv_eval.verifiers.gathering.choose_server", lambda asked: "vllm")
+    monkeypatch.setattr("pv_eval.verifiers.gather.choose_server", lambda asked: "vllm")
     folder = model(tmp_path / "step")
     arguments = [
-        "eval",
+        "run",
         "--set",
         f"table:{small_set(tmp_path)}",
         "--verifier",
@@ -92,7 +92,7 @@ def test_a_server_that_dies_while_it_is_asked_ends_it_at_once(tmp_path, monkeypa
         return [sys.executable, "-c", dying, str(port)]
 
     monkeypatch.setattr(served, "_command", command)
-    monkeypatch.setattr("pv_eval.verifiers.gathering.choose_server", lambda asked: "vllm")
+    monkeypatch.setattr("pv_eval.verifiers.gather.choose_server", lambda asked: "vllm")
     arguments = [
         "--set",
         f"table:{small_set(tmp_path)}",
@@ -101,7 +101,7 @@ def test_a_server_that_dies_while_it_is_asked_ends_it_at_once(tmp_path, monkeypa
         "--out",
         tmp_path / "o",
     ]
-    result = run("eval", *arguments, "-n", 1)
+    result = run("run", *arguments, "-n", 1)
     assert result.exit_code == 1
     assert "the server ended by itself, with 9; its log" in result.output
     assert "0 of 8 traces are there" in result.output
@@ -112,7 +112,7 @@ def test_traces_of_a_file_need_no_server(tmp_path):
     rows = [{"pair_id": f"p{n}", "trace": f"x\n### {n % 2 == 0}"} for n in range(8) for _ in range(3)]
     traces.write_text("".join(json.dumps(row) + "\n" for row in rows))
     result = run(
-        "eval",
+        "run",
         "--set",
         f"table:{small_set(tmp_path)}",
         "--verifier",
@@ -131,7 +131,7 @@ def test_traces_of_a_file_need_no_server(tmp_path):
     dumps.mkdir(parents=True)
     traces.rename(dumps / "40.jsonl")
     result = run(
-        "eval",
+        "run",
         "--set",
         f"table:{small_set(tmp_path)}",
         "--verifier",
@@ -164,7 +164,7 @@ def test_a_part_of_a_set_is_no_choice_of_its_order_and_is_said(tmp_path):
                 "-n",
                 1,
             ]
-            result = run("eval", *arguments, "--limit", limit, "--out", tmp_path / f"{limit}", "--no-report")
+            result = run("run", *arguments, "--limit", limit, "--out", tmp_path / f"{limit}", "--no-report")
             assert result.exit_code == 0, result.output
         pairs, _, info = read_run(tmp_path / f"{limit}")
         assert any(f"A part of {limit} of its 8 pairs" in note for note in info.notes)
@@ -194,11 +194,11 @@ def test_a_part_of_a_set_is_no_choice_of_its_order_and_is_said(tmp_path):
 def test_what_is_wrong_is_said_in_one_line_before_anything_is_asked(tmp_path, arguments, said):
     path = small_set(tmp_path)
     arguments = [str(path) if one == "SET" else one for one in arguments]
-    result = run("eval", "--set", f"table:{path}", "--out", tmp_path / "out", *arguments)
+    result = run("run", "--set", f"table:{path}", "--out", tmp_path / "out", *arguments)
     assert result.exit_code == 1
     assert said in result.output
     assert isinstance(result.exception, SystemExit)
-    assert result.output.splitlines()[-1].startswith("pv-data eval: ")
+    assert result.output.splitlines()[-1].startswith("pv-eval run: ")
 
 
 def test_a_server_that_cannot_be_reached_ends_it_and_writes_no_votes(tmp_path):
@@ -211,15 +211,15 @@ def test_a_server_that_cannot_be_reached_ends_it_and_writes_no_votes(tmp_path):
         "m",
     ]
     arguments += ["--client", "retries.attempts=1", "--client", "breaker.failures=10000"]
-    result = run("eval", *arguments, "-n", 1, "--out", tmp_path / "out")
+    result = run("run", *arguments, "-n", 1, "--out", tmp_path / "out")
     assert result.exit_code == 1
-    assert "50 requests in a row failed, the last so: " in result.output
+    assert "50 requests in a row failed; the last error: " in result.output
     assert not (tmp_path / "out" / "votes.parquet").exists()
 
 
 def test_the_commands_wait_for_nothing_heavy():
     code = (
-        "import sys, pv_eval.command, pv_eval.interop.command\n"
+        "import sys, pv_eval.cli\n"
         "print(*(sys.modules.keys() & {'numpy', 'scipy', 'pyarrow', 'matplotlib', 'torch', 'verl', 'httpx'}))"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

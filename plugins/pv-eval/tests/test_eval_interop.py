@@ -15,14 +15,14 @@ import pytest
 import yaml
 from eval_cases import run, small_set
 
-from pv_eval.scorer import score_verdict
+from pv_eval.votes import score_verdict
 
 TRACES = ("Fine.\n### True", "No.\n### False", "I do not know.", "```\n### True\n```")
 
 
 @pytest.fixture
 def exported(tmp_path):
-    result = run("eval-export", "--set", f"table:{small_set(tmp_path)}", "--out", tmp_path / "tasks", "-n", 2)
+    result = run("export", "--set", f"table:{small_set(tmp_path)}", "--out", tmp_path / "tasks", "-n", 2)
     assert result.exit_code == 0, result.output
     return tmp_path / "tasks"
 
@@ -129,9 +129,7 @@ def test_the_real_lm_eval_runs_the_task(exported):
 
 
 def test_an_unknown_harness_is_refused(tmp_path):
-    result = run(
-        "eval-export", "--set", f"table:{small_set(tmp_path)}", "--out", tmp_path / "x", "--to", "helm"
-    )
+    result = run("export", "--set", f"table:{small_set(tmp_path)}", "--out", tmp_path / "x", "--to", "helm")
     assert result.exit_code == 1
-    assert "it is lm-eval, inspect" in result.output
+    assert "expected lm-eval, inspect" in result.output
     assert not (tmp_path / "x").exists()

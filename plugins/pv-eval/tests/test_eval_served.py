@@ -20,7 +20,7 @@ from eval_cases import SERVER, model, own_server
 
 from pv_data.serving import checkpoint, served
 from pv_data.serving.checkpoint import fingerprint, is_model, is_verl, model_folder
-from pv_eval.verifiers.choose import choose_verifier
+from pv_eval.verifiers.gather import kind_of
 from pv_rl.errors import ConfigError, DataError, SetupError
 
 
@@ -45,11 +45,10 @@ def test_a_verifier_is_told_by_what_it_is(tmp_path):
         str(tmp_path / "dumps"): "traces",
         str(tmp_path / "dumps" / "5.jsonl"): "traces",
     }
-    assert {given: choose_verifier(given).kind for given in kinds} == kinds
-    assert choose_verifier("http://host:1/v1/chat/completions").url == "http://host:1/v1"
+    assert {given: kind_of(given) for given in kinds} == kinds
     for wrong in (str(tmp_path), str(tmp_path / "nowhere"), "Qwen/Qwen3-8B"):
         with pytest.raises(ConfigError, match="give an address"):
-            choose_verifier(wrong)
+            kind_of(wrong)
     assert not is_model(step)
     assert not is_verl(tmp_path / "m")
 

@@ -15,10 +15,10 @@ import pytest
 from pv_data.records import Aside, Problem, Proof, Qpc
 from pv_data.table import write_part
 from pv_eval.sets.base import build_set
-from pv_eval.sets.from_source import source_rows
-from pv_eval.sets.graded import PointRule
 from pv_eval.sets.named import open_set
 from pv_eval.sets.overlap import find_overlap, settle, trained_on
+from pv_eval.sets.sources import source_rows
+from pv_eval.sets.tables import PointRule
 from pv_rl.errors import ConfigError, DataError
 
 SHARED = places.SHARED / "data"
@@ -96,7 +96,7 @@ def test_a_proof_with_both_labels_is_refused_and_one_that_repeats_is_flagged(tmp
         open_set(f"table:{lines(tmp_path / 'a.jsonl', rows)}")
     rows[1]["label"] = True
     found = open_set(f"table:{lines(tmp_path / 'a.jsonl', rows)}")
-    assert any("there more than once" in note for note in found.notes)
+    assert any("more than once" in note for note in found.notes)
 
 
 def test_labels_by_several_rules_are_counted_and_one_can_be_asked_for(tmp_path):
@@ -157,7 +157,7 @@ def test_proofbench_and_gradingbench_are_read_in_their_own_form(tmp_path):
     (tmp_path / "g.csv").write_text(theirs)
     found = open_set(f"gradingbench:{tmp_path / 'g.csv'}")
     assert [(pair.pair_id, pair.label) for pair in found.pairs] == [("GB-1", True), ("GB-2", False)]
-    assert found.left_out == {"points out of range": 1, "points are no number": 1}
+    assert found.left_out == {"points out of range": 1, "points are not a number": 1}
 
 
 def test_files_that_cannot_be_read_are_refused_in_words(tmp_path):
@@ -187,7 +187,7 @@ def test_files_that_cannot_be_read_are_refused_in_words(tmp_path):
 
 
 def test_names_and_options_that_there_are_not_are_refused(tmp_path):
-    with pytest.raises(ConfigError, match=r"no set 'proofbenhc'.*proofbench"):
+    with pytest.raises(ConfigError, match=r"'proofbenhc' is unknown.*proofbench"):
         open_set("proofbenhc:x.csv")
     with pytest.raises(ConfigError, match="has no option pozitive; it has positive, negative"):
         open_set("proofbench:x.parquet", {"pozitive": 6})
@@ -325,7 +325,7 @@ def test_prmbench_gives_wrong_proofs_by_the_papers_kinds():
         ),
     }
     assert found.left_out["no label"] == 37  # superfluous steps
-    assert found.left_out["unspoiled solution"] == 221
+    assert found.left_out["uncorrupted solution"] == 221
     clean = open_set(f"error_types:{path}", {"clean": True})
     assert (clean.counts["right"], clean.counts["wrong"]) == (221, 310)
 

@@ -12,11 +12,9 @@ import pytest
 from evaluate_cases import counted, drawn, pair, votes
 
 from pv_eval import best_of_curve, best_of_k, check
-from pv_eval.best_of import oracle_curve
-from pv_eval.best_of_curves import best_of_set
+from pv_eval.best_of import best_of_set, oracle_curve, scores_of
 from pv_eval.counts import count_votes
 from pv_eval.intervals import Bootstrap
-from pv_eval.scores import scores_of
 from pv_rl.errors import ConfigError, DataError
 
 BARE = Bootstrap(resamples=0)
@@ -90,7 +88,7 @@ def test_minus_infinity_comes_last():
         ([0.1], [True, False], 1, "uniform", DataError, "as many scores as marks"),
         ([], [], 1, "uniform", DataError, "one or more"),
         (["high"], [True], 1, "uniform", DataError, "numbers as scores"),
-        ([0.1], [7], 1, "uniform", DataError, "grades have to be made so"),
+        ([0.1], [7], 1, "uniform", DataError, "convert grades"),
         ([0.1], ["True"], 1, "uniform", DataError, "correct, True, or not"),
         ([0.1], [None], 1, "uniform", DataError, "correct, True, or not"),
         ([0.1, 0.2], [True, False], 3, "uniform", ConfigError, "k=3 of 2 candidates"),

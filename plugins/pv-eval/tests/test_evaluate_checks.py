@@ -38,9 +38,9 @@ def test_pairs_without_label_or_votes_and_votes_without_pair_are_set_aside_with_
 
 def test_what_would_make_a_number_wrong_is_refused():
     pairs, given = made(("a", True, "q", "TF"), ("b", False, "r", "FF"))
-    with pytest.raises(DataError, match=r"1 pair names that are there more than once \('a'\)"):
+    with pytest.raises(DataError, match=r"1 pair ids that occur more than once \('a'\)"):
         check([*pairs, pairs[0]], given).refuse()
-    with pytest.raises(DataError, match="1 votes whose pair and sample number are there more than once"):
+    with pytest.raises(DataError, match="1 votes whose pair and sample number occur"):
         check(pairs, [*given, given[0]]).refuse()
     with pytest.raises(DataError, match="1 votes that name another question"):
         check(pairs, [replace(given[0], question_id="r"), *given[1:]]).refuse()
@@ -58,7 +58,7 @@ def test_one_proof_with_both_labels_is_refused_and_with_one_label_flagged():
     with pytest.raises(DataError, match=r"2 pairs with the same proof .* the other label"):
         check(texts, given).refuse()
     same = check([replace(one, label=True) for one in texts], given).refuse()
-    assert "1 pairs whose proof of the same question is there already" in said(same)
+    assert "1 pairs that repeat the proof" in said(same)
 
 
 def test_odd_things_are_flagged():

@@ -95,7 +95,7 @@ def test_an_absent_class_gives_no_number_and_a_note():
     ).metrics
     for name in ("accuracy_wrong", "balanced_accuracy"):
         assert math.isnan(found[name].value)
-        assert "not defined" in found[name].note
+        assert "undefined" in found[name].note
     assert found["accuracy"].value == pytest.approx(0.75)
 
 

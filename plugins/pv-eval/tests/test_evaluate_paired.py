@@ -13,7 +13,7 @@ from scipy.stats import binomtest, permutation_test
 from pv_eval import check, compare
 from pv_eval.counts import count_votes
 from pv_eval.intervals import Bootstrap
-from pv_eval.permutation import mcnemar, sign_flip
+from pv_eval.paired import mcnemar, sign_flip
 from pv_rl.errors import DataError
 
 

@@ -1,4 +1,7 @@
-"""A folder for each harness: data, task and the verdict parser, which need neither pv-data nor pv-rl."""
+"""Export of a set as a task of other harnesses, lm-evaluation-harness and inspect_ai.
+
+A folder for each harness has data, task and the verdict parser, and needs none of our packages.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from pv_data.export.prompt import VerifierPrompt
-from pv_eval.sampling import Sampling
+from pv_eval.request import Sampling
 from pv_eval.sets.base import EvalSet
 from pv_rl import verdict
 from pv_rl.errors import ConfigError
@@ -25,11 +28,10 @@ def export_tasks(
     """Write `out/HARNESS/...` for each harness; all files or none.
 
     Raises:
-        ConfigError: there is no such harness.
+        ConfigError: a harness is unknown.
     """
-    strange = [name for name in harnesses if name not in HARNESSES]
-    if strange or not harnesses:
-        raise ConfigError(f"--to is {', '.join(harnesses) or 'empty'}; it is {', '.join(HARNESSES)}")
+    if not harnesses or not set(harnesses) <= HARNESSES.keys():
+        raise ConfigError(f"--to is {', '.join(harnesses) or 'empty'}; expected {', '.join(HARNESSES)}")
     common = {
         "data.jsonl": _data(found, prompt),
         "verdict.py": inspect.getsource(verdict),
@@ -46,8 +48,8 @@ def export_tasks(
     return list(texts)
 
 
-def task_name(found: EvalSet) -> str:
-    """What a harness calls the set: letters, digits and underscores."""
+def _task_name(found: EvalSet) -> str:
+    """The set's name in a harness: letters, digits and underscores."""
     return "proof_verification_" + (re.sub(r"\W+", "_", found.name, flags=re.ASCII).strip("_") or "set")
 
 
@@ -62,12 +64,12 @@ def _data(found: EvalSet, prompt: VerifierPrompt) -> str:
         }
         for pair in found.pairs
     ]
-    # ASCII: some line breaks of Unicode would cut a line in two for readers that split by them
+    # ASCII: readers that split at Unicode line breaks would cut a line in two
     return "".join(json.dumps(line) + "\n" for line in lines)
 
 
 def _lm_eval(found: EvalSet, prompt: VerifierPrompt, sampling: Sampling) -> dict[str, str]:
-    name = task_name(found)
+    name = _task_name(found)
     metrics = "".join(
         f"  - metric: {metric}\n    aggregation: mean\n    higher_is_better: {better}\n"
         for metric, better in (("acc", "true"), ("accepted", "true"), ("missing", "false"))
@@ -104,7 +106,7 @@ metric_list:
 
 def _inspect(found: EvalSet, prompt: VerifierPrompt, sampling: Sampling) -> dict[str, str]:
     settings = {
-        "task": task_name(found),
+        "task": _task_name(found),
         "set": found.name,
         "n": sampling.n,
         "temperature": sampling.temperature,
@@ -123,12 +125,12 @@ HARNESSES: Mapping[str, Callable[[EvalSet, VerifierPrompt, Sampling], dict[str, 
 
 
 def _readme(found: EvalSet, prompt: VerifierPrompt) -> str:
-    said = "\n".join(f"- {sentence}" for sentence in found.said())
+    about = "\n".join(f"- {sentence}" for sentence in found.said())
     return (
-        f"# {task_name(found)}\n\nWritten by `pv-data eval-export`; the prompt is {prompt.template}.\n\n{said}\n\n"
-        "`acc` counts a missing verdict as wrong. Intervals, classes and calibration: `pv-data eval`.\n"
+        f"# {_task_name(found)}\n\nWritten by `pv-eval export`; the prompt is {prompt.template}.\n\n{about}\n\n"
+        "`acc` counts a missing verdict as wrong. Intervals, classes and calibration: `pv-eval run`.\n"
     )
 
 
 def _template(name: str) -> str:
-    return (files("pv_eval.interop") / "templates" / name).read_text(encoding="utf-8")
+    return (files("pv_eval") / "templates" / name).read_text(encoding="utf-8")

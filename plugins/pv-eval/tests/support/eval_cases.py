@@ -8,7 +8,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from pv_eval.cli import data_app as app
+from pv_eval.cli import app
 
 SERVER = """
 import http.server, json, sys

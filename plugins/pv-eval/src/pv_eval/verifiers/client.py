@@ -1,88 +1,183 @@
-"""Votes of a model behind an OpenAI-compatible endpoint, asked through pv_rl's judge client.
+"""Client of a verifier behind an OpenAI-compatible endpoint, through the client of pv-judge.
 
-Each answer is on disk before it is used. Ctrl-C sends nothing more and waits for what is under way; a second one leaves
-at once. The same command goes on where it was, and asks again only for what failed.
+Each answer is on disk before it is used. Ctrl-C sends no more requests and waits for those in flight; a second Ctrl-C
+leaves at once. The same command resumes the run, and asks again only for what failed.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+import contextlib
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from pv_data.asking.asker import Stopped
 from pv_data.asking.seeded import ATTEMPTS, Attempts, SeededClient
 from pv_data.asking.settings import Model
+from pv_data.export.prompt import VerifierPrompt
+from pv_data.serving.served import LONG_S
 from pv_eval.logit import verdict_logit
-from pv_eval.sampling import Sampling
-from pv_eval.verifiers.asked import Asked, Progress, Traces
-from pv_eval.verifiers.remembered import MODEL_S_OWN, Remembered
-from pv_eval.verifiers.stopping import stopping
-from pv_eval.verifiers.trace import Trace
-from pv_judge.answer import JudgeFailure
+from pv_eval.request import Request, Sampling
+from pv_eval.verifiers.progress import Progress
+from pv_eval.verifiers.trace_cache import OF_THE_MODEL, Trace, TraceCache
+from pv_eval.votes import Pair
+from pv_judge.answer import JudgeFailure, Messages
 from pv_judge.budget import BudgetKeeper
-from pv_rl.errors import SetupError
+from pv_judge.config import read_config
+from pv_judge.scoring.command import read_options
+from pv_rl.errors import ConfigError, SetupError
 
-__all__ = ["ask_all"]
+__all__ = ["Question", "Traces", "ask_all", "client_settings", "look_up"]
 
 PATIENCE = 50
-"""So many requests in a row that failed, and not by the model's doing, end the run."""
+"""This many failed requests in a row, the model's own failures not counted, end the run."""
 WATCH_S = 1.0
+BYTES_A_TOKEN = 1_000
+"""Of an answer with log-probabilities: a token with its alternatives takes about 600."""
+
+Traces: TypeAlias = "dict[tuple[str, int], Trace]"
+"""By pair id and number of the sample."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """A trace to ask for."""
+
+    pair: Pair
+    sample: int
+    messages: Messages
+    key: str
+    """Of the messages, see `TraceCache.messages_key`."""
+
+
+def client_settings(
+    request: Request,
+    url: str,
+    name: str,
+    *,
+    concurrency: int,
+    own: bool = False,
+    revision: str = "",
+    fields: Mapping[str, Any] | None = None,
+) -> Model:
+    """Settings of the client: defaults, and the user's (`--client`) over them.
+
+    Args:
+        name: the model's name at its server.
+        concurrency: of requests, unless the user gives another.
+        own: whether this command started the server.
+        revision: of the model.
+        fields: further fields of a request.
+
+    Raises:
+        ConfigError: a setting of the user is unknown or out of bounds.
+    """
+    patient = {"timeouts": {"first_byte_s": LONG_S, "total_s": LONG_S}, "deadline_s": LONG_S} if own else {}
+    settings: dict[str, Any] = {
+        "endpoints": [{"url": url, "model": name, "extra_body": dict(fields or {})}],
+        "sampling": request.sampling.fields(),
+        "limits": {"concurrency": concurrency},
+        "revision": revision,
+        **patient,
+    }
+    if request.sampling.logits:
+        settings["max_answer_bytes"] = BYTES_A_TOKEN * request.sampling.max_tokens + 1_000_000
+    for part, value in read_options(None, request.client).items():
+        if part == "endpoints":
+            raise ConfigError(
+                "--client endpoints is not supported: --verifier and --model name the endpoint. Set its other fields "
+                "by --client endpoint.NAME=VALUE"
+            )
+        if part == "endpoint":
+            settings["endpoints"][0].update(value)
+        elif isinstance(value, dict) and isinstance(settings.get(part), dict):
+            settings[part] = {**settings[part], **value}
+        else:
+            settings[part] = value
+    return read_config(settings, Model, "client")
+
+
+def look_up(
+    pairs: Sequence[Pair], prompt: VerifierPrompt, n: int, cache: TraceCache, state: Progress
+) -> tuple[Traces, list[Question]]:
+    """The cached traces, and the questions for the others.
+
+    Sample 0 of all pairs comes first, so that a run that is stopped early has covered the whole set.
+    """
+    state.total = len(pairs) * n
+    found: Traces = {}
+    missing: list[Question] = []
+    asked = [(pair, prompt.messages(pair.question, pair.proof)) for pair in pairs]
+    keys = [cache.messages_key(messages) for _, messages in asked]
+    for sample in range(n):
+        for (pair, messages), key in zip(asked, keys, strict=True):
+            known = cache.get(key, sample)
+            if known is None:
+                missing.append(Question(pair=pair, sample=sample, messages=messages, key=key))
+                continue
+            found[pair.pair_id, sample] = known
+            state.known += 1
+            _count(state, known)
+    return found, missing
+
+
+def _count(state: Progress, trace: Trace) -> None:
+    state.done += 1
+    if trace.missing:
+        state.failures[trace.missing] += 1
 
 
 def ask_all(
-    wanted: Sequence[Asked],
+    questions: Sequence[Question],
     model: Model,
     sampling: Sampling,
-    remembered: Remembered,
+    cache: TraceCache,
     state: Progress,
     *,
     patience: int = PATIENCE,
     gone: Callable[[], str] = lambda: "",
 ) -> Traces:
-    """A trace, or why there is none, for all that is wanted.
+    """A trace, or why it is missing, for every question.
 
     Args:
-        model: with the sampling in it; its own cache is not used.
-        state: filled while it runs.
+        model: settings that include the sampling; the model's own cache is not used.
+        state: updated while it runs.
         patience: see `PATIENCE`.
-        gone: why the server will never answer again, looked at each second; empty while it may.
+        gone: why the server will never answer again, checked each second; empty while it may.
 
     Raises:
-        Stopped: the run ends early: by the user, the budget, or a server that gives nothing. What came is kept.
-        ConfigError: a key that is not in the environment.
-        CacheUnavailable: (an OSError) a trace could not be kept; it is better to stop than to pay for it twice.
+        Stopped: the run ends early: by the user, the budget, or a server that does not answer. Answers are kept.
+        ConfigError: the environment lacks an API key.
+        CacheUnavailable: (an OSError) a trace could not be kept; the run stops so as not to pay for it twice.
     """
-    found: Traces = {}
-    asyncio.run(_Sampler(model, sampling, remembered, found, state, patience).run(wanted, gone))
-    return found
+    run = _Run(model, sampling, cache, state, patience)
+    asyncio.run(run.ask_all(questions, gone))
+    return run.found
 
 
-class _Sampler:
-    """Asks for what is wanted, so many at a time as the model's limits say."""
+class _Run:
+    """Asks the questions, as many at a time as the model's limits allow."""
 
     def __init__(
-        self,
-        model: Model,
-        sampling: Sampling,
-        remembered: Remembered,
-        found: Traces,
-        state: Progress,
-        patience: int,
+        self, model: Model, sampling: Sampling, cache: TraceCache, state: Progress, patience: int
     ) -> None:
+        self.found: Traces = {}
         self._budget = BudgetKeeper(model.budget, model.prices)
         self._client = SeededClient(model, self._budget)
         self._at_once = model.at_once
         self._sampling = sampling
-        self._remembered = remembered
-        self._found = found
+        self._cache = cache
         self._state = state
         self._patience = patience
         self._in_vain = 0
         self._why = ""
 
-    async def run(self, wanted: Sequence[Asked], gone: Callable[[], str]) -> None:
-        left = iter(wanted)
-        workers = [asyncio.ensure_future(self._work(left)) for _ in range(min(self._at_once, len(wanted)))]
+    async def ask_all(self, questions: Sequence[Question], gone: Callable[[], str]) -> None:
+        left = iter(questions)
+        number = min(self._at_once, len(questions))
+        workers = [asyncio.ensure_future(self._work(left)) for _ in range(number)]
 
         def leave() -> None:
             for worker in workers:
@@ -90,7 +185,7 @@ class _Sampler:
 
         watching = asyncio.ensure_future(self._watch(gone, leave))
         try:
-            with stopping(self._stop, leave):
+            with _signals(self._stop, leave):
                 await asyncio.gather(*workers)
         except asyncio.CancelledError:
             self._stop("it was stopped")
@@ -100,37 +195,33 @@ class _Sampler:
             await asyncio.gather(*workers, watching, return_exceptions=True)
             await self._client.aclose()
         if self._why:
-            state = self._state
-            raise Stopped(
-                f"{self._why}. {state.done} of {state.total} traces are there; the same command goes on from here"
-            )
+            done = f"{self._state.done} of {self._state.total} traces are there"
+            raise Stopped(f"{self._why}. {done}; run the same command again to resume")
 
     async def _watch(self, gone: Callable[[], str], leave: Callable[[], None]) -> None:
-        """Symptom without it: a question waits for a server that has died until its deadline, a day for our own."""
+        """Without it a question waits for a dead server until its deadline, a day for a server of our own."""
         while not (why := gone()):
             await asyncio.sleep(WATCH_S)
         self._stop(why)
         leave()
 
-    async def _work(self, left: Iterator[Asked]) -> None:
-        for one in left:
+    async def _work(self, left: Iterator[Question]) -> None:
+        for question in left:
             if self._why:
                 return
-            trace = await self._ask(one)
+            trace = await self._ask(question)
             if trace is None:
                 return
-            self._found[one.pair.pair_id, one.sample] = trace
-            self._state.done += 1
-            if trace.missing:
-                self._state.failures[trace.missing] += 1
+            self.found[question.pair.pair_id, question.sample] = trace
+            _count(self._state, trace)
 
-    async def _ask(self, one: Asked) -> Trace | None:
-        """The trace; None where the run ends. It is kept before it is used."""
+    async def _ask(self, question: Question) -> Trace | None:
+        """The trace, which is kept before it is used; None where the run ends."""
         if self._sampling.send_seed:
-            seed = self._sampling.seed_of(one.pair.pair_id, one.sample)
+            seed = self._sampling.seed_of(question.pair.pair_id, question.sample)
             ATTEMPTS.set(Attempts(seed=lambda _: seed))
         try:
-            answer = await self._client.ask(one.messages)
+            answer = await self._client.ask(question.messages)
             usage = answer.usage
             logit = verdict_logit(answer.text, answer.logprobs) if self._sampling.logits else None
             trace = Trace(text=answer.text, tokens=usage.completion_tokens or None, logit=logit)
@@ -144,25 +235,53 @@ class _Sampler:
             spent = self._budget.spent.in_run
             self._state.usd = None if self._client.config.unpriced else spent.usd
             self._state.calls, self._state.tokens = spent.calls, spent.tokens
-        self._remembered.put(one.key, one.sample, trace, usage)
+        self._cache.put(question.key, question.sample, trace, usage)
         return trace
 
     def _failed(self, failure: JudgeFailure) -> Trace:
-        if failure.kind in MODEL_S_OWN:
+        if failure.kind in OF_THE_MODEL:
             self._in_vain = 0
-            return Trace(
-                text=failure.text, tokens=failure.usage.completion_tokens or None, missing=failure.kind
-            )
+            tokens = failure.usage.completion_tokens or None
+            return Trace(text=failure.text, tokens=tokens, missing=failure.kind)
         if failure.kind == "client_error" and "seed" in str(failure).lower() and self._sampling.send_seed:
             raise SetupError(
-                f"the server refuses requests with a seed ({failure}); ask without one by --no-send-seed. Samples "
-                "cannot be repeated then"
+                f"the server refuses requests with a seed ({failure}). Use --no-send-seed; the samples are then not "
+                "reproducible"
             ) from failure
         self._in_vain += 1
         if self._in_vain >= self._patience:
-            self._stop(f"{self._in_vain} requests in a row failed, the last so: {failure}")
+            self._stop(f"{self._in_vain} requests in a row failed; the last error: {failure}")
         return Trace(text=None, missing=failure.kind)
 
     def _stop(self, why: str) -> None:
         self._why = self._why or why
         self._state.stopping = True
+
+
+@contextlib.contextmanager
+def _signals(stop: Callable[[str], None], leave: Callable[[], object]) -> Iterator[None]:
+    """The first Ctrl-C or SIGTERM stops the run; a second one leaves at once."""
+    loop = asyncio.get_running_loop()
+    asked = False
+
+    def handle() -> None:
+        nonlocal asked
+        if asked:
+            leave()
+        asked = True
+        stop("it was stopped")
+
+    before = {}
+    with contextlib.suppress(
+        ValueError, RuntimeError, NotImplementedError
+    ):  # not the main thread, or no Unix
+        for number in (signal.SIGINT, signal.SIGTERM):
+            handler = signal.getsignal(number)
+            loop.add_signal_handler(number, handle)
+            before[number] = handler
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            loop.remove_signal_handler(number)  # which sets the default and not the handler before
+            signal.signal(number, handler)

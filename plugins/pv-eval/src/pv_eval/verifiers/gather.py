@@ -1,4 +1,4 @@
-"""The traces of a verifier of any kind, and what is to be said of them."""
+"""Traces of a verifier: read from a file, or sampled from an endpoint or from a checkpoint that is served here."""
 
 from __future__ import annotations
 
@@ -12,64 +12,85 @@ from rich.console import Console
 
 from pv_data.asking.settings import Model
 from pv_data.export.prompt import VerifierPrompt
-from pv_data.serving.checkpoint import fingerprint, model_folder
+from pv_data.serving.checkpoint import fingerprint, is_model, is_verl, model_folder
 from pv_data.serving.served import Served, choose_server, served
-from pv_eval.sampling import Sampling
+from pv_eval.request import Request, Sampling
 from pv_eval.sets.base import EvalSet
-from pv_eval.verifiers.asked import Progress, Traces, look_up
-from pv_eval.verifiers.choose import choose_verifier
-from pv_eval.verifiers.client import client_settings
-from pv_eval.verifiers.display import shown
-from pv_eval.verifiers.endpoint import ask_all
-from pv_eval.verifiers.remembered import MODEL_S_OWN, Remembered
-from pv_eval.verifiers.sampled import read_traces
-from pv_eval.verifiers.trace import Trace
-from pv_eval.wanted import Wanted
+from pv_eval.sets.rows import SUFFIXES
+from pv_eval.verifiers.client import Traces, ask_all, client_settings, look_up
+from pv_eval.verifiers.progress import Progress, shown
+from pv_eval.verifiers.recorded import read_traces
+from pv_eval.verifiers.trace_cache import OF_THE_MODEL, Trace, TraceCache
+from pv_judge.rowfiles.steps import SUFFIXES as DUMPS
 from pv_rl.errors import ConfigError
 
-__all__ = ["Gathered", "gather"]
+__all__ = ["Gathered", "gather", "kind_of"]
 
 Opened: TypeAlias = "tuple[Model, Served | None]"
-"""Whom to ask, and the server if it is ours."""
+"""Settings of the client, and the server if this command started one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gathered:
-    """Traces and what is to be said of them."""
+    """Traces, and what the run's record says of them."""
 
     name: str
+    """The verifier's, in tables."""
     traces: Mapping[tuple[str, int], Trace]
-    samples: Mapping[str, list[int]]
+    """By pair id and number of the sample."""
     unit: str
+    """Of lengths."""
     temperature: float | None
     seed: int | None
     notes: tuple[str, ...]
     settings: Mapping[str, Any]
 
 
-def gather(wanted: Wanted, found: EvalSet, console: Console) -> Gathered:
-    """Read the traces, or sample those that are not known yet.
+def kind_of(verifier: str) -> str:
+    """What `--verifier` names: `endpoint`, `checkpoint` (a model's folder or verl's) or `traces` (a file or a folder).
 
     Raises:
-        PvRlError: something given is not what it should be; or the run was stopped and can go on.
+        ConfigError: it is none of these.
     """
-    chosen = choose_verifier(wanted.verifier)
-    if chosen.kind == "traces":
-        return _from_traces(wanted, chosen.path, found)
-    if chosen.kind == "endpoint":
-        return _of_endpoint(wanted, chosen.url, found, console)
-    return _of_checkpoint(wanted, chosen.path, found, console)
+    if verifier.startswith(("http://", "https://")):
+        return "endpoint"
+    path = Path(verifier)
+    if path.is_file() and path.suffix in SUFFIXES:
+        return "traces"
+    if path.is_dir():
+        if is_model(path) or is_verl(path):
+            return "checkpoint"
+        if any(file.suffix in DUMPS for file in path.iterdir()):
+            return "traces"
+    problem = "does not exist" if not path.exists() else "is none of these"
+    raise ConfigError(
+        f"--verifier {verifier!r:.200} {problem}; give an address (http://HOST/v1), a model's folder (config.json and "
+        f".safetensors), a verl checkpoint (global_step_N), a file of traces ({', '.join(SUFFIXES)}) or a folder with "
+        "one a step"
+    )
 
 
-def _from_traces(wanted: Wanted, path: Path, found: EvalSet) -> Gathered:
-    read = read_traces(path, found, step=wanted.step)
-    numbers: dict[str, list[int]] = {pair.pair_id: [] for pair in found.pairs}
-    for pair_id, sample in sorted(read.traces):
-        numbers[pair_id].append(sample)
+def gather(request: Request, found: EvalSet, console: Console) -> Gathered:
+    """Read the traces, or sample those that are not in the cache.
+
+    Raises:
+        PvRlError: an option or a file is wrong; or the run was stopped and can be resumed.
+    """
+    kind = kind_of(request.verifier)
+    if kind == "traces":
+        return _from_file(request, Path(request.verifier), found)
+    if kind == "endpoint":
+        return _from_endpoint(request, found, console)
+    return _from_checkpoint(request, Path(request.verifier), found, console)
+
+
+def _from_file(request: Request, path: Path, found: EvalSet) -> Gathered:
+    read = read_traces(path, found, step=request.step)
+    # verl's dumps are all named by their step, so the run's name is added
+    own = read.file.stem if path == read.file else f"{path.resolve().parent.name}, step {read.file.stem}"
     return Gathered(
-        name=wanted.name or wanted.model or _name_of(path, read.file),
+        name=request.name or request.model or own,
         traces=read.traces,
-        samples=numbers,
         unit="tokens" if read.counted else "characters",
         temperature=None,
         seed=None,
@@ -78,51 +99,47 @@ def _from_traces(wanted: Wanted, path: Path, found: EvalSet) -> Gathered:
     )
 
 
-def _name_of(path: Path, file: Path) -> str:
-    """A file's own; of a folder of dumps, all of which are called by their step, the run and the step."""
-    return file.stem if path == file else f"{path.resolve().parent.name}, step {file.stem}"
+def _from_endpoint(request: Request, found: EvalSet, console: Console) -> Gathered:
+    if not request.model:
+        raise ConfigError("an endpoint needs --model, the model's name at its server")
+    url = request.verifier.rstrip("/").removesuffix("/chat/completions")
+    model = client_settings(request, url, request.model, concurrency=64)
+    about = {"kind": "endpoint", "url": url, "model": request.model, "revision": model.revision}
+    return _asked(request, found, console, request.model, model, about, nullcontext((model, None)))
 
 
-def _of_endpoint(wanted: Wanted, url: str, found: EvalSet, console: Console) -> Gathered:
-    if not wanted.model:
-        raise ConfigError("an endpoint needs --model, the name by which its server knows the model")
-    model = client_settings(wanted, url, wanted.model, at_once=64)
-    about = {"kind": "endpoint", "url": url, "model": wanted.model, "revision": model.revision}
-    return _asked(wanted, found, console, wanted.model, model, about, nullcontext((model, None)))
-
-
-def _of_checkpoint(wanted: Wanted, path: Path, found: EvalSet, console: Console) -> Gathered:
-    logs = wanted.out / "logs"
+def _from_checkpoint(request: Request, path: Path, found: EvalSet, console: Console) -> Gathered:
+    logs = request.out / "logs"
     folder = model_folder(path, logs / "merge.log")
-    kind, revision = choose_server(wanted.server), fingerprint(folder)
+    kind, revision = choose_server(request.server), fingerprint(folder)
     about = {"kind": "checkpoint", "path": str(path), "server": kind, "revision": revision}
-    # Traces are kept under what the weights are and what serves them, wherever they lie.
+    # The cache's key has a hash of the weights and the kind of server, and not where they are.
     known_as = client_settings(
-        wanted, "http://127.0.0.1/v1", f"checkpoint by {kind}", at_once=1, own=True, revision=revision
+        request, "http://127.0.0.1/v1", f"checkpoint by {kind}", concurrency=1, own=True, revision=revision
     )
 
     @contextmanager
     def serving() -> Iterator[Opened]:
         text = f"serving {folder} by {kind}; its log is in {logs}"
         console.print(text, highlight=False, markup=False, soft_wrap=True)
-        with served(folder, server=kind, log=logs / "server.log", arguments=wanted.server_arguments) as one:
+        with served(folder, server=kind, log=logs / "server.log", arguments=request.server_arguments) as one:
             settings = client_settings(
-                wanted,
+                request,
                 one.url,
                 one.model,
-                at_once=one.at_once,
+                concurrency=one.at_once,
                 own=True,
                 revision=revision,
                 fields=one.fields,
             )
             yield settings, one
 
-    name = wanted.model or path.resolve().name
-    return _asked(wanted, found, console, name, known_as, about, serving())
+    name = request.model or path.resolve().name
+    return _asked(request, found, console, name, known_as, about, serving())
 
 
 def _asked(
-    wanted: Wanted,
+    request: Request,
     found: EvalSet,
     console: Console,
     name: str,
@@ -131,30 +148,29 @@ def _asked(
     opened: AbstractContextManager[Opened],
 ) -> Gathered:
     """Traces of the cache, and of the model where some are missing."""
-    prompt, sampling, state = VerifierPrompt.load(wanted.prompt), wanted.sampling, Progress()
-    remembered = Remembered(
-        wanted.cache or wanted.out / "answers.sqlite",
+    prompt, sampling, state = VerifierPrompt.load(request.prompt), request.sampling, Progress()
+    cache = TraceCache(
+        request.cache or request.out / "answers.sqlite",
         model=known_as.model,
         fields=known_as.fields(),
         template=prompt.template,
         seed=sampling.seed if sampling.send_seed else None,
     )
     try:
-        traces, left = look_up(found.pairs, prompt, sampling.n, remembered, state)
+        traces, left = look_up(found.pairs, prompt, sampling.n, cache, state)
         if left:
             with opened as (model, server), shown(state, console):
                 gone = server.gone if server is not None else lambda: ""
-                traces |= ask_all(left, model, sampling, remembered, state, gone=gone)
+                traces |= ask_all(left, model, sampling, cache, state, gone=gone)
     finally:
-        remembered.close()
+        cache.close()
     return Gathered(
-        name=wanted.name or name,
+        name=request.name or name,
         traces=traces,
-        samples={pair.pair_id: list(range(sampling.n)) for pair in found.pairs},
         unit="tokens",
         temperature=sampling.temperature,
         seed=sampling.seed,
-        notes=(*_failure_notes(state), *_logit_notes(sampling, traces)),
+        notes=_notes(state, sampling, traces),
         settings={
             "verifier": dict(about),
             "sampling": {**asdict(sampling), "rule": "Sampling.seed_of(pair_id, sample)"},
@@ -170,24 +186,21 @@ def _asked(
     )
 
 
-def _logit_notes(sampling: Sampling, traces: Traces) -> tuple[str, ...]:
-    having = sum(trace.logit is not None for trace in traces.values())
-    if not sampling.logits or having == len(traces):
-        return ()
-    return (f"Traces that have a logit of their verdict, of {len(traces)}: {having}.",)
-
-
-def _failure_notes(state: Progress) -> tuple[str, ...]:
+def _notes(state: Progress, sampling: Sampling, traces: Traces) -> tuple[str, ...]:
+    """Sentences on failures and logits, for the report."""
     notes: list[str] = []
-    own = {reason: number for reason, number in state.failures.items() if reason in MODEL_S_OWN}
-    rest = {reason: number for reason, number in state.failures.items() if reason not in MODEL_S_OWN}
+    own = {reason: number for reason, number in state.failures.items() if reason in OF_THE_MODEL}
+    rest = {reason: number for reason, number in state.failures.items() if reason not in OF_THE_MODEL}
     if own:
-        said = "; ".join(f"{reason}: {number}" for reason, number in own.items())
-        notes.append(f"Traces without a verdict by the model's own doing, of {state.total}: {said}.")
+        reasons = "; ".join(f"{reason}: {number}" for reason, number in own.items())
+        notes.append(f"Traces without a verdict because of the model itself, of {state.total}: {reasons}.")
     if rest:
-        said = "; ".join(f"{reason}: {number}" for reason, number in rest.items())
+        reasons = "; ".join(f"{reason}: {number}" for reason, number in rest.items())
         notes.append(
-            f"{sum(rest.values())} of {state.total} traces never came because requests failed ({said}). They count as "
-            "missing verdicts, which no verdict of the model is; the same command asks for them again."
+            f"{sum(rest.values())} of {state.total} traces are missing because requests failed ({reasons}). They count "
+            "as missing verdicts, although the model gave none; run the same command again to ask for them."
         )
+    having = sum(trace.logit is not None for trace in traces.values())
+    if sampling.logits and having < len(traces):
+        notes.append(f"Traces that have a logit of their verdict, of {len(traces)}: {having}.")
     return tuple(notes)

@@ -1,28 +1,47 @@
-"""Progress of the sampling: a bar in a terminal, a line now and then elsewhere."""
+"""Progress of the sampling: a bar in a terminal, elsewhere a line every half minute."""
 
 from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from pv_eval.verifiers.asked import Progress
-
-__all__ = ["said", "shown"]
+__all__ = ["Progress", "shown", "state_of"]
 
 EVERY_S = 0.5
 PLAIN_S = 30.0
 """Without a terminal: a line this often."""
 
 
+@dataclass(kw_only=True)
+class Progress:
+    """State of the sampling."""
+
+    total: int = 0
+    done: int = 0
+    known: int = 0
+    """Of those done: they were in the cache."""
+    failures: Counter[str] = field(default_factory=Counter)
+    """Of those done: traces that did not end by themselves, by the reason."""
+    usd: float | None = 0.0
+    """None: a model without a price was asked."""
+    calls: int = 0
+    """Requests that this command sent."""
+    tokens: int = 0
+    stopping: bool = False
+    """No more requests are sent."""
+
+
 @contextmanager
 def shown(state: Progress, console: Console) -> Iterator[None]:
-    """Show `state` for as long as this lasts."""
+    """Show `state` for the length of the block."""
     ended = threading.Event()
     begin = time.monotonic()
     show = _bar if console.is_terminal else _lines
@@ -35,41 +54,37 @@ def shown(state: Progress, console: Console) -> Iterator[None]:
         thread.join()
 
 
-def said(state: Progress, seconds: float) -> str:
+def state_of(state: Progress, seconds: float) -> str:
     """Cost, failures and time left, in words."""
     parts = [f"{state.calls} requests" + ("" if state.usd is None else f", ${state.usd:.2f}")]
     if state.known:
-        parts.insert(0, f"{state.known} known before")
+        parts.insert(0, f"{state.known} from the cache")
     if state.failures:
         parts.append("; ".join(f"{reason} {number}" for reason, number in state.failures.most_common()))
     asked, left = state.done - state.known, state.total - state.done
     if state.stopping:
-        parts.append("stopping: waiting for what is under way, Ctrl-C again leaves at once")
+        parts.append("stopping: waiting for the requests in flight, press Ctrl-C again to leave at once")
     elif asked and left:
-        parts.append(f"about {_duration(left * seconds / asked)} left")
+        s = left * seconds / asked
+        parts.append(f"about {f'{s:.0f} s' if s < 100 else f'{s / 60:.0f} min'} left")
     return ", ".join(parts)
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
 def _bar(state: Progress, console: Console, ended: threading.Event, begin: float) -> None:
     columns = (TextColumn("sampling"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Bar(*columns, TextColumn("{task.fields[said]}", markup=False), console=console) as bar:
-        task = bar.add_task("sampling", total=state.total or None, said="")
-        while True:
+    with Bar(*columns, TextColumn("{task.fields[state]}", markup=False), console=console) as bar:
+        task = bar.add_task("sampling", total=state.total or None, state="")
+        last = False
+        while not last:
             last = ended.wait(EVERY_S)
-            text = said(state, time.monotonic() - begin)
-            bar.update(task, total=state.total or None, completed=state.done, said=text)
-            if last:
-                return
+            text = state_of(state, time.monotonic() - begin)
+            bar.update(task, total=state.total or None, completed=state.done, state=text)
 
 
 def _lines(state: Progress, console: Console, ended: threading.Event, begin: float) -> None:
-    while True:
+    last = False
+    while not last:
         last = ended.wait(PLAIN_S)
-        text = f"sampling: {state.done} of {state.total} traces, {said(state, time.monotonic() - begin)}"
-        console.print(text, highlight=False, markup=False, soft_wrap=True)
-        if last:
-            return
+        text = state_of(state, time.monotonic() - begin)
+        line = f"sampling: {state.done} of {state.total} traces, {text}"
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
