@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from eval_cases import SERVER, by_mark, model, own_server, run, small_set
-from judge_server import Fault, JudgeServer, Script
+from eval_cases import by_mark, model, run, small_set
+from judge_server import Fault, JudgeServer, Latency, Script
 
-from pv_data.serving import served
+from pv_data.serving.served import Served
 from pv_eval import read_run
+from pv_eval.verifiers.gather import kind_of
+from pv_rl.errors import ConfigError
 
 
 def test_votes_and_their_record_are_written_and_the_report_with_them(tmp_path):
@@ -50,61 +53,68 @@ def test_votes_and_their_record_are_written_and_the_report_with_them(tmp_path):
     assert read_run(out)[1] == votes
 
 
-def test_a_checkpoint_is_served_once_and_not_at_all_where_all_is_known(tmp_path, monkeypatch):
+def serving(monkeypatch, script: Script, gone=lambda server: "") -> list[Path]:
+    """Serve checkpoints by a test server; returns the folders that were served."""
     started = []
 
-    def command(server: str, folder: Path, name: str, port: int) -> list[str]:
+    @contextmanager
+    def served(folder: Path, *, server: str, log: Path, arguments):
         started.append(folder)
-        return own_server(server, folder, name, port)
+        with JudgeServer(script) as one:
+            yield Served(
+                url=one.url, model="m", server=server, at_once=8, gone=lambda: gone(one), fields={"top_k": 0}
+            )
 
-    monkeypatch.setattr(served, "_command", command)
+    monkeypatch.setattr("pv_eval.verifiers.gather.served", served)
     monkeypatch.setattr("pv_eval.verifiers.gather.choose_server", lambda asked: "vllm")
+    return started
+
+
+def test_a_checkpoint_is_served_once_and_not_at_all_where_all_is_known(tmp_path, monkeypatch):
+    started = serving(monkeypatch, Script(reply=by_mark))
     folder = model(tmp_path / "step")
-    arguments = [
-        "run",
-        "--set",
-        f"table:{small_set(tmp_path)}",
-        "--verifier",
-        folder,
-        "-n",
-        1,
-        "--no-report",
-    ]
+    arguments = ["run", "--set", f"table:{small_set(tmp_path)}", "--verifier", folder]
+    arguments += ["-n", 1, "--no-report", "--out", tmp_path / "out"]
     for _ in range(2):
-        result = run(*arguments, "--out", tmp_path / "out")
+        result = run(*arguments)
         assert result.exit_code == 0, result.output
     assert len(started) == 1
     _, votes, info = read_run(tmp_path / "out")
-    assert [vote.verdict for vote in votes] == [True, False] * 4
-    assert [vote.length for vote in votes] == [2] * 8
-    assert info.verifier == "step"
-    assert info.settings["verifier"]["server"] == "vllm"
+    assert [vote.verdict for vote in votes] == [True, False, True, True, True, False, True, False]
+    assert all(vote.length for vote in votes)
+    assert (info.verifier, info.settings["verifier"]["server"]) == ("step", "vllm")
     model(folder, b"other weights")  # under the same name
-    assert run(*arguments, "--out", tmp_path / "out").exit_code == 0
+    assert run(*arguments).exit_code == 0
     assert len(started) == 2
 
 
 def test_a_server_that_dies_while_it_is_asked_ends_it_at_once(tmp_path, monkeypatch):
-    def command(server: str, folder: Path, name: str, port: int) -> list[str]:
-        dying = SERVER.replace(
-            "    def do_POST(self):", "    def do_POST(self):\n        import os; os._exit(9)"
-        )
-        return [sys.executable, "-c", dying, str(port)]
+    def gone(server: JudgeServer) -> str:
+        return "the server ended by itself" if server.chats() else ""
 
-    monkeypatch.setattr(served, "_command", command)
-    monkeypatch.setattr("pv_eval.verifiers.gather.choose_server", lambda asked: "vllm")
-    arguments = [
-        "--set",
-        f"table:{small_set(tmp_path)}",
-        "--verifier",
-        model(tmp_path / "m"),
-        "--out",
-        tmp_path / "o",
-    ]
-    result = run("run", *arguments, "-n", 1)
+    serving(monkeypatch, Script(reply=by_mark, latency=Latency(median_s=300)), gone)
+    arguments = ["--set", f"table:{small_set(tmp_path)}", "--verifier", model(tmp_path / "m")]
+    result = run("run", *arguments, "-n", 1, "--out", tmp_path / "out")
     assert result.exit_code == 1
-    assert "the server ended by itself, with 9; its log" in result.output
-    assert "0 of 8 traces are there" in result.output
+    assert "the server ended by itself. 0 of 8 traces are there" in result.output
+
+
+def test_a_verifier_is_told_by_what_it_is(tmp_path):
+    (tmp_path / "global_step_3" / "actor").mkdir(parents=True)
+    (tmp_path / "global_step_3" / "actor" / "model_world_size_1_rank_0.pt").write_bytes(b"0")
+    (tmp_path / "dumps").mkdir()
+    (tmp_path / "dumps" / "5.jsonl").write_text("{}\n")
+    kinds = {
+        "http://host:1/v1/chat/completions": "endpoint",
+        str(model(tmp_path / "m")): "checkpoint",
+        str(tmp_path / "global_step_3"): "checkpoint",
+        str(tmp_path / "dumps"): "traces",
+        str(tmp_path / "dumps" / "5.jsonl"): "traces",
+    }
+    assert {given: kind_of(given) for given in kinds} == kinds
+    for wrong in (str(tmp_path), str(tmp_path / "nowhere"), "Qwen/Qwen3-8B"):
+        with pytest.raises(ConfigError, match="give an address"):
+            kind_of(wrong)
 
 
 def test_traces_of_a_file_need_no_server(tmp_path):
