@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+import textwrap
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,7 +15,8 @@ from eval_cases import by_mark, model, run, small_set
 from judge_server import Fault, JudgeServer, Latency, Script
 
 from pv_data.serving.served import Served
-from pv_eval import read_run
+from pv_eval import best_of_k, read_run
+from pv_eval.cli import app, data_app
 from pv_eval.verifiers.gather import kind_of
 from pv_rl.errors import ConfigError
 
@@ -234,3 +237,24 @@ def test_the_commands_wait_for_nothing_heavy():
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert said.split() == []
+
+
+def test_the_readmes_example_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = textwrap.dedent((Path(__file__).parents[1] / "README.md").read_text())
+    for name, rows in re.findall(r"cat > (\S+) <<'END'\n(.*?)\n +END", text, re.DOTALL):
+        Path(name).write_text(textwrap.dedent(rows) + "\n")
+    (command,) = re.findall(r"pv-eval (run --set table:.*)", text)
+    result = run(*command.split(), "--no-report")
+    assert result.exit_code == 0, result.output
+    assert [vote.verdict for vote in read_run(Path("runs/base"))[1]] == [True, False]
+
+
+def test_the_old_import_path_and_the_old_commands_are_those_of_pv_eval():
+    from pv_data import evaluate
+
+    with pytest.warns(DeprecationWarning, match=r"is pv_eval\.best_of_k"):
+        assert evaluate.best_of_k is best_of_k
+    older = {info.name: info.callback for info in data_app.registered_commands}
+    assert older.keys() == {"eval", "report", "best-of-k", "eval-export"}
+    assert set(older.values()) == {info.callback for info in app.registered_commands}
