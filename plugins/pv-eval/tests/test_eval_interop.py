@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -70,22 +68,12 @@ def test_lm_evals_task_says_how_to_sample(exported):
 
 
 def test_the_folders_need_nothing_of_ours(exported):
-    # -I leaves out this checkout's packages only where they are not installed; hence the look at its text
-    code = "import verdict; print(verdict.parse_verdict('x\\n### True'))"
     for harness in ("lm-eval", "inspect"):
-        said = subprocess.run(
-            [
-                sys.executable,
-                "-I",
-                "-c",
-                f"import sys; sys.path.insert(0, {str(exported / harness)!r}); {code}",
-            ],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert said.stdout == "True\n"
-        assert "import pv_" not in (exported / harness / "verdict.py").read_text()
+        parser = (exported / harness / "verdict.py").read_text()
+        assert "import pv_" not in parser
+        own: dict = {}
+        exec(parser, own)
+        assert [own["parse_verdict"](trace) for trace in TRACES] == [True, False, None, None]
 
 
 def test_the_real_inspect_ai_runs_the_task(exported, monkeypatch):

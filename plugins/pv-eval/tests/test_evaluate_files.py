@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -74,13 +73,10 @@ def test_a_missing_file_is_named(tmp_path):
     [
         ("votes.parquet", {"verdict": None}, "lacks the columns verdict"),
         ("pairs.parquet", {"label": pa.array([1, 0])}, "label is int64, expected bool"),
-        ("pairs.parquet", {"label": pa.array(["True", "False"])}, "label is string, expected bool"),
         ("pairs.parquet", {"pair_id": pa.array([1, 2])}, "pair_id is int64, expected string"),
         ("pairs.parquet", {"pair_id": pa.array(["a", None])}, "row 1: the pair of 'None' has pair_id=None"),
-        ("pairs.parquet", {"weight": pa.array([1.0, float("nan")])}, "row 1: the pair of 'b' has weight=nan"),
         ("votes.parquet", {"sample": pa.array([0, 1, 0.5, 2])}, "sample is double"),
         ("votes.parquet", {"sample": pa.array([0, 1, -1, 2])}, "row 2: the vote of 'b' has sample=-1"),
-        ("votes.parquet", {"length": pa.array(["1"] * 3 + ["long"])}, "length is string"),
     ],
 )
 def test_a_table_of_wrong_values_is_refused(tmp_path, file, columns, text):
@@ -119,11 +115,8 @@ def test_other_tables_and_later_versions_are_refused(tmp_path):
         ('{"format": 1}', "expected verifier"),
         ('{"format": 1, "verifier": "v", "colour": "red"}', "into settings"),
         ('{"format": 1, "verifier": ""}', "verifier=''"),
-        ('{"format": 1, "verifier": "v", "temperature": NaN}', "temperature=nan"),
         ('{"format": 1, "verifier": "v", "seed": "one"}', "seed='one'"),
         ('{"format": 1, "verifier": "v", "length_unit": "miles"}', "expected tokens or characters"),
-        ('{"format": 1, "verifier": "v", "notes": "one"}', "notes='one'"),
-        ('{"format": 1, "verifier": "v", "settings": 3}', "settings=3"),
         (" " * 1_000_001, "more than 1000000 bytes"),
     ],
 )
@@ -137,9 +130,3 @@ def test_settings_that_json_does_not_have_are_refused_and_nothing_is_written(tmp
     with pytest.raises(DataError, match="JSON does not have"):
         write_run(tmp_path, [], [], RunInfo(verifier="v", settings={"x": {1, 2}}))
     assert list(tmp_path.iterdir()) == []
-
-
-def test_run_json_is_plain(tmp_path):
-    given = json.loads((write(tmp_path) / "run.json").read_text())
-    assert given["format"] == 1
-    assert given["settings"] == {"top_p": 0.9}
