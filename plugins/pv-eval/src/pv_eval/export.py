@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
+from string import Template
+from typing import Any
 
 from pv_data.export.prompt import VerifierPrompt
 from pv_eval.request import Sampling
@@ -32,25 +34,30 @@ def export_tasks(
     """
     if not harnesses or not set(harnesses) <= HARNESSES.keys():
         raise ConfigError(f"--to is {', '.join(harnesses) or 'empty'}; expected {', '.join(HARNESSES)}")
+    settings = {
+        # letters, digits and underscores: what every harness takes as a name
+        "task": "proof_verification_" + (re.sub(r"\W+", "_", found.name, flags=re.ASCII).strip("_") or "set"),
+        "set": found.name,
+        "n": sampling.n,
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "max_tokens": sampling.max_tokens,
+        "prompt": prompt.template,
+    }
     common = {
         "data.jsonl": _data(found, prompt),
         "verdict.py": inspect.getsource(verdict),
-        "README.md": _readme(found, prompt),
+        "README.md": _readme(found, settings),
     }
     texts = {
         out / name / file: text
         for name in harnesses
-        for file, text in {**common, **HARNESSES[name](found, prompt, sampling)}.items()
+        for file, text in {**common, **HARNESSES[name](settings)}.items()
     }
     for path in texts:
         path.parent.mkdir(parents=True, exist_ok=True)
     write_together({path: text.encode("utf-8", "replace") for path, text in texts.items()})
     return list(texts)
-
-
-def _task_name(found: EvalSet) -> str:
-    """The set's name in a harness: letters, digits and underscores."""
-    return "proof_verification_" + (re.sub(r"\W+", "_", found.name, flags=re.ASCII).strip("_") or "set")
 
 
 def _data(found: EvalSet, prompt: VerifierPrompt) -> str:
@@ -68,69 +75,30 @@ def _data(found: EvalSet, prompt: VerifierPrompt) -> str:
     return "".join(json.dumps(line) + "\n" for line in lines)
 
 
-def _lm_eval(found: EvalSet, prompt: VerifierPrompt, sampling: Sampling) -> dict[str, str]:
-    name = _task_name(found)
-    metrics = "".join(
-        f"  - metric: {metric}\n    aggregation: mean\n    higher_is_better: {better}\n"
-        for metric, better in (("acc", "true"), ("accepted", "true"), ("missing", "false"))
-    )
-    sampled = "true" if sampling.temperature > 0 else "false"
-    task = f"""\
-# lm_eval --model ... --tasks {name} --include_path THIS_FOLDER --apply_chat_template --log_samples
-task: {name}
-custom_dataset: !function utils.load
-test_split: test
-output_type: generate_until
-doc_to_text: "{{{{prompt}}}}"
-doc_to_target: "{{{{target}}}}"
-process_results: !function utils.process_results
-repeats: {sampling.n}
-filter_list:
-  - name: all
-    filter:
-      - function: take_first_k
-        k: {sampling.n}
-generation_kwargs:
-  until: []
-  do_sample: {sampled}
-  temperature: {sampling.temperature}
-  top_p: {sampling.top_p}
-  max_gen_toks: {sampling.max_tokens}
-metric_list:
-{metrics}metadata:
-  version: 1
-  prompt: {prompt.template}
-"""
-    return {f"{name}.yaml": task, "utils.py": _template("lm_eval_utils.txt")}
-
-
-def _inspect(found: EvalSet, prompt: VerifierPrompt, sampling: Sampling) -> dict[str, str]:
-    settings = {
-        "task": _task_name(found),
-        "set": found.name,
-        "n": sampling.n,
-        "temperature": sampling.temperature,
-        "top_p": sampling.top_p,
-        "max_tokens": sampling.max_tokens,
-        "prompt": prompt.template,
-    }
-    return {"task.py": _template("inspect_task.txt"), "settings.json": json.dumps(settings, indent=1) + "\n"}
-
-
-HARNESSES: Mapping[str, Callable[[EvalSet, VerifierPrompt, Sampling], dict[str, str]]] = {
-    "lm-eval": _lm_eval,
-    "inspect": _inspect,
-}
-"""The files that each harness needs besides data, parser and README."""
-
-
-def _readme(found: EvalSet, prompt: VerifierPrompt) -> str:
+def _readme(found: EvalSet, settings: Mapping[str, Any]) -> str:
     about = "\n".join(f"- {sentence}" for sentence in found.said())
     return (
-        f"# {_task_name(found)}\n\nWritten by `pv-eval export`; the prompt is {prompt.template}.\n\n{about}\n\n"
+        f"# {settings['task']}\n\nWritten by `pv-eval export`; the prompt is {settings['prompt']}.\n\n{about}\n\n"
         "`acc` counts a missing verdict as wrong. Intervals, classes and calibration: `pv-eval run`.\n"
     )
 
 
+def _lm_eval(settings: Mapping[str, Any]) -> dict[str, str]:
+    do_sample = "true" if settings["temperature"] > 0 else "false"
+    task = Template(_template("lm_eval_task.txt")).substitute(settings, do_sample=do_sample)
+    return {f"{settings['task']}.yaml": task, "utils.py": _template("lm_eval_utils.txt")}
+
+
+def _inspect(settings: Mapping[str, Any]) -> dict[str, str]:
+    return {"task.py": _template("inspect_task.txt"), "settings.json": json.dumps(settings, indent=1) + "\n"}
+
+
 def _template(name: str) -> str:
     return (files("pv_eval") / "templates" / name).read_text(encoding="utf-8")
+
+
+HARNESSES: Mapping[str, Callable[[Mapping[str, Any]], dict[str, str]]] = {
+    "lm-eval": _lm_eval,
+    "inspect": _inspect,
+}
+"""The files that each harness needs besides data, parser and README."""
