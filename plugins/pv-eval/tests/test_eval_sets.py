@@ -15,7 +15,7 @@ import pytest
 from pv_data.records import Aside, Problem, Proof, Qpc
 from pv_data.table import write_part
 from pv_eval.sets.base import build_set
-from pv_eval.sets.named import open_set
+from pv_eval.sets.catalogue import open_set
 from pv_eval.sets.overlap import find_overlap, settle, trained_on
 from pv_eval.sets.sources import source_rows
 from pv_eval.sets.tables import PointRule
@@ -63,7 +63,7 @@ def test_a_table_gives_pairs_and_counts_what_is_left_out(tmp_path):
         "question or proof is not a text": 1,
     }
     assert found.counts == {"pairs": 3, "questions": 3, "right": 1, "wrong": 2}
-    assert any(sentence.startswith("Left out of the set: no label: 1; ") for sentence in found.said())
+    assert any(sentence.startswith("Left out of the set: no label: 1; ") for sentence in found.describe())
 
 
 def test_csv_parquet_and_jsonl_give_the_same_set(tmp_path):
@@ -119,7 +119,7 @@ def test_labels_by_several_rules_are_counted_and_one_can_be_asked_for(tmp_path):
 
 def test_what_a_set_says_is_one_line_each_and_no_control_character(tmp_path):
     rows = [row(n, rule=f"rule {n}\x1b[2J\nend") for n in range(30)]
-    said = open_set(f"table:{lines(tmp_path / 'a.jsonl', rows)}").said()
+    said = open_set(f"table:{lines(tmp_path / 'a.jsonl', rows)}").describe()
     assert not any("\x1b" in sentence or "\n" in sentence for sentence in said)
     assert "20 further rules" in said[1]
 

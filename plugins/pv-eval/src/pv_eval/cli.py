@@ -273,7 +273,7 @@ def export(
         from pv_data.export.prompt import VerifierPrompt
         from pv_eval.export import HARNESSES, export_tasks
         from pv_eval.request import Sampling
-        from pv_eval.sets.named import open_set
+        from pv_eval.sets.catalogue import open_set
         from pv_judge.scoring.command import read_options
 
         sampling = Sampling(n=samples, temperature=temperature, top_p=top_p, max_tokens=max_tokens)

@@ -76,7 +76,7 @@ def _data(found: EvalSet, prompt: VerifierPrompt) -> str:
 
 
 def _readme(found: EvalSet, settings: Mapping[str, Any]) -> str:
-    about = "\n".join(f"- {sentence}" for sentence in found.said())
+    about = "\n".join(f"- {sentence}" for sentence in found.describe())
     return (
         f"# {settings['task']}\n\nWritten by `pv-eval export`; the prompt is {settings['prompt']}.\n\n{about}\n\n"
         "`acc` counts a missing verdict as wrong. Intervals, classes and calibration: `pv-eval run`.\n"

@@ -82,7 +82,9 @@ def compare(first: VoteCounts, second: VoteCounts, how: Bootstrap | None = None)
     how = how or Bootstrap()
     one, two = common(first, second)
     verdicts = [majority_verdicts(counts)[0] for counts in (one, two)]
-    right = [np.array([said is bool(y) for said, y in zip(v, one.label, strict=True)]) for v in verdicts]
+    right = [
+        np.array([verdict is bool(y) for verdict, y in zip(v, one.label, strict=True)]) for v in verdicts
+    ]
     only_first, only_second = int((right[0] & ~right[1]).sum()), int((~right[0] & right[1]).sum())
     return Comparison(
         pairs=len(one.pairs),

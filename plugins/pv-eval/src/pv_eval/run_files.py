@@ -146,11 +146,11 @@ def _from_parquet(kind: type[Row], path: Path) -> list[Row]:
         table = pq.read_table(path)
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{path} cannot be read as Parquet: {error}") from error
-    said = ((table.schema.metadata or {}).get(KEY.encode()) or b"").decode("utf-8", "replace")
-    word, _, version = said.partition(" ")
+    marked = ((table.schema.metadata or {}).get(KEY.encode()) or b"").decode("utf-8", "replace")
+    word, _, version = marked.partition(" ")
     if word != kind.__name__.lower() or not version.isdecimal() or int(version) > FORMAT:
         raise DataError(
-            f"{path} has the metadata {KEY}={said!r:.60}; expected '{kind.__name__.lower()} 1' to {FORMAT}. Write it "
+            f"{path} has the metadata {KEY}={marked!r:.60}; expected '{kind.__name__.lower()} 1' to {FORMAT}. Write it "
             "with pv_eval.write_run, or install a newer pv-eval"
         )
     required = [one.name for one in fields(kind) if one.default is MISSING]

@@ -12,7 +12,7 @@ from pv_data.records import content_id
 from pv_eval.request import Request
 from pv_eval.run_files import RunInfo, write_run
 from pv_eval.sets.base import EvalSet
-from pv_eval.sets.named import open_set
+from pv_eval.sets.catalogue import open_set
 from pv_eval.sets.overlap import find_overlap, settle, trained_on
 from pv_eval.verifiers.gather import gather
 from pv_eval.verifiers.trace_cache import to_vote
@@ -30,7 +30,7 @@ def evaluate_verifier(request: Request, console: Console) -> RunInfo:
         OSError: a file cannot be read or written.
     """
     found = prepare_set(request)
-    for sentence in found.said():
+    for sentence in found.describe():
         _say(console, sentence)
     request.out.mkdir(parents=True, exist_ok=True)
     made = gather(request, found, console)
@@ -50,7 +50,7 @@ def evaluate_verifier(request: Request, console: Console) -> RunInfo:
         length_unit=made.unit,
         temperature=made.temperature,
         seed=made.seed,
-        notes=(*found.said(), *made.notes),
+        notes=(*found.describe(), *made.notes),
         settings={
             "pv_data": __version__,
             "set": {"spec": request.set_spec, "options": dict(request.set_options), **found.counts},

@@ -14,7 +14,7 @@ from pv_eval.votes import Pair
 from pv_judge.pages.text import plain
 from pv_rl.errors import DataError
 
-__all__ = ["Candidate", "EvalSet", "LeftOut", "build_set"]
+__all__ = ["Candidate", "EvalSet", "LeftOut", "build_set", "in_words"]
 
 SHOWN = 3
 RULES = 10
@@ -81,12 +81,12 @@ class EvalSet:
             "wrong": len(self.pairs) - right,
         }
 
-    def said(self) -> tuple[str, ...]:
+    def describe(self) -> tuple[str, ...]:
         """Description of the set: sentences that a reader of its numbers needs."""
         counts = ", ".join(f"{number} {what}" for what, number in self.counts.items())
         shown = [f"{plain(rule, 80) or 'unknown'}: {number}" for rule, number in self.rules.items()]
         more = [f"{len(shown) - RULES} further rules"] if len(shown) > RULES else []
-        left = "; ".join(f"{reason}: {number}" for reason, number in self.left_out.items())
+        left = in_words(self.left_out)
         return (
             f"The set has {counts}.",
             f"Labels by rule: {'; '.join([*shown[:RULES], *more])}.",
@@ -178,6 +178,11 @@ def _notes(name: str, pairs: tuple[Pair, ...], rules: int) -> list[str]:
         again = _examples([group[0].pair_id for group in groups])
         found.append(f"{len(groups)} proofs of a question occur more than once ({again}).")
     return found
+
+
+def in_words(counts: Mapping[str, int]) -> str:
+    """`no label: 3; blank proof: 1`."""
+    return "; ".join(f"{reason}: {number}" for reason, number in counts.items())
 
 
 def _examples(names: list[str]) -> str:

@@ -15,7 +15,7 @@ from pv_data.export.prompt import VerifierPrompt
 from pv_data.serving.checkpoint import fingerprint, is_model, is_verl, model_folder
 from pv_data.serving.served import Served, choose_server, served
 from pv_eval.request import Request, Sampling
-from pv_eval.sets.base import EvalSet
+from pv_eval.sets.base import EvalSet, in_words
 from pv_eval.sets.rows import SUFFIXES
 from pv_eval.verifiers.client import Traces, ask_all, client_settings, look_up
 from pv_eval.verifiers.progress import Progress, shown
@@ -192,13 +192,13 @@ def _notes(state: Progress, sampling: Sampling, traces: Traces) -> tuple[str, ..
     own = {reason: number for reason, number in state.failures.items() if reason in OF_THE_MODEL}
     rest = {reason: number for reason, number in state.failures.items() if reason not in OF_THE_MODEL}
     if own:
-        reasons = "; ".join(f"{reason}: {number}" for reason, number in own.items())
-        notes.append(f"Traces without a verdict because of the model itself, of {state.total}: {reasons}.")
-    if rest:
-        reasons = "; ".join(f"{reason}: {number}" for reason, number in rest.items())
         notes.append(
-            f"{sum(rest.values())} of {state.total} traces are missing because requests failed ({reasons}). They count "
-            "as missing verdicts, although the model gave none; run the same command again to ask for them."
+            f"Traces without a verdict because of the model itself, of {state.total}: {in_words(own)}."
+        )
+    if rest:
+        notes.append(
+            f"{sum(rest.values())} of {state.total} traces are missing because requests failed ({in_words(rest)}). They "
+            "count as missing verdicts, although the model gave none; run the same command again to ask for them."
         )
     having = sum(trace.logit is not None for trace in traces.values())
     if sampling.logits and having < len(traces):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pv_data.export.prompt import VerifierPrompt
-from pv_eval.sets.base import EvalSet
+from pv_eval.sets.base import EvalSet, in_words
 from pv_eval.sets.rows import read_rows
 from pv_eval.sets.tables import label_of, number_of, text_of
 from pv_eval.verifiers.trace_cache import Trace
@@ -51,7 +51,7 @@ class Recorded:
 
     def notes(self) -> tuple[str, ...]:
         """Sentences for the report."""
-        left = "; ".join(f"{reason}: {number}" for reason, number in self.left_out.items())
+        left = in_words(self.left_out)
         notes = [f"The traces are those of {self.file.name}; their sampling parameters are unknown."]
         notes += [f"Rows of the file of traces that are not votes: {left}."] if left else []
         if self.other_labels:
@@ -93,10 +93,10 @@ def read_traces(path: Path, found: EvalSet, *, step: int | None = None) -> Recor
             )
         traces[key] = trace
     if not traces:
-        said = "; ".join(f"{reason}: {number}" for reason, number in left.items()) or "it has no rows"
+        reasons = in_words(left) or "it has no rows"
         raise DataError(
-            f"{file} has no trace of the set {found.name} ({said}). A row needs pair_id, or problem and proof, or the "
-            f"prompt that holds both (input), and {', '.join(TRACES)} or verdict"
+            f"{file} has no trace of the set {found.name} ({reasons}). A row needs pair_id, or problem and proof, or "
+            f"the prompt that holds both (input), and {', '.join(TRACES)} or verdict"
         )
     counted = all(trace.tokens is not None for trace in traces.values())
     return Recorded(file=file, traces=traces, left_out=dict(left), other_labels=others, counted=counted)
