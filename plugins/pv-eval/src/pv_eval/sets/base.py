@@ -121,9 +121,7 @@ def build_set(
             kept.append(row)
     pairs = tuple(one.pair for one in kept)
     if not pairs:
-        reasons = (
-            "; ".join(f"{reason}: {number}" for reason, number in left.most_common()) or "it has no rows"
-        )
+        reasons = in_words(dict(left.most_common())) or "it has no rows"
         raise DataError(
             f"the set {name} has no pair with a label ({reasons}). Give another file, or other options"
         )

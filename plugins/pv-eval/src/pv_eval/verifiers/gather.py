@@ -197,8 +197,8 @@ def _notes(state: Progress, sampling: Sampling, traces: Traces) -> tuple[str, ..
         )
     if rest:
         notes.append(
-            f"{sum(rest.values())} of {state.total} traces are missing because requests failed ({in_words(rest)}). They "
-            "count as missing verdicts, although the model gave none; run the same command again to ask for them."
+            f"{sum(rest.values())} of {state.total} traces are missing because requests failed ({in_words(rest)}). "
+            "They count as missing verdicts, although the model gave none; run the same command again to ask for them."
         )
     having = sum(trace.logit is not None for trace in traces.values())
     if sampling.logits and having < len(traces):
