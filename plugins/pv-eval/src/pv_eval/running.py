@@ -33,33 +33,29 @@ def evaluate_verifier(request: Request, console: Console) -> RunInfo:
     for sentence in found.describe():
         _say(console, sentence)
     request.out.mkdir(parents=True, exist_ok=True)
-    made = gather(request, found, console)
+    traces, info = gather(request, found, console)
     samples: defaultdict[str, list[int]] = defaultdict(list)
-    for pair_id, sample in sorted(made.traces):
+    for pair_id, sample in sorted(traces):
         samples[pair_id].append(sample)
+    unit, keep = info.length_unit, request.keep_traces
     votes = [
-        to_vote(
-            pair, sample, made.traces[pair.pair_id, sample], unit=made.unit, keep_trace=request.keep_traces
-        )
+        to_vote(pair, sample, traces[pair.pair_id, sample], unit=unit, keep_trace=keep)
         for pair in found.pairs
         for sample in samples[pair.pair_id]
     ]
-    info = RunInfo(
-        verifier=made.name,
+    for note in info.notes:
+        _say(console, note)
+    info = replace(
+        info,
         set_name=found.name,
-        length_unit=made.unit,
-        temperature=made.temperature,
-        seed=made.seed,
-        notes=(*found.describe(), *made.notes),
+        notes=(*found.describe(), *info.notes),
         settings={
             "pv_data": __version__,
             "set": {"spec": request.set_spec, "options": dict(request.set_options), **found.counts},
-            **made.settings,
+            **info.settings,
         },
     )
     write_run(request.out, found.pairs, votes, info)
-    for note in made.notes:
-        _say(console, note)
     return info
 
 

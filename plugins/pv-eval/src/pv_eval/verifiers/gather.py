@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,35 +15,20 @@ from pv_data.export.prompt import VerifierPrompt
 from pv_data.serving.checkpoint import fingerprint, is_model, is_verl, model_folder
 from pv_data.serving.served import Served, choose_server, served
 from pv_eval.request import Request, Sampling
+from pv_eval.run_files import RunInfo
 from pv_eval.sets.base import EvalSet, in_words
 from pv_eval.sets.rows import SUFFIXES
 from pv_eval.verifiers.client import Traces, ask_all, client_settings, look_up
 from pv_eval.verifiers.progress import Progress, shown
 from pv_eval.verifiers.recorded import read_traces
-from pv_eval.verifiers.trace_cache import OF_THE_MODEL, Trace, TraceCache
+from pv_eval.verifiers.trace_cache import OF_THE_MODEL, TraceCache
 from pv_judge.rowfiles.steps import SUFFIXES as DUMPS
 from pv_rl.errors import ConfigError
 
-__all__ = ["Gathered", "gather", "kind_of"]
+__all__ = ["gather", "kind_of"]
 
 Opened: TypeAlias = "tuple[Model, Served | None]"
 """Settings of the client, and the server if this command started one."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Gathered:
-    """Traces, and what the run's record says of them."""
-
-    name: str
-    """The verifier's, in tables."""
-    traces: Mapping[tuple[str, int], Trace]
-    """By pair id and number of the sample."""
-    unit: str
-    """Of lengths."""
-    temperature: float | None
-    seed: int | None
-    notes: tuple[str, ...]
-    settings: Mapping[str, Any]
 
 
 def kind_of(verifier: str) -> str:
@@ -70,8 +55,8 @@ def kind_of(verifier: str) -> str:
     )
 
 
-def gather(request: Request, found: EvalSet, console: Console) -> Gathered:
-    """Read the traces, or sample those that are not in the cache.
+def gather(request: Request, found: EvalSet, console: Console) -> tuple[Traces, RunInfo]:
+    """Read the traces, or sample those that are not in the cache; and what the run's record says of them.
 
     Raises:
         PvRlError: an option or a file is wrong; or the run was stopped and can be resumed.
@@ -84,22 +69,20 @@ def gather(request: Request, found: EvalSet, console: Console) -> Gathered:
     return _from_checkpoint(request, Path(request.verifier), found, console)
 
 
-def _from_file(request: Request, path: Path, found: EvalSet) -> Gathered:
+def _from_file(request: Request, path: Path, found: EvalSet) -> tuple[Traces, RunInfo]:
     read = read_traces(path, found, step=request.step)
     # verl's dumps are all named by their step, so the run's name is added
     own = read.file.stem if path == read.file else f"{path.resolve().parent.name}, step {read.file.stem}"
-    return Gathered(
-        name=request.name or request.model or own,
-        traces=read.traces,
-        unit="tokens" if read.counted else "characters",
-        temperature=None,
-        seed=None,
+    info = RunInfo(
+        verifier=request.name or request.model or own,
+        length_unit="tokens" if read.counted else "characters",
         notes=read.notes(),
         settings={"verifier": {"kind": "traces", "path": str(read.file)}},
     )
+    return read.traces, info
 
 
-def _from_endpoint(request: Request, found: EvalSet, console: Console) -> Gathered:
+def _from_endpoint(request: Request, found: EvalSet, console: Console) -> tuple[Traces, RunInfo]:
     if not request.model:
         raise ConfigError("an endpoint needs --model, the model's name at its server")
     url = request.verifier.rstrip("/").removesuffix("/chat/completions")
@@ -108,7 +91,9 @@ def _from_endpoint(request: Request, found: EvalSet, console: Console) -> Gather
     return _asked(request, found, console, request.model, model, about, nullcontext((model, None)))
 
 
-def _from_checkpoint(request: Request, path: Path, found: EvalSet, console: Console) -> Gathered:
+def _from_checkpoint(
+    request: Request, path: Path, found: EvalSet, console: Console
+) -> tuple[Traces, RunInfo]:
     logs = request.out / "logs"
     folder = model_folder(path, logs / "merge.log")
     kind, revision = choose_server(request.server), fingerprint(folder)
@@ -146,7 +131,7 @@ def _asked(
     known_as: Model,
     about: Mapping[str, Any],
     opened: AbstractContextManager[Opened],
-) -> Gathered:
+) -> tuple[Traces, RunInfo]:
     """Traces of the cache, and of the model where some are missing."""
     prompt, sampling, state = VerifierPrompt.load(request.prompt), request.sampling, Progress()
     cache = TraceCache(
@@ -164,10 +149,9 @@ def _asked(
                 traces |= ask_all(left, model, sampling, cache, state, gone=gone)
     finally:
         cache.close()
-    return Gathered(
-        name=request.name or name,
-        traces=traces,
-        unit="tokens",
+    info = RunInfo(
+        verifier=request.name or name,
+        length_unit="tokens",
         temperature=sampling.temperature,
         seed=sampling.seed,
         notes=_notes(state, sampling, traces),
@@ -184,6 +168,7 @@ def _asked(
             "missing": dict(state.failures),
         },
     )
+    return traces, info
 
 
 def _notes(state: Progress, sampling: Sampling, traces: Traces) -> tuple[str, ...]:

@@ -26,7 +26,6 @@ from pv_rl.errors import DataError
 __all__ = ["Recorded", "read_traces"]
 
 TRACES = ("trace", "output", "response", "text")
-VERDICTS = ("verdict",)
 IDS = ("pair_id", "proof_id")
 PROMPTS = ("input", "prompt")
 LABELS = ("label", "gts", "ground_truth")
@@ -41,7 +40,7 @@ class Recorded:
 
     file: Path
     """Of a folder, the chosen one."""
-    traces: Mapping[tuple[str, int], Trace]
+    traces: dict[tuple[str, int], Trace]
     left_out: Mapping[str, int]
     """Rows by the reason why they are not votes."""
     other_labels: int
@@ -114,9 +113,9 @@ def _trace(row: Mapping[str, Any], where: str) -> Trace | str:
     text = text_of(_first(row, TRACES))
     if text is not None:
         return Trace(text=text, tokens=whole, known=True, logit=logit)
-    if not any(name in row for name in VERDICTS):
+    if "verdict" not in row:
         return "neither trace nor verdict"
-    given = _first(row, VERDICTS)
+    given = row["verdict"]
     if given is None or (isinstance(given, str) and given.strip().lower() in ("", "none", "null", "missing")):
         return Trace(text=None, tokens=whole, missing="no verdict", known=True)
     verdict = label_of(given)
