@@ -1,24 +1,30 @@
-"""`pv-data eval` and `pv-data best-of-k` from the command line, against a server and against files."""
+"""`pv-eval run` and `pv-eval best-of-k` from the command line, against a server and against files."""
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+import textwrap
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from eval_cases import SERVER, by_mark, model, own_server, run, small_set
-from judge_server import Fault, JudgeServer, Script
+from eval_cases import by_mark, model, run, small_set
+from judge_server import Fault, JudgeServer, Latency, Script
 
-from pv_data.serving import served
-from pv_eval import read_run
+from pv_data.serving.served import Served
+from pv_eval import best_of_k, read_run
+from pv_eval.cli import app, data_app
+from pv_eval.verifiers.gather import kind_of
+from pv_rl.errors import ConfigError
 
 
 def test_votes_and_their_record_are_written_and_the_report_with_them(tmp_path):
     out = tmp_path / "out"
     with JudgeServer(Script(reply=by_mark, faults=[Fault(kind="refusal", requests=[5])])) as server:
-        arguments = ["eval", "--set", f"table:{small_set(tmp_path)}", "--verifier", server.url, "--out", out]
+        arguments = ["run", "--set", f"table:{small_set(tmp_path)}", "--verifier", server.url, "--out", out]
         arguments += ["--model", "judge", "-n", 2, "--resamples", 100, "--client", "limits.concurrency=1"]
         result = run(*arguments, "--client", "prices={judge: {input: 1.0, output: 2.0}}")
         assert result.exit_code == 0, result.output
@@ -37,7 +43,7 @@ def test_votes_and_their_record_are_written_and_the_report_with_them(tmp_path):
         "tokens",
         0.6,
     )
-    assert "Traces without a verdict by the model's own doing, of 16: refusal: 1." in info.notes
+    assert "Traces without a verdict because of the model itself, of 16: refusal: 1." in info.notes
     spent = info.settings["spent"]
     assert spent["requests"] == 16
     assert spent["usd"] > 0
@@ -50,61 +56,68 @@ def test_votes_and_their_record_are_written_and_the_report_with_them(tmp_path):
     assert read_run(out)[1] == votes
 
 
-def test_a_checkpoint_is_served_once_and_not_at_all_where_all_is_known(tmp_path, monkeypatch):
+def serving(monkeypatch, script: Script, gone=lambda server: "") -> list[Path]:
+    """Serve checkpoints by a test server; returns the folders that were served."""
     started = []
 
-    def command(server: str, folder: Path, name: str, port: int) -> list[str]:
+    @contextmanager
+    def served(folder: Path, *, server: str, log: Path, arguments):
         started.append(folder)
-        return own_server(server, folder, name, port)
+        with JudgeServer(script) as one:
+            yield Served(
+                url=one.url, model="m", server=server, at_once=8, gone=lambda: gone(one), fields={"top_k": 0}
+            )
 
-    monkeypatch.setattr(served, "_command", command)
-    monkeypatch.setattr("pv_eval.verifiers.gathering.choose_server", lambda asked: "vllm")
+    monkeypatch.setattr("pv_eval.verifiers.gather.served", served)
+    monkeypatch.setattr("pv_eval.verifiers.gather.choose_server", lambda asked: "vllm")
+    return started
+
+
+def test_a_checkpoint_is_served_once_and_not_at_all_where_all_is_known(tmp_path, monkeypatch):
+    started = serving(monkeypatch, Script(reply=by_mark))
     folder = model(tmp_path / "step")
-    arguments = [
-        "eval",
-        "--set",
-        f"table:{small_set(tmp_path)}",
-        "--verifier",
-        folder,
-        "-n",
-        1,
-        "--no-report",
-    ]
+    arguments = ["run", "--set", f"table:{small_set(tmp_path)}", "--verifier", folder]
+    arguments += ["-n", 1, "--no-report", "--out", tmp_path / "out"]
     for _ in range(2):
-        result = run(*arguments, "--out", tmp_path / "out")
+        result = run(*arguments)
         assert result.exit_code == 0, result.output
     assert len(started) == 1
     _, votes, info = read_run(tmp_path / "out")
-    assert [vote.verdict for vote in votes] == [True, False] * 4
-    assert [vote.length for vote in votes] == [2] * 8
-    assert info.verifier == "step"
-    assert info.settings["verifier"]["server"] == "vllm"
+    assert [vote.verdict for vote in votes] == [True, False, True, True, True, False, True, False]
+    assert all(vote.length for vote in votes)
+    assert (info.verifier, info.settings["verifier"]["server"]) == ("step", "vllm")
     model(folder, b"other weights")  # under the same name
-    assert run(*arguments, "--out", tmp_path / "out").exit_code == 0
+    assert run(*arguments).exit_code == 0
     assert len(started) == 2
 
 
 def test_a_server_that_dies_while_it_is_asked_ends_it_at_once(tmp_path, monkeypatch):
-    def command(server: str, folder: Path, name: str, port: int) -> list[str]:
-        dying = SERVER.replace(
-            "    def do_POST(self):", "    def do_POST(self):\n        import os; os._exit(9)"
-        )
-        return [sys.executable, "-c", dying, str(port)]
+    def gone(server: JudgeServer) -> str:
+        return "the server ended by itself" if server.chats() else ""
 
-    monkeypatch.setattr(served, "_command", command)
-    monkeypatch.setattr("pv_eval.verifiers.gathering.choose_server", lambda asked: "vllm")
-    arguments = [
-        "--set",
-        f"table:{small_set(tmp_path)}",
-        "--verifier",
-        model(tmp_path / "m"),
-        "--out",
-        tmp_path / "o",
-    ]
-    result = run("eval", *arguments, "-n", 1)
+    serving(monkeypatch, Script(reply=by_mark, latency=Latency(median_s=300)), gone)
+    arguments = ["--set", f"table:{small_set(tmp_path)}", "--verifier", model(tmp_path / "m")]
+    result = run("run", *arguments, "-n", 1, "--out", tmp_path / "out")
     assert result.exit_code == 1
-    assert "the server ended by itself, with 9; its log" in result.output
-    assert "0 of 8 traces are there" in result.output
+    assert "the server ended by itself. 0 of 8 traces are there" in result.output
+
+
+def test_a_verifier_is_told_by_what_it_is(tmp_path):
+    (tmp_path / "global_step_3" / "actor").mkdir(parents=True)
+    (tmp_path / "global_step_3" / "actor" / "model_world_size_1_rank_0.pt").write_bytes(b"0")
+    (tmp_path / "dumps").mkdir()
+    (tmp_path / "dumps" / "5.jsonl").write_text("{}\n")
+    kinds = {
+        "http://host:1/v1/chat/completions": "endpoint",
+        str(model(tmp_path / "m")): "checkpoint",
+        str(tmp_path / "global_step_3"): "checkpoint",
+        str(tmp_path / "dumps"): "traces",
+        str(tmp_path / "dumps" / "5.jsonl"): "traces",
+    }
+    assert {given: kind_of(given) for given in kinds} == kinds
+    for wrong in (str(tmp_path), str(tmp_path / "nowhere"), "Qwen/Qwen3-8B"):
+        with pytest.raises(ConfigError, match="give an address"):
+            kind_of(wrong)
 
 
 def test_traces_of_a_file_need_no_server(tmp_path):
@@ -112,7 +125,7 @@ def test_traces_of_a_file_need_no_server(tmp_path):
     rows = [{"pair_id": f"p{n}", "trace": f"x\n### {n % 2 == 0}"} for n in range(8) for _ in range(3)]
     traces.write_text("".join(json.dumps(row) + "\n" for row in rows))
     result = run(
-        "eval",
+        "run",
         "--set",
         f"table:{small_set(tmp_path)}",
         "--verifier",
@@ -131,7 +144,7 @@ def test_traces_of_a_file_need_no_server(tmp_path):
     dumps.mkdir(parents=True)
     traces.rename(dumps / "40.jsonl")
     result = run(
-        "eval",
+        "run",
         "--set",
         f"table:{small_set(tmp_path)}",
         "--verifier",
@@ -164,7 +177,7 @@ def test_a_part_of_a_set_is_no_choice_of_its_order_and_is_said(tmp_path):
                 "-n",
                 1,
             ]
-            result = run("eval", *arguments, "--limit", limit, "--out", tmp_path / f"{limit}", "--no-report")
+            result = run("run", *arguments, "--limit", limit, "--out", tmp_path / f"{limit}", "--no-report")
             assert result.exit_code == 0, result.output
         pairs, _, info = read_run(tmp_path / f"{limit}")
         assert any(f"A part of {limit} of its 8 pairs" in note for note in info.notes)
@@ -194,11 +207,11 @@ def test_a_part_of_a_set_is_no_choice_of_its_order_and_is_said(tmp_path):
 def test_what_is_wrong_is_said_in_one_line_before_anything_is_asked(tmp_path, arguments, said):
     path = small_set(tmp_path)
     arguments = [str(path) if one == "SET" else one for one in arguments]
-    result = run("eval", "--set", f"table:{path}", "--out", tmp_path / "out", *arguments)
+    result = run("run", "--set", f"table:{path}", "--out", tmp_path / "out", *arguments)
     assert result.exit_code == 1
     assert said in result.output
     assert isinstance(result.exception, SystemExit)
-    assert result.output.splitlines()[-1].startswith("pv-data eval: ")
+    assert result.output.splitlines()[-1].startswith("pv-eval run: ")
 
 
 def test_a_server_that_cannot_be_reached_ends_it_and_writes_no_votes(tmp_path):
@@ -211,16 +224,37 @@ def test_a_server_that_cannot_be_reached_ends_it_and_writes_no_votes(tmp_path):
         "m",
     ]
     arguments += ["--client", "retries.attempts=1", "--client", "breaker.failures=10000"]
-    result = run("eval", *arguments, "-n", 1, "--out", tmp_path / "out")
+    result = run("run", *arguments, "-n", 1, "--out", tmp_path / "out")
     assert result.exit_code == 1
-    assert "50 requests in a row failed, the last so: " in result.output
+    assert "50 requests in a row failed; the last error: " in result.output
     assert not (tmp_path / "out" / "votes.parquet").exists()
 
 
 def test_the_commands_wait_for_nothing_heavy():
     code = (
-        "import sys, pv_eval.command, pv_eval.interop.command\n"
+        "import sys, pv_eval.cli\n"
         "print(*(sys.modules.keys() & {'numpy', 'scipy', 'pyarrow', 'matplotlib', 'torch', 'verl', 'httpx'}))"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert said.split() == []
+
+
+def test_the_readmes_example_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = textwrap.dedent((Path(__file__).parents[1] / "README.md").read_text())
+    for name, rows in re.findall(r"cat > (\S+) <<'END'\n(.*?)\n +END", text, re.DOTALL):
+        Path(name).write_text(textwrap.dedent(rows) + "\n")
+    (command,) = re.findall(r"pv-eval (run --set table:.*)", text)
+    result = run(*command.split(), "--no-report")
+    assert result.exit_code == 0, result.output
+    assert [vote.verdict for vote in read_run(Path("runs/base"))[1]] == [True, False]
+
+
+def test_the_old_import_path_and_the_old_commands_are_those_of_pv_eval():
+    from pv_data import evaluate
+
+    with pytest.warns(DeprecationWarning, match=r"is pv_eval\.best_of_k"):
+        assert evaluate.best_of_k is best_of_k
+    older = {info.name: info.callback for info in data_app.registered_commands}
+    assert older.keys() == {"eval", "report", "best-of-k", "eval-export"}
+    assert set(older.values()) == {info.callback for info in app.registered_commands}

@@ -19,12 +19,10 @@ from pv_data.asking.asker import Stopped
 from pv_data.asking.settings import Model
 from pv_data.export.prompt import VerifierPrompt
 from pv_eval.logit import verdict_logit
-from pv_eval.sampling import Sampling
-from pv_eval.verifiers.asked import Progress, look_up
-from pv_eval.verifiers.display import said
-from pv_eval.verifiers.endpoint import ask_all
-from pv_eval.verifiers.remembered import Remembered
-from pv_eval.verifiers.trace import Trace, to_vote
+from pv_eval.request import Sampling
+from pv_eval.verifiers.client import ask_all, look_up
+from pv_eval.verifiers.progress import Progress, state_of
+from pv_eval.verifiers.trace_cache import Trace, TraceCache, to_vote
 from pv_eval.votes import Pair
 from pv_judge.answer import TokenLogprobs
 from pv_judge.config import read_config
@@ -48,13 +46,13 @@ def by_mark(prompt: str, _: str) -> str:
 
 
 def gather(folder: Path, url: str, asked: list[Pair], sampling: Sampling, patience: int = 50, **settings):
-    """Traces and how it went, as `pv-data eval` gathers them."""
+    """Traces and how it went, as `pv-eval run` gathers them."""
     endpoint = {"url": url, "model": "m"}
     model = read_config(
         {"endpoints": [endpoint], "sampling": sampling.fields(), **FAST, **settings}, Model, "client"
     )
     seed = sampling.seed if sampling.send_seed else None
-    remembered = Remembered(
+    remembered = TraceCache(
         folder / "answers.sqlite", model="m", fields=model.fields(), template=PROMPT.template, seed=seed
     )
     state = Progress()
@@ -221,17 +219,10 @@ def test_a_server_that_refuses_seeds_is_named(tmp_path):
         gather(tmp_path, server.url, pairs(1), Sampling(n=1))
 
 
-def test_settings_out_of_bounds_are_refused():
-    for wrong in (
-        {"n": 0},
-        {"temperature": -1.0},
-        {"top_p": 0.0},
-        {"max_tokens": 0},
-        {"seed": -1},
-        {"n": 1.5},
-    ):
-        with pytest.raises(ConfigError):
-            Sampling(**wrong)
+@pytest.mark.parametrize("wrong", [{"n": 0}, {"n": 1.5}, {"temperature": -1.0}, {"top_p": 0.0}, {"seed": -1}])
+def test_settings_out_of_bounds_are_refused(wrong):
+    with pytest.raises(ConfigError):
+        Sampling(**wrong)
 
 
 def test_a_trace_of_another_kind_than_text_has_the_verdict_that_was_given():
@@ -246,9 +237,9 @@ def test_progress_says_cost_failures_and_time_left():
     state = Progress(total=100, done=40, known=20, calls=21, usd=0.5)
     state.failures["truncated"] = 3
     # 20 were asked in 10 s, and 60 are left
-    assert said(state, 10.0) == "20 known before, 21 requests, $0.50, truncated 3, about 30 s left"
+    assert state_of(state, 10.0) == "20 from the cache, 21 requests, $0.50, truncated 3, about 30 s left"
     state.stopping = True
-    assert said(state, 10.0).endswith("stopping: waiting for what is under way, Ctrl-C again leaves at once")
+    assert "stopping: waiting for the requests in flight" in state_of(state, 10.0)
 
 
 CHILD = """
@@ -260,7 +251,7 @@ gather(Path({folder!r}), {url!r}, pairs(30), Sampling(n=4), limits={{"concurrenc
 """
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_run_that_is_ended_in_the_middle_goes_on_and_pays_for_nothing_twice(tmp_path, how):
     here = Path(__file__).parent
     with JudgeServer(Script(reply=by_mark, latency=Latency(median_s=0.05))) as server:

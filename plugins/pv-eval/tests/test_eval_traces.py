@@ -11,8 +11,8 @@ import pytest
 
 from pv_data.export.prompt import VerifierPrompt
 from pv_eval.sets.base import Candidate, EvalSet, build_set
-from pv_eval.verifiers.sampled import read_traces
-from pv_eval.verifiers.trace import to_vote
+from pv_eval.verifiers.recorded import read_traces
+from pv_eval.verifiers.trace_cache import to_vote
 from pv_eval.votes import Pair
 from pv_rl.errors import DataError
 
@@ -104,7 +104,7 @@ def test_labels_that_differ_from_the_sets_are_counted(tmp_path):
     rows = [{"pair_id": f"p{n}", "output": "x", "gts": "True"} for n in range(3)]
     read = read_traces(lines(tmp_path / "t.jsonl", rows), small_set())
     assert read.other_labels == 2
-    assert any("2 rows of the file of traces carry another label" in note for note in read.notes())
+    assert any("2 rows of the file of traces have another label" in note for note in read.notes())
 
 
 def test_a_folder_of_dumps_gives_its_last_step_unless_another_is_named(tmp_path):
@@ -128,7 +128,7 @@ def test_parquet_with_chats_is_read(tmp_path):
 
 def test_a_sample_that_is_there_twice_and_a_file_of_another_set_are_refused(tmp_path):
     twice = [{"pair_id": "p0", "trace": "a", "sample": 0}] * 2
-    with pytest.raises(DataError, match="has its sample 0 already"):
+    with pytest.raises(DataError, match="already has a sample 0"):
         read_traces(lines(tmp_path / "a.jsonl", twice), small_set())
     with pytest.raises(DataError, match=r"no trace of the set small .pair_id is not in the set: 1"):
         read_traces(lines(tmp_path / "b.jsonl", [{"pair_id": "z", "trace": "a"}]), small_set())

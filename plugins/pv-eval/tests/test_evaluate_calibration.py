@@ -13,7 +13,7 @@ from pv_eval import check
 from pv_eval.calibration import calibration
 from pv_eval.counts import count_votes
 from pv_eval.intervals import Bootstrap
-from pv_eval.lengths import KINDS, lengths
+from pv_eval.metrics import KINDS, lengths
 from pv_rl.errors import ConfigError
 
 BARE = Bootstrap(resamples=0)

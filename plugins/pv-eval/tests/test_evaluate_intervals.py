@@ -10,10 +10,9 @@ from evaluate_cases import counted, drawn
 from scipy.stats import bootstrap
 
 from pv_eval import check
-from pv_eval.counts import count_votes
+from pv_eval.counts import Sums, count_votes, ratio
 from pv_eval.intervals import Bootstrap, bca, estimate_all
 from pv_eval.metrics import METRICS, class_sums
-from pv_eval.sums import Sums, ratio
 from pv_rl.errors import ConfigError
 
 MEAN = {"mean": lambda s: ratio(s["x"], s["one"])}
@@ -95,10 +94,10 @@ def test_where_nothing_can_be_said_there_is_a_note_and_no_interval():
     rare = counted(("a", False, "q", "TF"), *((f"p{n}", True, f"q{n}", "TF"[n % 2] * 2) for n in range(12)))
     one = estimate_all(class_sums(rare), METRICS, Bootstrap())["accuracy_wrong"]
     assert one.value == 0.5
-    assert "a class lives in few questions" in one.note
+    assert "a class occurs in few questions" in one.note
     beyond = bca(0.0, np.linspace(0.1, 0.2, 1000), np.array([0.0, 0.1]), 0.95)
     assert math.isnan(beyond.low)
-    assert "beyond all resamples" in beyond.note
+    assert "outside all resamples" in beyond.note
     few = estimate_all(sums_of(np.array([0.0, 1.0, 1.0, 0.5])), MEAN, Bootstrap())["mean"]
     assert few.low < few.value < few.high
     assert "4 questions only" in few.note

@@ -95,7 +95,7 @@ def test_an_absent_class_gives_no_number_and_a_note():
     ).metrics
     for name in ("accuracy_wrong", "balanced_accuracy"):
         assert math.isnan(found[name].value)
-        assert "not defined" in found[name].note
+        assert "undefined" in found[name].note
     assert found["accuracy"].value == pytest.approx(0.75)
 
 
@@ -158,3 +158,8 @@ def test_agreement_with_labels_counts_ties_as_a_category():
     # p_e of kappa: 1/2 * 1/2 + 1/2 * 1/4 = 3/8
     assert found.agreement.kappa.value == pytest.approx((3 / 4 - 3 / 8) / (5 / 8))
     assert found.majority_kinds == {"decided": 3, "tied": 1}
+
+
+def test_agreement_of_one_question_has_no_interval():
+    found = evaluate(check(*made(("a", True, "q", "TT"), ("b", False, "q", "TT")))).agreement
+    assert (found.raw.value, found.raw.low, found.raw.high) == (0.5, None, None)

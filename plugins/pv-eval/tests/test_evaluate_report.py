@@ -22,7 +22,7 @@ from evaluate_cases import drawn, made
 from typer.testing import CliRunner
 
 from pv_eval import Pair, RunInfo, Vote, check, compare, evaluate, read_vote, write_run
-from pv_eval.best_of_curves import best_of_set
+from pv_eval.best_of import best_of_set
 from pv_eval.counts import count_votes
 from pv_eval.intervals import Bootstrap
 from pv_eval.report.cases import disagreements, worst_errors
@@ -279,7 +279,7 @@ def test_the_command_says_in_a_line_what_is_wrong(tmp_path):
     for arguments, text in (
         ([tmp_path / "none"], "there is no folder"),
         ([tmp_path], "has no pairs.parquet"),
-        ([tmp_path / "twice"], "pair names that are there more than once"),
+        ([tmp_path / "twice"], "pair ids that occur more than once"),
         ([tmp_path / "twice", "--resamples", 5], "take 100 or more"),
         ([tmp_path / "twice", "--out", tmp_path / "no" / "where"], "there is no folder"),
     ):

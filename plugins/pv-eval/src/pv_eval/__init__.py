@@ -1,7 +1,7 @@
-"""How good a verifier is, and how well it picks: votes in, numbers with intervals and a report out.
+"""Evaluation of proof verifiers: votes in; metrics with intervals, best-of-k and a report out.
 
-A name is imported when it is first used, so that `pv-data --help` waits for neither numpy nor pyarrow. None is that of
-a module here, which would hide it.
+A name is imported when it is first used, so that `--help` waits for neither numpy nor pyarrow. No module here has a
+public name, which it would hide.
 """
 
 from __future__ import annotations
@@ -10,17 +10,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pv_eval.answers import weighted_best_of_k
-    from pv_eval.best_of import best_of_curve, best_of_k
-    from pv_eval.best_of_curves import BestOf, best_of_set
+    from pv_eval.best_of import BestOf, best_of_curve, best_of_k, best_of_set
     from pv_eval.checks import Checked, Finding, check
     from pv_eval.evaluation import Evaluation, evaluate
-    from pv_eval.files import read_run, write_run
     from pv_eval.intervals import Bootstrap, Estimate
+    from pv_eval.majority import weighted_best_of_k
     from pv_eval.paired import compare
-    from pv_eval.run_info import RunInfo
-    from pv_eval.scorer import read_vote, score_verdict
-    from pv_eval.votes import Pair, Vote
+    from pv_eval.run_files import RunInfo, read_run, write_run
+    from pv_eval.votes import Pair, Vote, read_vote, score_verdict
 
 __all__ = [
     "BestOf",
@@ -46,26 +43,26 @@ __all__ = [
 ]
 
 _HOME = {
-    "BestOf": "best_of_curves",
+    "BestOf": "best_of",
     "Bootstrap": "intervals",
     "Checked": "checks",
     "Estimate": "intervals",
     "Evaluation": "evaluation",
     "Finding": "checks",
     "Pair": "votes",
-    "RunInfo": "run_info",
+    "RunInfo": "run_files",
     "Vote": "votes",
     "best_of_curve": "best_of",
     "best_of_k": "best_of",
-    "best_of_set": "best_of_curves",
+    "best_of_set": "best_of",
     "check": "checks",
     "compare": "paired",
     "evaluate": "evaluation",
-    "read_run": "files",
-    "read_vote": "scorer",
-    "score_verdict": "scorer",
-    "weighted_best_of_k": "answers",
-    "write_run": "files",
+    "read_run": "run_files",
+    "read_vote": "votes",
+    "score_verdict": "votes",
+    "weighted_best_of_k": "majority",
+    "write_run": "run_files",
 }
 
 

@@ -1,20 +1,24 @@
-"""Best-of-k of one problem: how often the proof that a verifier likes best among k of N is right, exactly.
+"""Best-of-k: how often the proof with a verifier's best score among k of N is right, exactly.
 
     E over all subsets S of size k of [G(m)],  m = argmax_{s in S} M(s)
 
 With the candidates in tied groups of equal score, A of them above a group of g, c of which are right, the best of a
-subset is in the group with the probability (C(N-A, k) - C(N-A-g, k)) / C(N, k). Which of the tied is taken:
+subset is in the group with the probability (C(N-A, k) - C(N-A-g, k)) / C(N, k). Which of the tied is chosen:
 
-    uniform      any of those in the subset alike; by symmetry right with c/g
+    uniform      each of those in the subset with the same probability; by symmetry right with c/g
     optimistic   a right one if there is one:     (C(N-A, k) - C(N-A-c, k)) / C(N, k)
     pessimistic  a wrong one if there is one:     (C(N-A-(g-c), k) - C(N-A-g, k)) / C(N, k)
 
-A mean of 8 votes has 9 values, so that ties decide much of the result: look at the bounds. Sorting is the dearest part,
+A mean of 8 votes has 9 values, so ties decide much of the result: look at the bounds. The cost is that of sorting,
 O(N log N).
 
+Over many problems, for k = 1, 2, ... (`best_of_set`), problems count alike, whatever their number of candidates and
+weights, and the bootstrap draws problems. k ends at the fewest candidates of a problem, so problems with few candidates
+are left out, and counted.
+
 This is not verl's `best@N` (verl/trainer/ppo/metric_utils.py): that draws N of the responses with replacement 1,000
-times and takes the largest of the metric itself, so it says how often any of N is right (with repeats), which is the
-oracle here; no verifier chooses anything.
+times and takes the largest of the metric itself, so it estimates how often any of N is right (with repeats), which is
+the oracle here; no verifier chooses.
 
 Example: scores 1, 1, 0 of a right, a wrong and a right proof, k = 2. Subsets: {1,2} a tie, {1,3} right, {2,3} wrong.
 Uniform 1.5/3 = 0.5, optimistic 2/3, pessimistic 1/3.
@@ -22,15 +26,20 @@ Uniform 1.5/3 = 0.5, optimistic 2/3, pessimistic 1/3.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from pv_eval.counts import Floats
-from pv_eval.majority import Ties, check_ties
+from pv_eval.counts import Floats, Sums, VoteCounts, quotient
+from pv_eval.intervals import Bootstrap, Estimate, estimate_all
+from pv_eval.majority import TIES, Ties, check_ties
 from pv_rl.errors import ConfigError, DataError
 
-__all__ = ["best_of_curve", "best_of_k", "oracle_curve"]
+__all__ = ["SCORES", "BestOf", "best_of_curve", "best_of_k", "best_of_set", "oracle_curve", "scores_of"]
+
+SCORES = ("votes", "logit")
+LINES = (*TIES, "oracle", "random")
 
 
 def best_of_k(scores: Sequence[float], correct: Sequence[bool], k: int, ties: Ties = "uniform") -> float:
@@ -43,8 +52,8 @@ def best_of_k(scores: Sequence[float], correct: Sequence[bool], k: int, ties: Ti
         ties: `uniform`, or a bound: `optimistic`, `pessimistic`.
 
     Raises:
-        DataError: (a ValueError) a score or a mark that is none, or lengths that differ.
-        ConfigError: (a ValueError) k out of range, or no such treatment of ties.
+        DataError: (a ValueError) a score is NaN, a mark is not True or False, or the lengths differ.
+        ConfigError: (a ValueError) k is out of range, or the treatment of ties is unknown.
     """
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= max(1, len(scores)):
         raise ConfigError(f"best-of-k with k={k!r} of {len(scores)} candidates; k is 1 to their number")
@@ -57,7 +66,7 @@ def best_of_curve(scores: Sequence[float], correct: Sequence[bool], ties: Ties =
 
 
 def oracle_curve(correct: Sequence[bool]) -> Floats:
-    """(N,) for k = 1, ..., N how often a subset has a right candidate: what a perfect verifier would reach."""
+    """(N,) for k = 1, ..., N how often a subset has a right candidate: the result of a perfect verifier."""
     return best_of_curve(np.asarray(correct, dtype=float).tolist(), correct)
 
 
@@ -106,7 +115,115 @@ def _read(scores: Sequence[float], correct: Sequence[bool]) -> tuple[Floats, np.
             f"{int(np.isnan(given).sum())} of {len(given)} scores are NaN; give -inf for a candidate that comes last"
         )
     if marks.dtype.kind not in "biuf" or not np.isin(marks, (0, 1)).all():
-        raise DataError(
-            "a candidate is correct, True, or not, False; grades have to be made so by a rule first"
-        )
+        raise DataError("a candidate is correct, True, or not, False; convert grades by a rule first")
     return given, marks.astype(np.int64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BestOf:
+    """Best-of-k curves of a set: a verifier between chance and an oracle."""
+
+    problems: int
+    candidates: tuple[int, int]
+    """Fewest and most of a problem."""
+    left_out: int
+    """Problems with fewer candidates."""
+    without_score: int
+    """Candidates without a score, which come last."""
+    curves: Mapping[str, tuple[Estimate, ...]]
+    """For k = 1, 2, ...: `uniform` (the verifier), its bounds `optimistic` and `pessimistic`, `oracle` (any of the k is
+    right) and `random` (the share of right candidates, the same for each k)."""
+
+    @property
+    def sizes(self) -> range:
+        """The values of k."""
+        return range(1, len(self.curves["uniform"]) + 1)
+
+
+def best_of_set(
+    counts: VoteCounts,
+    how: Bootstrap | None = None,
+    by: str | Mapping[str, float] = "votes",
+    *,
+    at_least: int | None = None,
+) -> BestOf:
+    """Best-of-k curves over the problems of a set.
+
+    Args:
+        counts: pairs of a question are the candidates of a problem.
+        how: of the intervals.
+        by: the score, see `scores_of`.
+        at_least: 2 or more; a problem with fewer candidates is left out. By default the largest number that four of
+            five of the problems with two candidates have.
+
+    Raises:
+        DataError: no question has so many pairs, or scores are missing.
+    """
+    scores, without = scores_of(counts, by)
+    groups = [np.flatnonzero(counts.question == number) for number in range(len(counts.questions))]
+    numbers = sorted(len(group) for group in groups if len(group) > 1)
+    enough = at_least if at_least is not None else numbers[len(numbers) // 5] if numbers else 2
+    several = [group for group in groups if len(group) >= max(2, enough)]
+    if not several:
+        raise DataError(
+            f"best-of-k chooses among proofs of one question, and no question has {max(2, enough)}"
+        )
+    fewest = min(map(len, several))
+    columns: dict[str, list[Floats]] = {line: [] for line in LINES}
+    for group in several:
+        right = counts.label[group]
+        for ties in TIES:
+            columns[ties].append(best_of_curve(scores[group], right, ties)[:fewest])
+        columns["oracle"].append(oracle_curve(right.tolist())[:fewest])
+        columns["random"].append(np.full(fewest, right.mean()))
+    table = np.hstack([np.ones((len(several), 1)), *(np.vstack(columns[line]) for line in LINES)])
+    names = ("problems", *(f"{line} {k}" for line in LINES for k in range(1, fewest + 1)))
+    means = {name: quotient(name, "problems") for name in names[1:]}
+    found = estimate_all(Sums(names=names, table=table), means, how or Bootstrap())
+    return BestOf(
+        problems=len(several),
+        candidates=(fewest, max(map(len, several))),
+        left_out=len(groups) - len(several),
+        without_score=without,
+        curves={line: tuple(found[f"{line} {k}"] for k in range(1, fewest + 1)) for line in LINES},
+    )
+
+
+def scores_of(counts: VoteCounts, by: str | Mapping[str, float] = "votes") -> tuple[Floats, int]:
+    """The score of each pair that best-of-k chooses by, and how many pairs have none and so come last.
+
+    Args:
+        counts: of P pairs.
+        by: `votes`, the share of all n votes that accept (a missing verdict does not); `logit`, the mean of
+            log p(True) - log p(False) over the votes that have one, -inf without any; or your own scores by pair_id.
+
+    Returns:
+        (P,) scores, higher is better.
+
+    Raises:
+        ConfigError: the score is unknown.
+        DataError: no vote has a logit, or one of your own scores is missing or NaN.
+    """
+    if not isinstance(by, str):
+        lacking = [pair.pair_id for pair in counts.pairs if pair.pair_id not in by]
+        if lacking:
+            raise DataError(
+                f"{len(lacking)} pairs have no score, {lacking[0][:80]!r} the first; give -inf for none"
+            )
+        own = np.array([float(by[pair.pair_id]) for pair in counts.pairs])
+        if np.isnan(own).any():
+            raise DataError(f"{int(np.isnan(own).sum())} scores are NaN; give -inf for none")
+        return own, int(np.isneginf(own).sum())
+    if by == "votes":
+        return counts.accepted / counts.samples, 0
+    if by != "logit":
+        raise ConfigError(f"score {by!r}; scores are {', '.join(SCORES)}, or numbers by pair_id")
+    number = len(counts.pairs)
+    known = np.array([vote.logit is not None for vote in counts.votes], dtype=bool)
+    if not known.any():
+        raise DataError("no vote has a logit of its verdict; sample with logprobs, or score by votes")
+    values = np.array([vote.logit or 0.0 for vote in counts.votes])
+    sums = np.bincount(counts.pair_of_vote, weights=values, minlength=number)
+    times = np.bincount(counts.pair_of_vote, weights=known.astype(float), minlength=number)
+    scores = np.where(times > 0, sums / np.maximum(times, 1), -np.inf)
+    return scores, int((times == 0).sum())

@@ -1,9 +1,9 @@
-"""Whether the share of votes that accept can be read as the probability that the proof is right.
+"""Calibration: is the share of accepting votes the probability that the proof is right? Brier score and ECE.
 
-The share of pair i is v_i = a_i / (a_i + r_i): votes without a verdict do not vote, and a pair without any verdict is
+The share of pair i is v_i = a_i / (a_i + r_i): votes without a verdict do not count, and a pair without any verdict is
 left out and counted. y_i is 1 for a right proof, w_i the weight.
 
-    Brier = sum_i w_i (v_i - y_i)^2 / sum_i w_i          0 is perfect; 0.25 who always says one half
+    Brier = sum_i w_i (v_i - y_i)^2 / sum_i w_i          0 is perfect; always saying one half gives 0.25
     ECE   = sum_b |sum_{i in b} w_i (v_i - y_i)| / sum_i w_i
 
 over B bins of equal width, [0, 1/B), [1/B, 2/B), ..., the last with its upper end; B = 10. An ECE is never negative, so
@@ -19,13 +19,11 @@ Source: M. Naeini et al. 2015 (ECE), doi:10.1609/aaai.v29i1.9602; G. Brier 1950.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
-from pv_eval.counts import Floats, VoteCounts
+from pv_eval.counts import Columns, Floats, Statistic, VoteCounts, quotient, ratio, sum_by_question
 from pv_eval.intervals import Bootstrap, Estimate, estimate_all
-from pv_eval.sums import Columns, Statistic, ratio, sum_by_question
 from pv_rl.errors import ConfigError
 
 __all__ = ["BINS", "Bin", "Calibration", "calibration", "vote_share"]
@@ -51,7 +49,7 @@ class Calibration:
     brier: Estimate
     ece: Estimate
     bins: tuple[Bin, ...]
-    """Those that hold a pair."""
+    """Those with a pair."""
     number_of_bins: int
     left_out: int
     """Pairs without a verdict in any vote."""
@@ -63,13 +61,13 @@ def vote_share(counts: VoteCounts) -> Floats:
 
 
 def calibration(counts: VoteCounts, how: Bootstrap, bins: int = BINS) -> Calibration:
-    """Measure it.
+    """Measure the calibration.
 
     Raises:
         ConfigError: fewer than 1 or more than 100 bins.
     """
     if type(bins) is not int or not 1 <= bins <= 100:
-        raise ConfigError(f"bins={bins!r}; an ECE has 1 to 100 bins, 10 as a rule")
+        raise ConfigError(f"bins={bins!r}; an ECE has 1 to 100 bins, usually 10")
     share = vote_share(counts)
     known = ~np.isnan(share)
     filled, label = np.where(known, share, 0.0), counts.label.astype(float)
@@ -78,14 +76,14 @@ def calibration(counts: VoteCounts, how: Bootstrap, bins: int = BINS) -> Calibra
     used = sorted(set(place[known].tolist()))
     by_pair: dict[str, Floats] = {"known": known.astype(float), "square": known * (filled - label) ** 2}
     statistics: dict[str, Statistic] = {
-        "brier": lambda s: ratio(s["square"], s["known"]),
-        "ece": partial(_ece, used=used),
+        "brier": quotient("square", "known"),
+        "ece": lambda s: ratio(_gaps(s, used), s["known"]),
     }
     for number in used:
         inside = place == number
         by_pair |= {f"pairs {number}": inside * 1.0, f"share {number}": inside * filled}
         by_pair[f"right {number}"] = inside * label
-        statistics[f"right {number}"] = partial(_right, number=number)
+        statistics[f"right {number}"] = quotient(f"right {number}", f"pairs {number}")
     sums = sum_by_question(counts, by_pair)
     found = estimate_all(sums, statistics, how)
     total = sums.total
@@ -107,10 +105,6 @@ def calibration(counts: VoteCounts, how: Bootstrap, bins: int = BINS) -> Calibra
     )
 
 
-def _ece(s: Columns, used: list[int]) -> Floats:
-    gaps = [np.abs(s[f"share {number}"] - s[f"right {number}"]) for number in used]
-    return ratio(np.sum(gaps, axis=0) if gaps else np.zeros_like(s["known"]), s["known"])
-
-
-def _right(s: Columns, number: int) -> Floats:
-    return ratio(s[f"right {number}"], s[f"pairs {number}"])
+def _gaps(s: Columns, used: list[int]) -> Floats:
+    gaps = (np.abs(s[f"share {number}"] - s[f"right {number}"]) for number in used)
+    return sum(gaps, np.zeros_like(s["known"]))

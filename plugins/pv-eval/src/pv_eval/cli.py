@@ -1,14 +1,286 @@
-"""Command line `pv-eval`; `pv-data` has the same commands under their older names."""
+"""Command line `pv-eval`: run, report, best-of-k and export.
+
+`pv-data` has the same commands under their older names. They import what they need when they run: --help is instant.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
 import typer
 
-from pv_eval.command import best_of_k, evaluate_command
-from pv_eval.interop.command import export_command
 from pv_eval.report_command import report
+from pv_rl.errors import PvRlError
 
-__all__ = ["app", "data_app"]
+if TYPE_CHECKING:
+    from pv_eval.best_of import BestOf
+
+__all__ = ["app", "best_of_k", "data_app", "export", "run"]
+
+SHOWN = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48)
+"""Values of k in the printed table, beside the last."""
+
+SetSpec: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--set",
+        metavar="NAME[:PATH]",
+        show_default=False,
+        help="Labelled proofs: curated:RUN, opc:FILE, proofbench:FILE, gradingbench:FILE, processbench:FILE, "
+        "style:RUN, error_types:FILE, graded:FILE, table:FILE, or a source of pv-data.",
+    ),
+]
+SetOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=VALUE", help="Option of the set, for example positive=6. Repeatable."),
+]
+Samples: TypeAlias = Annotated[int, typer.Option("-n", "--samples", help="Samples a pair (Avg@n).")]
+Temperature: TypeAlias = Annotated[float, typer.Option(help="Sampling temperature.")]
+TopP: TypeAlias = Annotated[float, typer.Option(help="Nucleus sampling.")]
+MaxTokens: TypeAlias = Annotated[int, typer.Option(help="Tokens of a trace; a longer one has no verdict.")]
+Prompt: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(help="A template with {{ problem }} and {{ proof }}.", show_default="the export's"),
+]
+Resamples: TypeAlias = Annotated[int, typer.Option(help="Bootstrap resamples; 0 for no intervals.")]
+
+
+@contextmanager
+def _errors(command: str) -> Iterator[None]:
+    """Print an error that the user can correct in one line."""
+    try:
+        yield
+    except (PvRlError, OSError) as error:
+        from pv_judge.pages.text import plain
+
+        typer.echo(f"pv-eval {command}: {plain(error, 4000)}", err=True)
+        raise typer.Exit(1) from error
+    except KeyboardInterrupt as error:
+        typer.echo(f"pv-eval {command}: stopped; run the same command again to resume", err=True)
+        raise typer.Exit(130) from error
+
+
+def run(
+    set_spec: SetSpec,
+    verifier: Annotated[
+        str,
+        typer.Option(
+            show_default=False,
+            metavar="URL|PATH",
+            help="An OpenAI-compatible address, a model's folder, a verl checkpoint (global_step_N), or recorded "
+            "traces (a file, or verl's folder of dumps).",
+        ),
+    ],
+    out: Annotated[Path, typer.Option(show_default=False, help="Folder for votes, report and cache.")],
+    model: Annotated[str, typer.Option(help="The model's name at its server, and in tables.")] = "",
+    samples: Samples = 8,
+    temperature: Temperature = 0.6,
+    top_p: TopP = 0.9,
+    max_tokens: MaxTokens = 8192,
+    seed: Annotated[int, typer.Option(help="The seed of each pair and sample is derived from it.")] = 0,
+    send_seed: Annotated[
+        bool, typer.Option(help="Send the seeds; switch off for a server that refuses the field.")
+    ] = True,
+    logits: Annotated[
+        bool,
+        typer.Option(
+            help="Ask for log-probabilities: votes get the logit of their verdict (best-of-k --score logit)."
+        ),
+    ] = False,
+    set_option: SetOption = None,
+    train: Annotated[
+        Path | None,
+        typer.Option(help="Training set (run, verl parquet or plain file) that the set must not overlap."),
+    ] = None,
+    overlap: Annotated[
+        str, typer.Option(help="Action on questions that were trained on: refuse, drop or keep.")
+    ] = "refuse",
+    limit: Annotated[int | None, typer.Option(help="Number of pairs, chosen by a hash of their ids.")] = None,
+    prompt: Prompt = None,
+    server: Annotated[str, typer.Option(help="Server for a folder: auto, vllm or transformers.")] = "auto",
+    server_argument: Annotated[
+        list[str] | None, typer.Option(metavar="ARG", help="Argument of the server. Repeatable.")
+    ] = None,
+    client: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Setting of the client: endpoint.api_key_env=KEY, limits.concurrency=16, budget.usd_per_run=5, "
+            "prices='{MODEL: {input: 0.3, output: 1.2}}', revision=DATE. Repeatable.",
+        ),
+    ] = None,
+    cache: Annotated[
+        Path | None, typer.Option(help="Cache of traces.", show_default="answers.sqlite in --out")
+    ] = None,
+    step: Annotated[
+        int | None, typer.Option(help="Step of a folder of dumps.", show_default="the last")
+    ] = None,
+    name: Annotated[str, typer.Option(help="Name in tables, instead of the model's.")] = "",
+    keep_traces: Annotated[
+        bool, typer.Option(help="Keep traces in the votes; the report shows some.")
+    ] = True,
+    write_report: Annotated[bool, typer.Option("--report/--no-report", help="Write the report too.")] = True,
+    resamples: Resamples = 1000,
+) -> None:
+    """Sample a verifier's verdicts on a labelled set, and measure them.
+
+    You can stop it at any time: the same command resumes the run and keeps what was sampled.
+    """
+    from rich.console import Console
+
+    with _errors("run"):
+        from pv_eval.request import Request, Sampling
+        from pv_eval.running import evaluate_verifier
+        from pv_judge.scoring.command import read_options
+
+        sampling = Sampling(
+            n=samples,
+            temperature=temperature,
+            top_p=top_p,
+            max_tokens=max_tokens,
+            seed=seed,
+            send_seed=send_seed,
+            logits=logits,
+        )
+        request = Request(
+            set_spec=set_spec,
+            verifier=verifier,
+            out=out,
+            model=model,
+            name=name,
+            sampling=sampling,
+            set_options=read_options(None, set_option or []),
+            train=train,
+            overlap=overlap,
+            limit=limit,
+            prompt=prompt,
+            server=server,
+            server_arguments=server_argument or [],
+            client=client or [],
+            cache=cache,
+            step=step,
+            keep_traces=keep_traces,
+        )
+        evaluate_verifier(request, Console(stderr=True))
+        typer.echo(f"wrote {out}/votes.parquet, pairs.parquet, run.json")
+    if write_report:
+        report([out], out=None, resamples=resamples, seed=0, cases=3)
+
+
+def best_of_k(
+    folders: Annotated[
+        list[Path],
+        typer.Argument(metavar="FOLDER...", show_default=False, help="Runs, as `pv-eval run` writes them."),
+    ],
+    score: Annotated[str, typer.Option(help="Score of a candidate: votes or logit.")] = "votes",
+    resamples: Resamples = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
+    at_least: Annotated[
+        int | None,
+        typer.Option(
+            min=2, help="Leave out problems with fewer candidates.", show_default="what four of five have"
+        ),
+    ] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write all numbers to this file.")] = None,
+) -> None:
+    """How often the proof that a verifier picks among k of a problem is right: the exact expectation over subsets."""
+    with _errors("best-of-k"):
+        import json
+
+        from pv_eval.best_of import best_of_set
+        from pv_eval.checks import check
+        from pv_eval.counts import count_votes
+        from pv_eval.intervals import Bootstrap
+        from pv_eval.run_files import read_run
+        from pv_rl.files import write_atomically
+
+        how = Bootstrap(resamples=resamples, seed=seed)
+        document: dict[str, Any] = {}
+        for folder in folders:
+            pairs, votes, info = read_run(folder)
+            best = best_of_set(count_votes(check(pairs, votes)), how, score, at_least=at_least)
+            name = info.verifier if info.verifier not in document else f"{info.verifier} ({folder})"
+            document[name] = _as_json(best)
+            _print(name, best)
+        if json_file is not None:
+            text = json.dumps({"score": score, "verifiers": document}, allow_nan=False, indent=1)
+            write_atomically(json_file, lambda file: file.write_text(text + "\n", encoding="utf-8"))
+            typer.echo(f"wrote {json_file}")
+
+
+def _as_json(best: BestOf) -> dict[str, Any]:
+    def number(value: float) -> float | None:
+        return value if value == value else None
+
+    return {
+        "problems": best.problems,
+        "candidates": list(best.candidates),
+        "left_out": best.left_out,
+        "without_score": best.without_score,
+        "curves": {
+            line: [
+                {"k": k, "value": number(one.value), "low": number(one.low), "high": number(one.high)}
+                for k, one in zip(best.sizes, curve, strict=True)
+            ]
+            for line, curve in best.curves.items()
+        },
+    }
+
+
+def _print(name: str, best: BestOf) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from pv_judge.pages.text import plain
+
+    fewest, most = best.candidates
+    console = Console(highlight=False)
+    console.print(
+        Text(
+            f"{plain(name, 80)}: {best.problems} problems, {fewest} to {most} candidates each; {best.left_out} with "
+            f"fewer left out; {best.without_score} candidates without a score"
+        )
+    )
+    table = Table("k", "verifier", "interval", "ties: worst", "ties: best", "random", "oracle", box=None)
+    for column in table.columns:
+        column.justify = "right"
+    for k in (size for size in best.sizes if size in SHOWN or size == best.sizes[-1]):
+        at = {line: curve[k - 1] for line, curve in best.curves.items()}
+        one = at["uniform"]
+        interval = f"{one.low:.3f} to {one.high:.3f}" if one.low == one.low else "-"
+        rest = (f"{at[line].value:.3f}" for line in ("pessimistic", "optimistic", "random", "oracle"))
+        table.add_row(str(k), f"{one.value:.3f}", interval, *rest)
+    console.print(table)
+
+
+def export(
+    set_spec: SetSpec,
+    out: Annotated[Path, typer.Option(show_default=False, help="Folder; each harness gets one in it.")],
+    to: Annotated[list[str] | None, typer.Option(help="lm-eval or inspect.", show_default="both")] = None,
+    set_option: SetOption = None,
+    samples: Samples = 8,
+    temperature: Temperature = 0.6,
+    top_p: TopP = 0.9,
+    max_tokens: MaxTokens = 8192,
+    prompt: Prompt = None,
+) -> None:
+    """Write a set as tasks of lm-evaluation-harness and inspect_ai, which run without our packages."""
+    with _errors("export"):
+        from pv_data.export.prompt import VerifierPrompt
+        from pv_eval.export import HARNESSES, export_tasks
+        from pv_eval.request import Sampling
+        from pv_eval.sets.catalogue import open_set
+        from pv_judge.scoring.command import read_options
+
+        sampling = Sampling(n=samples, temperature=temperature, top_p=top_p, max_tokens=max_tokens)
+        found = open_set(set_spec, read_options(None, set_option or []))
+        for path in export_tasks(found, out, VerifierPrompt.load(prompt), sampling, to or list(HARNESSES)):
+            typer.echo(f"wrote {path}")
+
 
 app = typer.Typer(
     name="pv-eval",
@@ -17,11 +289,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 data_app = typer.Typer()
-for name, older, command in (
-    ("run", "eval", evaluate_command),
+"""The same commands under the names that they have in `pv-data`."""
+for new, older, command in (
+    ("run", "eval", run),
     ("report", "report", report),
     ("best-of-k", "best-of-k", best_of_k),
-    ("export", "eval-export", export_command),
+    ("export", "eval-export", export),
 ):
-    app.command(name)(command)
+    app.command(new)(command)
     data_app.command(older)(command)

@@ -1,26 +1,23 @@
-"""All numbers of one verifier on one set."""
+"""Evaluation: all metrics of one verifier on one set."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 
 from pv_eval.calibration import BINS, Calibration, calibration
 from pv_eval.checks import Checked, Finding
-from pv_eval.counts import Floats, VoteCounts, count_votes
+from pv_eval.counts import VoteCounts, count_votes, quotient, sum_by_question
 from pv_eval.intervals import Bootstrap, Estimate, estimate_all
-from pv_eval.lengths import LengthRow, lengths
 from pv_eval.majority import TIES, majority_right, majority_verdicts
-from pv_eval.metrics import METRICS, class_sums, sampling_error
-from pv_eval.sums import Columns, ratio, sum_by_question
+from pv_eval.metrics import METRICS, LengthRow, class_sums, lengths, sampling_error
 from pv_judge.agreement import Agreement, agreement
 
 __all__ = ["Evaluation", "Slice", "evaluate", "with_labels"]
 
 MOST_SLICES = 50
-"""That have metrics of their own."""
+"""The largest ones have metrics of their own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +34,7 @@ class Slice:
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """What is known of a verifier."""
+    """All metrics of a verifier on a set."""
 
     pairs: int
     questions: int
@@ -72,13 +69,13 @@ def evaluate(
     bins: int = BINS,
     problems: tuple[Finding, ...] = (),
 ) -> Evaluation:
-    """Measure everything.
+    """Compute all metrics.
 
     Args:
-        checked: what `check` gave, or votes that are counted already.
+        checked: the result of `check`, or counts of it.
         how: of the intervals.
         bins: of the calibration.
-        problems: to carry along with votes that are counted already.
+        problems: of the set, where `checked` is counts.
 
     Raises:
         DataError: the set is refused.
@@ -118,29 +115,27 @@ def evaluate(
 
 
 def with_labels(counts: VoteCounts, how: Bootstrap) -> Agreement:
-    """Agreement of majority verdicts with labels; weights are not in it."""
+    """Agreement of majority verdicts with labels; it ignores weights."""
     words = {True: "right", False: "wrong", None: "none"}
     verdicts = [words[verdict] for verdict in majority_verdicts(counts)[0]]
     labels = [words[bool(label)] for label in counts.label]
-    # a category that no rater ever uses changes AC1, so `none` is one only where it is used
+    # a category that no rater uses changes AC1, so `none` is one only where it is used
     used = [*("right", "wrong"), *(("none",) if "none" in verdicts else ())]
-    found = agreement(
-        labels, verdicts, used, clusters=counts.question.tolist(), resamples=how.resamples or 1, seed=how.seed
+    several = len(counts.questions) > 1
+    return agreement(
+        labels,
+        verdicts,
+        used,
+        clusters=counts.question.tolist(),
+        resamples=how.resamples if several else 0,
+        seed=how.seed,
     )
-    if how.resamples and len(counts.questions) > 1:
-        return found
-    bare = {name: replace(getattr(found, name), low=None, high=None) for name in ("raw", "kappa", "ac1")}
-    return replace(found, **bare)
 
 
 def _majority(counts: VoteCounts, k: int, how: Bootstrap) -> dict[str, Estimate]:
-    by_pair = {ties: majority_right(counts, k, ties) for ties in TIES}  # pyright: ignore[reportArgumentType]
+    by_pair = {ties: majority_right(counts, k, ties) for ties in TIES}
     sums = sum_by_question(counts, {**by_pair, "all": counts.weight * 0 + 1})
-    return estimate_all(sums, {ties: partial(_mean, name=ties) for ties in TIES}, how)
-
-
-def _mean(s: Columns, name: str) -> Floats:
-    return ratio(s[name], s["all"])
+    return estimate_all(sums, {ties: quotient(ties, "all") for ties in TIES}, how)
 
 
 def _sizes(fewest: int) -> list[int]:

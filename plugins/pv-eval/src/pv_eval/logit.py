@@ -1,4 +1,4 @@
-"""The logit of a verdict: how sure the model was of the word that its trace ends with."""
+"""Verdict logit: log odds of True over False at the token that begins the verdict of a trace."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pv_rl.verdict import parse_verdict
 __all__ = ["verdict_logit"]
 
 NEAR = 50
-"""Tokens from the end among which the verdict begins: behind it there are marks and white space only."""
+"""The verdict begins within this many tokens from the end: only marks and white space follow it."""
 WORD = re.compile(r"true|false", re.IGNORECASE)
 
 
 def verdict_logit(text: str, tokens: Sequence[TokenLogprobs]) -> float | None:
-    """Log of the odds of True over False at the token that begins the verdict, whatever is said before it.
+    """Log of the odds of True over False at the token that begins the verdict.
 
         logit = log sum_{t begins True} p(t) - log sum_{t begins False} p(t)
 

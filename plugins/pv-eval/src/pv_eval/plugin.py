@@ -1,4 +1,4 @@
-"""What this package adds to pv-data: the commands of an evaluation."""
+"""Plugin of pv-data: adds the commands of an evaluation under their older names."""
 
 from __future__ import annotations
 

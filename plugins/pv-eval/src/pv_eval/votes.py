@@ -1,13 +1,31 @@
-"""The central input: pairs of a question and a proof, and a verifier's votes on them."""
+"""Pairs of a question and a proof, a verifier's votes on them, and the scorer that reads a vote from a trace."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from pv_rl.errors import DataError
+from pv_rl.verdict import parse_verdict
 
-__all__ = ["Pair", "Vote"]
+__all__ = ["Pair", "Vote", "read_vote", "score_verdict"]
+
+Rule: TypeAlias = "tuple[str, Callable[[object], bool]]"
+"""What is allowed, in words and as a check."""
+
+
+def _finite(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+NAME: Rule = ("a text that is not blank", lambda value: isinstance(value, str) and bool(value.strip()))
+TEXT: Rule = ("a text", lambda value: isinstance(value, str))
+FLAG: Rule = ("True, False or None; numbers and words are refused", lambda v: isinstance(v, bool | None))
+NUMBER: Rule = ("a finite number", _finite)
+AMOUNT: Rule = ("a finite number, 0 or more", lambda value: _finite(value) and value >= 0)  # pyright: ignore[reportOperatorIssue]
+INDEX: Rule = ("a whole number, 0 or more", lambda value: type(value) is int and value >= 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,23 +33,21 @@ class Pair:
     """A question, a proof of it, and whether the proof is right."""
 
     pair_id: str
-    """Name of the pair, unique in a set."""
+    """Unique in a set."""
     question_id: str
-    """Name of the question: what intervals draw, and what best-of-k chooses within."""
+    """Bootstrap intervals resample questions, and best-of-k chooses among the proofs of one."""
     label: bool | None
-    """The truth: True where the proof is right. None: nobody has said; `check` sets such a pair aside."""
+    """The truth: True where the proof is right. None: unknown; `check` leaves such a pair out."""
     slice: str = ""
-    """Part of the set that has a line of its own: source, style or kind of error."""
+    """Part of the set with metrics of its own: source, style or kind of error."""
     question: str = ""
     proof: str = ""
     weight: float = 1.0
-    """What the pair counts in every mean, 0 or more."""
+    """Weight of the pair in every mean, 0 or more."""
 
     def __post_init__(self) -> None:
-        _names(self, "pair_id", "question_id")
-        _texts(self, "slice", "question", "proof")
-        _flag(self, "label")
-        _number(self, "weight", low=0.0)
+        _check(self, pair_id=NAME, question_id=NAME, slice=TEXT, question=TEXT, proof=TEXT)
+        _check(self, label=FLAG, weight=AMOUNT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,52 +59,76 @@ class Vote:
     sample: int
     """Number of the sample, 0 to n - 1."""
     verdict: bool | None
-    """True: the proof is accepted. None: the trace ends in no verdict, or the request failed for good."""
+    """True: the verifier accepts the proof. None: the trace has no verdict, or the request failed for good."""
     length: float | None = None
-    """Of the trace, 0 or more, in the unit that the run names: tokens or characters. None: not known."""
+    """Of the trace, 0 or more, in the unit that the run names: tokens or characters. None: unknown."""
     trace: str | None = None
     """The text, where it was kept."""
     logit: float | None = None
     """log p(True) - log p(False) of the verdict token, finite, where the sampler gives it."""
 
     def __post_init__(self) -> None:
-        _names(self, "pair_id", "question_id")
-        _flag(self, "verdict")
-        if type(self.sample) is not int or self.sample < 0:
-            raise DataError(_said(self, "sample", "a whole number, 0 or more"))
-        if self.trace is not None:
-            _texts(self, "trace")
-        if self.length is not None:
-            _number(self, "length", low=0.0)
-        if self.logit is not None:
-            _number(self, "logit", low=-math.inf)
+        _check(self, pair_id=NAME, question_id=NAME, verdict=FLAG, sample=INDEX)
+        optional = {"trace": TEXT, "length": AMOUNT, "logit": NUMBER}
+        _check(self, **{name: rule for name, rule in optional.items() if getattr(self, name) is not None})
 
 
-def _names(one: Pair | Vote, *fields: str) -> None:
-    for field in fields:
-        value = getattr(one, field)
-        if not isinstance(value, str) or not value.strip():
-            raise DataError(_said(one, field, "a text that is not blank"))
+def _check(one: Pair | Vote, **rules: Rule) -> None:
+    for name, (allowed, holds) in rules.items():
+        value = getattr(one, name)
+        if not holds(value):
+            kind = type(one).__name__.lower()
+            raise DataError(
+                f"the {kind} of {str(one.pair_id)[:80]!r} has {name}={value!r:.80}; expected {allowed}"
+            )
 
 
-def _texts(one: Pair | Vote, *fields: str) -> None:
-    for field in fields:
-        if not isinstance(getattr(one, field), str):
-            raise DataError(_said(one, field, "a text"))
+def score_verdict(trace: str, label: bool) -> dict[str, float]:
+    """Metrics of one trace, as numbers that another evaluation harness can average.
+
+    Keys: `acc`, 1 where the verdict is the label (a missing verdict is wrong); `accepted`, 1 where the trace ends in
+    `### True`; `missing`, 1 where it ends in no verdict. `pv_rl.verdict.parse_verdict` reads the verdict.
+
+    Example: `score_verdict("Step 2 is wrong.\\n### False", False)` is `{"acc": 1.0, "accepted": 0.0, "missing": 0.0}`.
+
+    Raises:
+        DataError: the trace is not a text or the label not a bool; the caller converts labels in words.
+    """
+    if not isinstance(trace, str) or not isinstance(label, bool):
+        raise DataError(
+            f"score_verdict takes a text and True or False; given {type(trace).__name__} and {label!r:.80}"
+        )
+    verdict = parse_verdict(trace)
+    return {
+        "acc": float(verdict is label),
+        "accepted": float(verdict is True),
+        "missing": float(verdict is None),
+    }
 
 
-def _flag(one: Pair | Vote, field: str) -> None:
-    if not isinstance(getattr(one, field), bool | None):
-        raise DataError(_said(one, field, "True, False or None, and no number or word for it"))
+def read_vote(
+    *,
+    pair_id: str,
+    question_id: str,
+    sample: int,
+    trace: str,
+    length: float | None = None,
+    logit: float | None = None,
+    keep_trace: bool = True,
+) -> Vote:
+    """The vote of a trace.
 
-
-def _number(one: Pair | Vote, field: str, *, low: float) -> None:
-    value = getattr(one, field)
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or value < low:
-        raise DataError(_said(one, field, "a finite number" + (", 0 or more" if low == 0 else "")))
-
-
-def _said(one: Pair | Vote, field: str, allowed: str) -> str:
-    kind = type(one).__name__.lower()
-    return f"the {kind} of {str(one.pair_id)[:80]!r} has {field}={getattr(one, field)!r:.80}; it is {allowed}"
+    Args:
+        pair_id: see `Vote`, as for the others.
+        length: in the run's unit; characters if not given.
+        keep_trace: whether the vote keeps the text.
+    """
+    return Vote(
+        pair_id=pair_id,
+        question_id=question_id,
+        sample=sample,
+        verdict=parse_verdict(trace),
+        length=len(trace) if length is None else length,
+        trace=trace if keep_trace else None,
+        logit=logit,
+    )

@@ -1,39 +1,13 @@
-"""A set of proofs, a verifier that judges them by a mark, and a server that is one."""
+"""A set of proofs, and a verifier that judges them by a mark."""
 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 from typer.testing import CliRunner
 
-from pv_eval.cli import data_app as app
-
-SERVER = """
-import http.server, json, sys
-class Handler(http.server.BaseHTTPRequestHandler):
-    def answer(self, body):
-        raw = json.dumps(body).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(raw)))
-        self.end_headers()
-        self.wfile.write(raw)
-    def do_GET(self):
-        self.answer({})
-    def do_POST(self):
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        text = "Read.\\n### " + str("SOUND" in asked["messages"][0]["content"])
-        self.answer({"choices": [{"message": {"content": text}, "finish_reason": "stop"}],
-                     "usage": {"prompt_tokens": 5, "completion_tokens": 2}})
-print("serving", flush=True)
-http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
-"""
-
-
-def own_server(server: str, folder: Path, name: str, port: int) -> list[str]:
-    """In the place of `served._command`."""
-    return [sys.executable, "-c", SERVER, str(port)]
+from pv_eval.cli import app
 
 
 def model(folder: Path, weights: bytes = b"weights") -> Path:

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pv_eval.best_of_curves import BestOf, best_of_set
+from pv_eval.best_of import BestOf, best_of_set
 from pv_eval.checks import check
 from pv_eval.counts import VoteCounts, count_votes
 from pv_eval.evaluation import Evaluation, evaluate
-from pv_eval.files import read_run
 from pv_eval.intervals import Bootstrap
 from pv_eval.paired import Comparison, compare
 from pv_eval.report.cases import Case, Split, disagreements, worst_errors
-from pv_eval.run_info import RunInfo
+from pv_eval.run_files import RunInfo, read_run
 from pv_rl.errors import DataError
 
 __all__ = ["Entry", "Summary", "Versus", "summarise"]

@@ -1,1 +1,1 @@
-"""Sets that a verifier is evaluated on: a source and rules; each says what it left out and why."""
+"""Evaluation sets: readers of files, of pv-data runs and of sources."""

@@ -1,9 +1,9 @@
-"""`error_types`: wrong proofs by the kind of their error, a slice a kind.
+"""The set `error_types`: wrong proofs by the kind of their error, a slice a kind.
 
-The paper sorts wrong proofs by hand into three kinds (`KINDS`). Two forms are read: a plain file with a column
-`error_type` beside those of `table`, and PRMBench (https://github.com/ssmisya/PRMBench, Apache-2.0), whose solutions
-were spoiled in ways that have names; `OF_PRMBENCH` puts these under the paper's kinds, which is our reading and not the
-paper's. Solutions with superfluous steps (`redundency`) are not wrong by that and have no label.
+The paper sorts wrong proofs by hand into three kinds (`KINDS`). The reader takes a plain file with a column
+`error_type` beside those of `table`, or PRMBench (https://github.com/ssmisya/PRMBench, Apache-2.0), whose solutions
+were corrupted in named ways; `OF_PRMBENCH` maps these to the paper's kinds, which is our reading and not the paper's.
+Solutions with superfluous steps (`redundency`) are not wrong because of them and have no label.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from pv_eval.sets.base import Candidate, EvalSet, LeftOut, build_set
-from pv_eval.sets.from_source import source_rows
-from pv_eval.sets.plain import table_rows
 from pv_eval.sets.rows import read_rows
+from pv_eval.sets.sources import source_rows
+from pv_eval.sets.tables import table_rows
 from pv_rl.errors import DataError
 
 __all__ = ["KINDS", "OF_PRMBENCH", "read_error_types"]
@@ -36,11 +36,11 @@ OF_PRMBENCH: Mapping[str, str] = {
     "step_contradiction": KINDS[2],
 }
 CLEAN = "no error"
-SPOILED = "corruption: "
-"""How `pv_data.sources.prmbench` begins the rule of a spoiled solution's label; the kind follows."""
+CORRUPTED = "corruption: "
+"""In `pv_data.sources.prmbench`, the rule of a corrupted solution's label begins with it; the kind follows."""
 COLUMNS = frozenset({"original_process", "modified_process", "classification"})
 READING = (
-    "PRMBench's kinds of errors were put under the paper's three by us: "
+    "pv-eval maps PRMBench's kinds of errors to the paper's three: "
     + "; ".join(f"{theirs}: {ours}" for theirs, ours in OF_PRMBENCH.items())
     + "."
 )
@@ -53,14 +53,14 @@ def read_error_types(
 
     Args:
         own: PRMBench's own kinds as slices, instead of the paper's.
-        clean: PRMBench's unspoiled solutions as pairs too, in the slice `no error`.
-        columns: of a plain file, see `pv_eval.sets.plain`; `error_type` names the kind's.
+        clean: PRMBench's uncorrupted solutions as pairs too, in the slice `no error`.
+        columns: of a plain file, see `read_table`; `error_type` is the column of the kind.
     """
     first = next(read_rows(path), None)
     if first is None:
-        raise DataError(f"{path} has no rows; give a file that has some")
+        raise DataError(f"{path} has no rows; give a file with rows")
     if first[1].keys() >= COLUMNS:
-        return build_set("error_types", _spoiled(path, own, clean), notes=() if own else (READING,))
+        return build_set("error_types", _of_prmbench(path, own, clean), notes=() if own else (READING,))
     names = {"slice": "error_type"}
     for meaning, column in (columns or {}).items():
         names["slice" if meaning == "error_type" else meaning] = column
@@ -79,19 +79,19 @@ def _of_table(path: Path, names: Mapping[str, str]) -> Iterator[Candidate | Left
             yield replace(row, pair=replace(row.pair, slice=known))
 
 
-def _spoiled(path: Path, own: bool, clean: bool) -> Iterator[Candidate | LeftOut]:
+def _of_prmbench(path: Path, own: bool, clean: bool) -> Iterator[Candidate | LeftOut]:
     from pv_data.sources.opening import open_source
 
     for row in source_rows(open_source("prmbench", path)):
         if isinstance(row, LeftOut) or row.pair.label is None:
             yield row
             continue
-        kind = row.rule.removeprefix(SPOILED) if row.rule.startswith(SPOILED) else ""
+        kind = row.rule.removeprefix(CORRUPTED) if row.rule.startswith(CORRUPTED) else ""
         part = kind if own else OF_PRMBENCH.get(kind, "")
         if row.pair.label:
             part = CLEAN if clean else ""
         if part:
             yield replace(row, pair=replace(row.pair, slice=part))
         else:
-            reason = "unspoiled solution" if row.pair.label else "kind of error that is not known"
+            reason = "uncorrupted solution" if row.pair.label else "unknown kind of error"
             yield LeftOut(row=row.pair.pair_id, reason=reason)

@@ -1,4 +1,4 @@
-"""Which questions of a set were trained on: by problem id, by the same text, and by near-duplicates."""
+"""Contamination check: questions of a set that were trained on, by problem id, same text or near-duplicate."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pv_data.splits import text_key
 from pv_eval.sets.base import EvalSet
-from pv_eval.sets.columns import text_of
-from pv_eval.sets.from_run import triples_of
 from pv_eval.sets.rows import read_rows
+from pv_eval.sets.sources import triples_of
+from pv_eval.sets.tables import text_of
 from pv_rl.errors import ConfigError, DataError, SetupError
 
 __all__ = ["ACTIONS", "Overlap", "Trained", "find_overlap", "settle", "trained_on"]
 
-Action = Literal["refuse", "drop", "keep"]
-ACTIONS: tuple[Action, ...] = ("refuse", "drop", "keep")
+ACTIONS = ("refuse", "drop", "keep")
 SHOWN = 3
 
 
@@ -28,12 +27,12 @@ class Trained:
 
     ids: frozenset[str]
     texts: Mapping[str, str]
-    """Text by `text_key`; of a verl file without the problem's text, none."""
+    """Text by `text_key`; empty for a verl file without the problem's text."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Overlap:
-    """Questions of a set that were trained on, by how that was found."""
+    """Questions of a set that were trained on, and how each was found."""
 
     questions: Mapping[str, str]
     """`question_id` to `problem id`, `same text` or `near-duplicate`."""
@@ -53,7 +52,7 @@ def trained_on(path: Path) -> Trained:
     with a column problem or question.
 
     Raises:
-        DataError: there is nothing of the kind.
+        DataError: the file names no problem.
     """
     ids: set[str] = set()
     texts: dict[str, str] = {}
@@ -107,7 +106,7 @@ def find_overlap(found: EvalSet, trained: Trained) -> Overlap:
 
 
 def _near(asked: Mapping[str, str], trained: Trained) -> set[str] | None:
-    """Questions that are near-duplicates of trained ones; None where that cannot be looked for."""
+    """Questions that are near-duplicates of trained ones; None without the library that finds them."""
     from pv_data.duplicates import clusters
     from pv_data.records import Problem
 
@@ -116,32 +115,32 @@ def _near(asked: Mapping[str, str], trained: Trained) -> set[str] | None:
     theirs = [Problem(source="trained", native_id=key, text=text) for key, text in trained.texts.items()]
     try:
         cluster_of = clusters([*problems, *theirs])
-    except SetupError:  # its library is missing, which is not everybody's need; the note says it
+    except SetupError:  # the note says that it was not looked for
         return None
     known = {cluster_of[one.id] for one in theirs if one.id in cluster_of}
     return {ours[one.id] for one in problems if cluster_of.get(one.id) in known}
 
 
-def settle(found: EvalSet, overlap: Overlap, action: Action) -> EvalSet:
+def settle(found: EvalSet, overlap: Overlap, action: str) -> EvalSet:
     """Refuse the set, drop the pairs, or keep them; what is kept or dropped is noted.
 
     Raises:
-        DataError: the set is refused, or nothing of it is left.
-        ConfigError: there is no such action.
+        DataError: the set is refused, or no pair of it is left.
+        ConfigError: the action is unknown.
     """
     if action not in ACTIONS:
-        raise ConfigError(f"--overlap is {action!r}; it is {', '.join(ACTIONS)}")
+        raise ConfigError(f"--overlap is {action!r}; expected {', '.join(ACTIONS)}")
     near = "" if overlap.looked_for_near else " Near-duplicates were not looked for: pip install datasketch."
     if not overlap.questions:
         return replace(found, notes=(*found.notes, f"No question of the set was trained on.{near}"))
     if action == "refuse":
         raise DataError(
-            f"{overlap}, so a number on this set would not be of unseen problems. Leave them out by --overlap drop, or "
-            "keep them by --overlap keep, which the report will say"
+            f"{overlap}, so a number on this set would not be one on unseen problems. Leave them out with --overlap "
+            "drop, or keep them with --overlap keep; the report states it"
         )
     if action == "keep":
         return replace(found, notes=(*found.notes, f"{overlap}, and are in the set.{near}"))
     kept = {pair.pair_id for pair in found.pairs if pair.question_id not in overlap.questions}
     if not kept:
-        raise DataError(f"{overlap}: that is the whole set, and nothing is left to evaluate")
+        raise DataError(f"{overlap}: that is the whole set, so nothing is left to evaluate")
     return found.only(kept, f"{overlap}, and are left out.{near}", reason="trained on")

@@ -7,22 +7,20 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
 from eval_cases import run, small_set
 
-from pv_eval.scorer import score_verdict
+from pv_eval.votes import score_verdict
 
 TRACES = ("Fine.\n### True", "No.\n### False", "I do not know.", "```\n### True\n```")
 
 
 @pytest.fixture
 def exported(tmp_path):
-    result = run("eval-export", "--set", f"table:{small_set(tmp_path)}", "--out", tmp_path / "tasks", "-n", 2)
+    result = run("export", "--set", f"table:{small_set(tmp_path)}", "--out", tmp_path / "tasks", "-n", 2)
     assert result.exit_code == 0, result.output
     return tmp_path / "tasks"
 
@@ -70,22 +68,12 @@ def test_lm_evals_task_says_how_to_sample(exported):
 
 
 def test_the_folders_need_nothing_of_ours(exported):
-    # -I leaves out this checkout's packages only where they are not installed; hence the look at its text
-    code = "import verdict; print(verdict.parse_verdict('x\\n### True'))"
     for harness in ("lm-eval", "inspect"):
-        said = subprocess.run(
-            [
-                sys.executable,
-                "-I",
-                "-c",
-                f"import sys; sys.path.insert(0, {str(exported / harness)!r}); {code}",
-            ],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert said.stdout == "True\n"
-        assert "import pv_" not in (exported / harness / "verdict.py").read_text()
+        parser = (exported / harness / "verdict.py").read_text()
+        assert "import pv_" not in parser
+        own: dict = {}
+        exec(parser, own)
+        assert [own["parse_verdict"](trace) for trace in TRACES] == [True, False, None, None]
 
 
 def test_the_real_inspect_ai_runs_the_task(exported, monkeypatch):
@@ -129,9 +117,7 @@ def test_the_real_lm_eval_runs_the_task(exported):
 
 
 def test_an_unknown_harness_is_refused(tmp_path):
-    result = run(
-        "eval-export", "--set", f"table:{small_set(tmp_path)}", "--out", tmp_path / "x", "--to", "helm"
-    )
+    result = run("export", "--set", f"table:{small_set(tmp_path)}", "--out", tmp_path / "x", "--to", "helm")
     assert result.exit_code == 1
-    assert "it is lm-eval, inspect" in result.output
+    assert "expected lm-eval, inspect" in result.output
     assert not (tmp_path / "x").exists()

@@ -16,12 +16,42 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
-from eval_cases import SERVER, model, own_server
 
 from pv_data.serving import checkpoint, served
 from pv_data.serving.checkpoint import fingerprint, is_model, is_verl, model_folder
-from pv_eval.verifiers.choose import choose_verifier
 from pv_rl.errors import ConfigError, DataError, SetupError
+
+SERVER = """
+import http.server, json, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def answer(self, body):
+        raw = json.dumps(body).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
+    def do_GET(self):
+        self.answer({})
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        text = "Read.\\n### " + str("SOUND" in asked["messages"][0]["content"])
+        self.answer({"choices": [{"message": {"content": text}, "finish_reason": "stop"}],
+                     "usage": {"prompt_tokens": 5, "completion_tokens": 2}})
+print("serving", flush=True)
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+
+
+def own_server(server: str, folder: Path, name: str, port: int) -> list[str]:
+    """In place of `served._command`."""
+    return [sys.executable, "-c", SERVER, str(port)]
+
+
+def model(folder: Path, weights: bytes = b"weights") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text("{}")
+    (folder / "model.safetensors").write_bytes(weights)
+    return folder
 
 
 def verl_checkpoint(folder: Path) -> Path:
@@ -33,24 +63,12 @@ def verl_checkpoint(folder: Path) -> Path:
     return folder / "global_step_30"
 
 
-def test_a_verifier_is_told_by_what_it_is(tmp_path):
+def test_a_models_folder_is_told_from_a_verl_checkpoint(tmp_path):
     step = verl_checkpoint(tmp_path)
-    (tmp_path / "dumps").mkdir()
-    (tmp_path / "dumps" / "5.jsonl").write_text("{}\n")
-    kinds = {
-        "http://host:1/v1/chat/completions": "endpoint",
-        str(model(tmp_path / "m")): "checkpoint",
-        str(step): "checkpoint",
-        str(step / "actor"): "checkpoint",
-        str(tmp_path / "dumps"): "traces",
-        str(tmp_path / "dumps" / "5.jsonl"): "traces",
-    }
-    assert {given: choose_verifier(given).kind for given in kinds} == kinds
-    assert choose_verifier("http://host:1/v1/chat/completions").url == "http://host:1/v1"
-    for wrong in (str(tmp_path), str(tmp_path / "nowhere"), "Qwen/Qwen3-8B"):
-        with pytest.raises(ConfigError, match="give an address"):
-            choose_verifier(wrong)
+    assert is_verl(step)
+    assert is_verl(step / "actor")
     assert not is_model(step)
+    assert is_model(model(tmp_path / "m"))
     assert not is_verl(tmp_path / "m")
 
 

@@ -1,4 +1,4 @@
-"""Votes of a file: traces that were sampled before, or verl's dump of rollouts or of a validation.
+"""Recorded traces: a file of traces that were sampled before, or verl's dump of rollouts or of a validation.
 
 A row belongs to a pair by its `pair_id`, by its problem and proof, or by its prompt, which holds both. It has a trace
 (`trace`, `output`, `response`) or a verdict. Samples of a pair are numbered in the order of the file, unless a column
@@ -7,7 +7,6 @@ A row belongs to a pair by its `pair_id`, by its problem and proof, or by its pr
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,18 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from pv_data.export.prompt import VerifierPrompt
-from pv_eval.sets.base import EvalSet
-from pv_eval.sets.columns import label_of, number_of, text_of
+from pv_eval.sets.base import EvalSet, in_words
 from pv_eval.sets.rows import read_rows
-from pv_eval.verifiers.trace import Trace
+from pv_eval.sets.tables import label_of, number_of, text_of
+from pv_eval.verifiers.trace_cache import Trace
 from pv_eval.votes import Pair
 from pv_judge.rowfiles.steps import choose_file
 from pv_rl.errors import DataError
 
-__all__ = ["Read", "read_traces"]
+__all__ = ["Recorded", "read_traces"]
 
 TRACES = ("trace", "output", "response", "text")
-VERDICTS = ("verdict",)
 IDS = ("pair_id", "proof_id")
 PROMPTS = ("input", "prompt")
 LABELS = ("label", "gts", "ground_truth")
@@ -37,32 +35,32 @@ MARK = re.compile(r"<proof ([0-9a-f]{16})>")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Read:
-    """What a file says of a set."""
+class Recorded:
+    """Traces of a file, by the pairs of a set."""
 
     file: Path
-    """Of a folder, the one that was chosen."""
-    traces: Mapping[tuple[str, int], Trace]
+    """Of a folder, the chosen one."""
+    traces: dict[tuple[str, int], Trace]
     left_out: Mapping[str, int]
-    """Rows by the reason why they are no vote."""
+    """Rows by the reason why they are not votes."""
     other_labels: int
-    """Rows that are labelled otherwise than their pair."""
+    """Rows whose label differs from their pair's."""
     counted: bool
     """Whether every trace has its number of tokens."""
 
     def notes(self) -> tuple[str, ...]:
         """Sentences for the report."""
-        left = "; ".join(f"{reason}: {number}" for reason, number in self.left_out.items())
-        said = [f"Traces are those of {self.file.name}; how they were sampled is not known here."]
-        said += [f"Rows of the file of traces that are no vote: {left}."] if left else []
+        left = in_words(self.left_out)
+        notes = [f"The traces are those of {self.file.name}; their sampling parameters are unknown."]
+        notes += [f"Rows of the file of traces that are not votes: {left}."] if left else []
         if self.other_labels:
-            said.append(
-                f"{self.other_labels} rows of the file of traces carry another label than the set; the set's counts."
+            notes.append(
+                f"{self.other_labels} rows of the file of traces have another label than the set; the set's counts."
             )
-        return tuple(said)
+        return tuple(notes)
 
 
-def read_traces(path: Path, found: EvalSet, *, step: int | None = None) -> Read:
+def read_traces(path: Path, found: EvalSet, *, step: int | None = None) -> Recorded:
     """Traces of a JSONL, CSV or Parquet file, or of a folder with a file a step, as verl dumps it.
 
     Args:
@@ -72,33 +70,35 @@ def read_traces(path: Path, found: EvalSet, *, step: int | None = None) -> Read:
         DataError: the file cannot be read, numbers a sample twice, or no row of it belongs to the set.
     """
     file = choose_file(path, step)[0] if path.is_dir() else path
-    places = _Places(found.pairs)
+    matcher = _Matcher(found.pairs)
     traces: dict[tuple[str, int], Trace] = {}
     left: Counter[str] = Counter()
     counts: Counter[str] = Counter()
     others = 0
     for where, row in read_rows(file):
-        pair = places.find(row)
-        trace = _trace(row, where) if not isinstance(pair, str) else pair
+        pair = matcher.find(row)
+        trace = pair if isinstance(pair, str) else _trace(row, where)
         if isinstance(pair, str) or isinstance(trace, str):
-            left[pair if isinstance(pair, str) else str(trace)] += 1
+            left[str(trace)] += 1
             continue
         label = label_of(_first(row, LABELS))
         others += label is not None and label is not pair.label
-        sample = _sample(row, where)
-        key = (pair.pair_id, counts[pair.pair_id] if sample is None else sample)
+        sample = _number(row, "sample", where)
+        key = (pair.pair_id, counts[pair.pair_id] if sample is None else int(sample))
         counts[pair.pair_id] += 1
         if key in traces:
-            raise DataError(f"{where}: the pair {key[0]!r} has its sample {key[1]} already; number each once")
+            raise DataError(
+                f"{where}: the pair {key[0]!r} already has a sample {key[1]}; number each sample once"
+            )
         traces[key] = trace
     if not traces:
-        said = "; ".join(f"{reason}: {number}" for reason, number in left.items()) or "it has no rows"
+        reasons = in_words(left) or "it has no rows"
         raise DataError(
-            f"{file} has no trace of the set {found.name} ({said}). A row needs pair_id, or problem and proof, or the "
-            f"prompt that holds both (input), and {', '.join(TRACES)} or verdict"
+            f"{file} has no trace of the set {found.name} ({reasons}). A row needs pair_id, or problem and proof, or "
+            f"the prompt that holds both (input), and {', '.join(TRACES)} or verdict"
         )
     counted = all(trace.tokens is not None for trace in traces.values())
-    return Read(file=file, traces=traces, left_out=dict(left), other_labels=others, counted=counted)
+    return Recorded(file=file, traces=traces, left_out=dict(left), other_labels=others, counted=counted)
 
 
 def _first(row: Mapping[str, Any], names: Sequence[str]) -> Any:
@@ -106,49 +106,37 @@ def _first(row: Mapping[str, Any], names: Sequence[str]) -> Any:
 
 
 def _trace(row: Mapping[str, Any], where: str) -> Trace | str:
-    logit = _logit(row, where)
+    """The trace of a row, or why it has none."""
+    logit = _number(row, "logit", where)
     tokens = number_of(_first(row, TOKENS))
     whole = int(tokens) if tokens is not None and tokens >= 0 and tokens == int(tokens) else None
     text = text_of(_first(row, TRACES))
     if text is not None:
         return Trace(text=text, tokens=whole, known=True, logit=logit)
-    if not any(name in row for name in VERDICTS):
+    if "verdict" not in row:
         return "neither trace nor verdict"
-    said = _first(row, VERDICTS)
-    if said is None or (isinstance(said, str) and said.strip().lower() in ("", "none", "null", "missing")):
+    given = row["verdict"]
+    if given is None or (isinstance(given, str) and given.strip().lower() in ("", "none", "null", "missing")):
         return Trace(text=None, tokens=whole, missing="no verdict", known=True)
-    verdict = label_of(said)
-    return (
-        "verdict cannot be read"
-        if verdict is None
-        else Trace(text=None, tokens=whole, verdict=verdict, known=True, logit=logit)
-    )
+    verdict = label_of(given)
+    if verdict is None:
+        return "verdict cannot be read"
+    return Trace(text=None, tokens=whole, verdict=verdict, known=True, logit=logit)
 
 
-def _logit(row: Mapping[str, Any], where: str) -> float | None:
-    given = row.get("logit")
+def _number(row: Mapping[str, Any], column: str, where: str) -> float | None:
+    given = row.get(column)
     if given in (None, ""):
         return None
     number = number_of(given)
-    if number is None or not math.isfinite(number):
-        raise DataError(
-            f"{where}: its logit is {given!r:.60}; it is a finite number, or empty where there is none"
-        )
+    if number is None or (column == "sample" and (number < 0 or number != int(number))):
+        allowed = "a whole number from 0" if column == "sample" else "a finite number, or empty"
+        raise DataError(f"{where}: its {column} is {given!r:.60}; expected {allowed}")
     return number
 
 
-def _sample(row: Mapping[str, Any], where: str) -> int | None:
-    given = row.get("sample")
-    if given in (None, ""):
-        return None
-    number = number_of(given)
-    if number is None or number < 0 or number != int(number):
-        raise DataError(f"{where}: its sample is {given!r:.60}; it is a whole number from 0")
-    return int(number)
-
-
-class _Places:
-    """Finds the pair that a row is about."""
+class _Matcher:
+    """Finds the pair of a row."""
 
     def __init__(self, pairs: Sequence[Pair]) -> None:
         self._texts = [(_key(pair.proof), _key(pair.question), pair) for pair in pairs]
@@ -158,7 +146,7 @@ class _Places:
         self._of_prompt: dict[str, Pair | str] = {}
 
     def find(self, row: Mapping[str, Any]) -> Pair | str:
-        """The pair, or why there is none."""
+        """The pair, or why none is found."""
         name = _first(row, IDS)
         if name is not None:
             return self._by_id.get(str(name), "pair_id is not in the set")

@@ -1,1 +1,0 @@
-"""A set as a task of other harnesses: lm-evaluation-harness and inspect_ai."""

@@ -1,0 +1,82 @@
+"""Evaluation request: the options of `pv-eval run`, and how a verifier is sampled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pv_data.records import content_id
+from pv_rl.errors import ConfigError
+
+__all__ = ["Request", "Sampling"]
+
+TOP_LOGPROBS = 5
+"""Alternatives at each token, the most that every server gives. A verdict's other word is nearly always among them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """Sampling parameters; the defaults are the paper's. All but n are in the cache's key: a larger n adds samples."""
+
+    n: int = 8
+    """Samples a pair, 1 or more."""
+    temperature: float = 0.6
+    """0 to 5."""
+    top_p: float = 0.9
+    """Above 0, up to 1."""
+    max_tokens: int = 8192
+    """Of a trace; a longer one is truncated and has no verdict. The paper trains with up to 16,000."""
+    seed: int = 0
+    """`seed_of` derives the seed of each sample from it."""
+    send_seed: bool = True
+    """Whether requests carry the seed of their sample; False for a server that refuses the field."""
+    logits: bool = False
+    """Whether to ask for log-probabilities, from which a vote gets the logit of its verdict."""
+
+    def __post_init__(self) -> None:
+        whole = all(type(value) is int for value in (self.n, self.max_tokens, self.seed))
+        if not whole or self.n < 1 or self.max_tokens < 1 or self.seed < 0:
+            raise ConfigError(
+                f"n={self.n!r}, max_tokens={self.max_tokens!r}, seed={self.seed!r}; expected whole numbers, the first "
+                "two 1 or more, the seed 0 or more"
+            )
+        if not (0 <= self.temperature <= 5 and 0 < self.top_p <= 1):
+            raise ConfigError(
+                f"temperature={self.temperature!r}, top_p={self.top_p!r}; expected 0 to 5, and above 0 up to 1"
+            )
+
+    def fields(self) -> dict[str, Any]:
+        """The fields of a request."""
+        sampled = {"temperature": self.temperature, "top_p": self.top_p, "max_tokens": self.max_tokens}
+        return sampled | ({"logprobs": True, "top_logprobs": TOP_LOGPROBS} if self.logits else {})
+
+    def seed_of(self, pair_id: str, sample: int) -> int:
+        """The seed of a pair's sample, 0 to 2^31 - 1: each has its own, so that no two share their random numbers."""
+        return int(content_id("sample seed", self.seed, pair_id, sample), 16) % 2**31
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One evaluation. `pv-eval run --help` describes each field."""
+
+    set_spec: str
+    verifier: str
+    out: Path
+    model: str = ""
+    name: str = ""
+    sampling: Sampling = field(default_factory=Sampling)
+    set_options: Mapping[str, Any] = field(default_factory=dict)
+    train: Path | None = None
+    overlap: str = "refuse"
+    """One of `pv_eval.sets.overlap.ACTIONS`."""
+    limit: int | None = None
+    prompt: Path | None = None
+    server: str = "auto"
+    server_arguments: Sequence[str] = ()
+    client: Sequence[str] = ()
+    """Settings of `pv_data.asking.settings.Model`, `name=value`."""
+    cache: Path | None = None
+    step: int | None = None
+    keep_traces: bool = True

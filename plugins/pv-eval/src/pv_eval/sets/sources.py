@@ -1,0 +1,144 @@
+"""Sets of pv-data: the triples of a run (`curated`, `style`), and the labelled proofs of a source by its name.
+
+A proof of a source is a pair if the source knows whether it is right (`Proof.known`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof, Qpc
+from pv_eval.sets.base import Candidate, EvalSet, LeftOut, build_set
+from pv_eval.votes import Pair
+from pv_rl.errors import ConfigError, DataError
+
+__all__ = ["STYLES", "read_curated", "read_source", "read_style", "source_rows", "triples_of"]
+
+SPLITS = ("test", "train", "all")
+STYLES = {"forum": "math forum", "textbook": "textbook", "article": "research article"}
+"""The paper's names of styles, by the word of the method that made them (`pv_data.methods`)."""
+
+
+def read_curated(
+    path: Path, *, split: str = "test", rule: str | None = None, name: str = "curated"
+) -> EvalSet:
+    """Triples of a run.
+
+    Args:
+        path: the run's folder, its table of triples, or one file of it.
+        split: `test`, `train` or `all`.
+        rule: keep only labels by this rule.
+        name: of the set. The report shows the paper's numbers on its own set beside one with the name `curated`.
+    """
+    return build_set(name, _of_split(path, split), rule=rule)
+
+
+def read_style(path: Path, *, split: str = "test", rule: str | None = None) -> EvalSet:
+    """Triples whose proof was rewritten in a style, a slice a style; the others are left out."""
+    return build_set("style", _of_split(path, split, styled=True), rule=rule)
+
+
+def triples_of(path: Path) -> Iterator[Qpc]:
+    """The triples of a run, of a table or of one file."""
+    from pv_data.table import parts, read_rows
+
+    folder = path / "qpc" if (path / "qpc").is_dir() else path
+    if not folder.is_file() and not parts(folder):
+        raise DataError(
+            f"{path} has no triples: it has neither a folder qpc with .parquet files, nor such files itself. Give the "
+            "folder of a run that was split and exported"
+        )
+    yield from read_rows(folder, Qpc)
+
+
+def _of_split(path: Path, split: str, styled: bool = False) -> Iterator[Candidate | LeftOut]:
+    if split not in SPLITS:
+        raise ConfigError(f"split is {split!r}; expected {', '.join(SPLITS)}")
+    for row in triples_of(path):
+        part = _style(row) if styled else row.slice
+        if split not in ("all", row.split):
+            yield LeftOut(row=row.id, reason=f"split {row.split}")
+        elif part is None:
+            yield LeftOut(row=row.id, reason="in no style")
+        else:
+            pair = Pair(
+                pair_id=row.proof_id,
+                question_id=row.problem_id,
+                label=row.label,
+                slice=part,
+                question=row.problem,
+                proof=row.proof,
+            )
+            yield Candidate(pair=pair, rule=row.rule, problem_ids=frozenset({row.problem_id}))
+
+
+def _style(row: Qpc) -> str | None:
+    """A slice is SOURCE/METHOD/MODEL."""
+    method = row.slice.partition("/")[2].partition("/")[0]
+    return next((name for word, name in STYLES.items() if "style" in method and word in method), None)
+
+
+def read_source(
+    source: str, path: Path | None, *, name: str = "", references: bool = False, **options: Any
+) -> EvalSet:
+    """The labelled proofs of a source.
+
+    Args:
+        source: its name, as in the config of a run.
+        path: its file or folder; None for a source that needs none.
+        name: of the set; default the source's.
+        references: whether proofs that came with their problem, and are right because of that, are pairs too. They are
+            easy, and by default left out and counted.
+        options: of the source.
+
+    Raises:
+        ConfigError: the source or an option is unknown.
+        DataError: see `build_set`.
+    """
+    from pv_data.plugins import SOURCES, named
+    from pv_data.sources.opening import open_source
+
+    place = path or named(SOURCES, source).default_path
+    if place is None:
+        raise ConfigError(f"the set {source} needs a file: --set {source}:PATH")
+    rows = source_rows(open_source(source, place, options), references=references)
+    return build_set(name or source, list(rows))
+
+
+def source_rows(
+    read: Iterable[Problem | Proof | Aside], *, references: bool = False
+) -> Iterator[Candidate | LeftOut]:
+    """Pairs of the rows of a source. A row that the source rejects is left out under the source's reason."""
+    problems: dict[str, Problem] = {}
+    seen: set[str] = set()
+    for row in read:
+        if isinstance(row, Problem):
+            problems[row.id] = row
+        elif isinstance(row, Aside):
+            yield LeftOut(row=row.row, reason=f"{row.stage}: {row.reason}")
+        elif row.id in seen:
+            yield LeftOut(row=row.id, reason="proof is there already")
+        elif row.problem_id not in problems:
+            yield LeftOut(row=row.id, reason="no problem")
+        elif row.method == GROUND_TRUTH and not references:
+            yield LeftOut(row=row.id, reason="reference proof")
+        else:
+            seen.add(row.id)
+            yield _candidate(row, problems[row.problem_id])
+
+
+def _candidate(proof: Proof, problem: Problem) -> Candidate:
+    # A reference proof is right unless the source knows better.
+    known = True if proof.known is None and proof.method == GROUND_TRUTH else proof.known
+    pair = Pair(
+        pair_id=proof.id,
+        question_id=problem.id,
+        label=known,
+        slice=proof.slice,
+        question=problem.text,
+        proof=proof.text,
+    )
+    rule = proof.known_by or ("reference proof" if proof.method == GROUND_TRUTH else "")
+    return Candidate(pair=pair, rule=rule, problem_ids=frozenset({problem.id}))
