@@ -7,6 +7,7 @@ import importlib.util
 import logging
 import os
 import platform
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -58,11 +59,14 @@ def _guarded(check: Callable[[], Finding]) -> Finding:
         return Finding(state="wrong", text=f"{type(error).__name__}: {error}", remedy=remedy)
 
 
+def _checked(right: bool, text: str, remedy: str) -> Finding:
+    return Finding(state="ok", text=text) if right else Finding(state="wrong", text=text, remedy=remedy)
+
+
 def _python() -> Finding:
+    served = (3, 10) <= sys.version_info[:2] < (3, 13)
     text = f"Python {platform.python_version()}, pv-rl {pv_rl.__version__}"
-    if (3, 10) <= tuple(map(int, platform.python_version_tuple()[:2])) < (3, 13):
-        return Finding(state="ok", text=text)
-    return Finding(state="wrong", text=text, remedy="verl needs Python 3.10, 3.11 or 3.12")
+    return _checked(served, text, "verl needs Python 3.10, 3.11 or 3.12")
 
 
 def _packages() -> Finding:
@@ -73,14 +77,8 @@ def _packages() -> Finding:
         except PackageNotFoundError:
             found[name] = None
     text = ", ".join(f"{name} {number or 'missing'}" for name, number in found.items())
-    missing = [name for name, number in found.items() if number is None and name not in OPTIONAL]
-    if missing:
-        return Finding(
-            state="wrong",
-            text=text,
-            remedy="pip install 'pv-rl[verl]' (torch first, to choose its build)",
-        )
-    return Finding(state="ok", text=text)
+    complete = all(number is not None or name in OPTIONAL for name, number in found.items())
+    return _checked(complete, text, "pip install 'pv-rl[verl]' (torch first, to choose its build)")
 
 
 def _device() -> Finding:
@@ -90,18 +88,14 @@ def _device() -> Finding:
         names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
         return Finding(state="ok", text=f"{len(names)} GPU: {', '.join(sorted(set(names)))}")
     if os.environ.get("VERL_PLATFORM", "").strip().lower() == "cpu":
-        text = "CPU, through pv-cpu (VERL_PLATFORM=cpu)"
-        if importlib.util.find_spec("pv_cpu") is None:
-            return Finding(state="wrong", text=text, remedy="pip install pv-cpu")
-        return Finding(state="ok", text=text)
+        found = importlib.util.find_spec("pv_cpu") is not None
+        return _checked(found, "CPU, through pv-cpu (VERL_PLATFORM=cpu)", "pip install pv-cpu")
     text = "no GPU; install pv-cpu and set VERL_PLATFORM=cpu to train small models here"
     return Finding(state="note", text=text)
 
 
 def _adapter_state() -> dict[str, Any]:
     """Import verl as every process of a run does, and see whether verl loads pv-rl. Also runs in a Ray worker."""
-    import sys
-
     import verl  # noqa: F401  (the import loads the plugins)
 
     if "pv_rl.verl_adapter" not in sys.modules:
@@ -154,9 +148,7 @@ def _weights() -> Finding:
     weights = response_weights("balanced:0.6", [1, 2, 5], "aaa").tolist()
     right = all(abs(w - x) < 1e-12 for w, x in zip(weights, [0.25, 0.15, 0.09], strict=True))
     text = f"balanced:0.6 weighs lengths 1, 2, 5 by {', '.join(f'{w:.2f}' for w in weights)}"
-    if right:
-        return Finding(state="ok", text=text)
-    return Finding(state="wrong", text=text, remedy="0.25, 0.15, 0.09 are right: reinstall pv-rl")
+    return _checked(right, text, "0.25, 0.15, 0.09 are right: reinstall pv-rl")
 
 
 def _reward() -> Finding:
@@ -166,9 +158,7 @@ def _reward() -> Finding:
 
     row = asyncio.run(scorer("verdict")("doctor", "Step 2 fails.\n**### False**", "False"))
     text = f"the reward verdict scores a right rejection {row['score']:g}"
-    if row["score"] == 1.0:
-        return Finding(state="ok", text=text)
-    return Finding(state="wrong", text=text, remedy="1 is right: reinstall pv-rl")
+    return _checked(row["score"] == 1.0, text, "1 is right: reinstall pv-rl")
 
 
 def _config(run: Sequence[str]) -> Finding:

@@ -1,4 +1,4 @@
-"""The errors of pv-rl: one root class, and a standard co-base each so that callers need not know us.
+"""Errors of pv-rl: one root class, and a standard co-base each, so that callers need not import these classes.
 
 All are raised with one message string, so that they pickle and Ray can carry them between processes.
 """
@@ -21,19 +21,19 @@ class PvRlError(Exception):
 
 
 class LossModeError(PvRlError, ValueError):
-    """A loss-aggregation spec that cannot be read, or inputs that no weighting is defined for."""
+    """A loss-aggregation spec that cannot be read, or inputs for which no weighting is defined."""
 
 
 class DataError(PvRlError, ValueError):
-    """A data file, a label or a trace that is not what it should be."""
+    """A data file, a label or a trace of a wrong form."""
 
 
 class PluginError(PvRlError, RuntimeError):
-    """A plugin that could not be loaded or that claims a name which another plugin owns."""
+    """A plugin that cannot be loaded, or that adds a name which another plugin owns."""
 
 
 class VerlError(PvRlError, RuntimeError):
-    """The installed verl is not one that the adapter knows how to serve."""
+    """The adapter does not support the installed verl."""
 
 
 class SetupError(PvRlError, RuntimeError):
@@ -45,8 +45,8 @@ class ConfigError(PvRlError, ValueError):
 
 
 class JudgeError(PvRlError, RuntimeError):
-    """A judge that gave no answer which can be used."""
+    """A judge that gave no usable answer."""
 
 
 class RunHalted(PvRlError, RuntimeError):
-    """A run that was stopped after a checkpoint: its judge or its reward failed too often."""
+    """A run that stopped after a checkpoint, because its judge or its reward failed too often."""

@@ -1,4 +1,4 @@
-"""Packages that only some options need."""
+"""Optional packages: an error that names the package and how to install it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["needs"]
 
 @contextmanager
 def needs(package: str, what: str, install: str) -> Iterator[None]:
-    """Import inside: where `package` cannot be imported, say what needs it and how to get it.
+    """Import inside this context: if `package` cannot be imported, the error names what needs it and how to install it.
 
     Raises:
         SetupError: the package is missing or does not load.

@@ -1,4 +1,4 @@
-"""A file that asks a run to end after its step, with a checkpoint. It reaches every node that sees the folder."""
+"""Stop file: asks a run to end after its step, with a checkpoint. Every node that sees the folder sees it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def ask_to_stop(checkpoints: Path) -> None:
 
 
 def asked_to_stop(checkpoints: Path) -> bool:
-    """Whether somebody asked."""
+    """Whether a stop was requested."""
     return (checkpoints / STOP_FILE).exists()
 
 
 def forget(checkpoints: Path) -> None:
-    """Take back what was asked."""
+    """Withdraw the request."""
     (checkpoints / STOP_FILE).unlink(missing_ok=True)

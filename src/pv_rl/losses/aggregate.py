@@ -1,4 +1,4 @@
-"""From lengths to weights for a whole step, and from weights to a loss."""
+"""Aggregation: from lengths to weights for a whole step, and from weights to a loss."""
 
 from __future__ import annotations
 

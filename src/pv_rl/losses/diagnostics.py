@@ -1,4 +1,4 @@
-"""What a step's weights do, in numbers for the log."""
+"""Diagnostics of a step's weights: numbers for the log."""
 
 from __future__ import annotations
 

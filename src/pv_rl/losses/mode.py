@@ -1,4 +1,4 @@
-"""A loss-aggregation mode: a weighting, its numbers and its scope, and the spec string that names them."""
+"""Loss-aggregation mode: a weighting, its numbers and its scope, and the spec string that names them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a weighting may look at: the lengths of the responses and the totals of their step.
+"""Statistics that a weighting may use: the lengths of the responses and the totals of their step.
 
 Letters as in the paper and in CONTRIBUTING: `|o_i|` response tokens that count, `G` responses of the same
 prompt, `P` prompts, `N` responses, `T` tokens.

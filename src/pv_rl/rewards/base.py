@@ -128,10 +128,7 @@ def read_label(value: object) -> bool:
         return True
     if text in ("false", "0", "0.0"):
         return False
-    raise DataError(
-        f"the label is {brief(value)}; a label says whether the proof is correct: True or False (or 1 or 0). "
-        "Correct reward_model.ground_truth in the data file."
-    )
+    raise _label_error(value, "a label says whether the proof is correct: True or False (or 1 or 0)")
 
 
 def _read_number(value: object) -> float:
@@ -140,21 +137,21 @@ def _read_number(value: object) -> float:
     except ValueError:
         number = math.nan
     if not 0 <= number <= 1:
-        raise DataError(
-            f"the label is {brief(value)}; this reward expects a number in [0, 1]. "
-            "Correct reward_model.ground_truth in the data file."
-        )
+        raise _label_error(value, "this reward expects a number in [0, 1]")
     return number
 
 
 def _read_text(value: object) -> str:
     nothing = value != value if isinstance(value, Number) else not str(value).strip()  # pandas says NaN
     if nothing or not isinstance(value, str | Number):
-        raise DataError(
-            f"the label is {brief(value)}; this reward expects a text that is not blank. "
-            "Correct reward_model.ground_truth in the data file."
-        )
+        raise _label_error(value, "this reward expects a text that is not blank")
     return str(value)
+
+
+def _label_error(value: object, expected: str) -> DataError:
+    return DataError(
+        f"the label is {brief(value)}; {expected}. Correct reward_model.ground_truth in the data file."
+    )
 
 
 LABELS: Mapping[LabelKind, Callable[[Any], Any]] = {

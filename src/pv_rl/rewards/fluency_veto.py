@@ -193,7 +193,7 @@ def judge_builder(options: Mapping[str, Any]) -> Callable[..., Judge] | None:
     if options.get("judge") is not None:
         left_out = "".join(f" Left out: {owner}: {why}." for owner, why in JUDGES.broken().items())
         raise ConfigError(
-            "verdict_fluency.judge names an LLM judge, and the package pv-judge, which asks it, is not installed. Install it from "
+            "verdict_fluency.judge names an LLM judge, and the package pv-judge, which asks it, is not installed. From "
             "a clone of pv-rl: pip install ./plugins/pv-judge. Or set judge=rules to use the rules alone."
             + left_out
         )
