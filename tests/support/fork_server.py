@@ -104,7 +104,7 @@ def _run(request: dict) -> None:
     for target, stream in ((0, os.devnull), (1, request["out"]), (2, request["err"])):
         os.dup2(os.open(stream, os.O_RDWR | os.O_CREAT), target)
     os.chdir(request["cwd"])
-    signal.alarm(300)
+    signal.alarm(500)
     os.environ.clear()
     os.environ.update(request["env"])
     if request["path"]:
