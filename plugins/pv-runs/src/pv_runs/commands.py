@@ -68,7 +68,7 @@ def plan(
     ] = None,
 ) -> None:
     """Say before any GPU is paid for what a run needs, takes and costs. Exit code 1 if it cannot run."""
-    from pv_runs.plan.run import plan_run
+    from pv_runs.plan.command import plan_run
 
     quiet()
     raise typer.Exit(0 if plan_run(arguments, json_file=json_file) else 1)
