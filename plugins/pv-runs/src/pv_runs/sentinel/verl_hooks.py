@@ -13,7 +13,7 @@ from typing import Any
 
 from pv_rl.errors import DataError
 from pv_rl.files import write_atomically
-from pv_runs.sentinel.guard import Due, Guard, GuardConfig
+from pv_runs.sentinel.alarm_policy import AlarmPolicy, AlarmPolicyConfig, Due
 from pv_runs.sentinel.watcher import Watcher
 
 __all__ = [
@@ -31,7 +31,7 @@ STATE_FILE = "pv_rl_sentinel.json"
 CHECKPOINT = re.compile(r"global_step_(\d+)")
 KEPT = ("max_actor_ckpt_to_keep", "max_critic_ckpt_to_keep")
 
-_guard: Guard | None = None
+_guard: AlarmPolicy | None = None
 _restored: Mapping[str, Any] | None = None
 """State of the checkpoint that this process went on from, until the guard is made."""
 
@@ -118,7 +118,7 @@ def patch_workers(module: ModuleType) -> None:
     module.ActorRolloutRefWorker.pv_rl_scale_learning_rate = pv_rl_scale_learning_rate
 
 
-def read_settings(config: Mapping[str, Any]) -> tuple[GuardConfig, Watcher] | None:
+def read_settings(config: Mapping[str, Any]) -> tuple[AlarmPolicyConfig, Watcher] | None:
     given = config.get("sentinel")
     if given is None:
         return None
@@ -126,19 +126,19 @@ def read_settings(config: Mapping[str, Any]) -> tuple[GuardConfig, Watcher] | No
         from omegaconf import OmegaConf
 
         given = OmegaConf.to_container(given, resolve=True) if OmegaConf.is_config(given) else given
-    settings = GuardConfig.read(given)
+    settings = AlarmPolicyConfig.read(given)
     responses = config["data"]["train_batch_size"] * config["actor_rollout_ref"]["rollout"]["n"]
     return settings, Watcher(settings.watching(responses))
 
 
-def _make_guard(config: Mapping[str, Any] | None) -> Guard | None:
+def _make_guard(config: Mapping[str, Any] | None) -> AlarmPolicy | None:
     global _restored
     made = read_settings(config) if config else None
     if made is None or config is None:
         return None
     settings, watcher = made
     file = settings.file or Path(config["trainer"]["default_local_dir"], "sentinel.jsonl")
-    guard = Guard(settings, watcher, Path(file))
+    guard = AlarmPolicy(settings, watcher, Path(file))
     if _restored is not None:
         _restore_into(guard, _restored)
         _restored = None
@@ -167,7 +167,7 @@ def _restore(state: Mapping[str, Any] | None) -> None:
         _restore_into(_guard, state)
 
 
-def _restore_into(guard: Guard, state: Mapping[str, Any]) -> None:
+def _restore_into(guard: AlarmPolicy, state: Mapping[str, Any]) -> None:
     try:
         guard.restore(state)
     except DataError as error:
@@ -204,7 +204,7 @@ def _act(trainer: Any) -> dict[str, float]:
     due = _guard.take() if _guard is not None else None
     if _guard is None or due is None:
         return {}
-    actions: dict[str, Callable[[Any, Guard, Due], dict[str, float]]] = {
+    actions: dict[str, Callable[[Any, AlarmPolicy, Due], dict[str, float]]] = {
         "checkpoint": _checkpoint,
         "stop": _stop,
         "rollback": _roll_back,
@@ -212,7 +212,7 @@ def _act(trainer: Any) -> dict[str, float]:
     return actions[due.action](trainer, _guard, due)
 
 
-def _checkpoint(trainer: Any, guard: Guard, due: Due) -> dict[str, float]:
+def _checkpoint(trainer: Any, guard: AlarmPolicy, due: Due) -> dict[str, float]:
     _save(trainer)
     _say(
         guard, trainer, "checkpoint", f"A checkpoint of step {trainer.global_steps} was written. {due.reason}"
@@ -232,7 +232,7 @@ def _save(trainer: Any) -> None:
             trainer.config.trainer[name] = limit
 
 
-def _stop(trainer: Any, guard: Guard, due: Due) -> dict[str, float]:
+def _stop(trainer: Any, guard: AlarmPolicy, due: Due) -> dict[str, float]:
     good = _last_good(Path(trainer.config.trainer.default_local_dir), due.since)
     before = (
         f"The newest checkpoint from before is {good[1]}." if good else "There is no checkpoint from before."
@@ -243,7 +243,7 @@ def _stop(trainer: Any, guard: Guard, due: Due) -> dict[str, float]:
     return {}
 
 
-def _roll_back(trainer: Any, guard: Guard, due: Due) -> dict[str, float]:
+def _roll_back(trainer: Any, guard: AlarmPolicy, due: Due) -> dict[str, float]:
     """The weights and the optimizer of a checkpoint, from here on: steps, data and logs go on as they were."""
     good = _last_good(Path(trainer.config.trainer.default_local_dir), due.since)
     if good is None:
@@ -279,6 +279,6 @@ def _last_good(checkpoints: Path, since: int) -> tuple[int, Path] | None:
     return max((one for one in found if one[0] < since), default=None)
 
 
-def _say(guard: Guard, trainer: Any, action: str, message: str) -> None:
+def _say(guard: AlarmPolicy, trainer: Any, action: str, message: str) -> None:
     logger.warning("sentinel: %s", message)
     guard.tell({"event": action, "step": trainer.global_steps, "message": message})
