@@ -25,9 +25,9 @@ from pv_lab.runs.pace import Pace, said
 from pv_lab.runs.plan import compose_run, plan_runs, save_config
 from pv_rl.errors import ConfigError, LossModeError, SetupError
 from pv_rl.stop_file import ask_to_stop
-from pv_runs.train.lock import locked
+from pv_runs.run_folder import locked
+from pv_runs.run_record import Record, read_record, write_record
 from pv_runs.train.progress import Progress
-from pv_runs.train.record import Record, read_record, write_record
 
 FAKE = """
 import json, os, time

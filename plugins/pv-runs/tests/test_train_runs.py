@@ -16,7 +16,7 @@ pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install 'pv-r
 from judge_server import JudgeServer, Script
 
 from pv_judge.ledger import read_ledger
-from pv_runs.train.record import read_record
+from pv_runs.run_record import read_record
 
 pytestmark = pytest.mark.slow
 

@@ -10,12 +10,12 @@ from pv_lab.runs.plan import LabRun, check_folder, compose_run, plan_runs, save_
 from pv_lab.runs.settings import LabSettings
 from pv_rl.errors import PvRlError, SetupError
 from pv_rl.recipes import check
-from pv_runs.report.logs import read_log
+from pv_runs.metrics_log import read_log
+from pv_runs.run_folder import RunFolder, locked
+from pv_runs.run_record import next_record, read_record, write_record
 from pv_runs.train.command import resume
 from pv_runs.train.job import start
-from pv_runs.train.lock import locked
 from pv_runs.train.progress import say
-from pv_runs.train.record import RECORD, next_record, read_record, write_record
 
 __all__ = ["run_lab"]
 
@@ -85,7 +85,7 @@ def _train(settings: LabSettings, run: LabRun, console: Console) -> tuple[str, s
         try:
             record = start(run.folder, config, record, console)
         except PvRlError as error:
-            if (run.folder / RECORD).exists():
+            if RunFolder(run.folder).record.exists():
                 raise
             record = record.ending("failed", None, str(error))
             write_record(run.folder, record)

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from pv_judge.pages.text import plain, plural
-from pv_runs.report.collecting import Log
+from pv_runs.metrics_log import Log
 from pv_runs.watch.alarms import Alarms
 from pv_runs.watch.frame import Frame, Section
 from pv_runs.watch.numbers import Numbers
