@@ -18,12 +18,11 @@ from rich.console import Console
 from pv_judge import processes
 from pv_judge.processes import process_tree
 from pv_lab.commands import free_folder
-from pv_lab.quickstart.command import environment
 from pv_lab.quickstart.curves import HELD_OUT, follow
 from pv_lab.quickstart.display import Display, before_and_after
 from pv_lab.quickstart.figure import draw
 from pv_lab.quickstart.run import HEADING
-from pv_lab.quickstart.settings import CONFIG_NAME
+from pv_lab.quickstart.settings import CONFIG_NAME, environment
 from pv_rl.recipes.compose import CONFIG_MODULE
 from pv_rl.recipes.override import override
 from pv_runs.train.attempt import describe_failure, shell_script

@@ -15,7 +15,7 @@ from pv_runs.run_folder import RunFolder
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-__all__ = ["look_up", "read_config", "read_overrides", "saved_config"]
+__all__ = ["flatten", "look_up", "read_config", "read_overrides", "saved_config"]
 
 LARGEST = 4 * 2**20
 """Bytes. verl's config has about 30,000."""
@@ -35,7 +35,7 @@ def read_config(run: Path) -> dict[str, str]:
     path, tree = found
     if not isinstance(tree, dict):
         raise DataError(f"{path} is a YAML {type(tree).__name__}; Hydra writes a mapping of keys there")
-    return dict(_flat(tree))
+    return dict(flatten(tree))
 
 
 def read_overrides(run: Path) -> dict[str, str]:
@@ -119,9 +119,10 @@ def _load(run: Path, name: str) -> tuple[Path, Any] | None:
         ) from error
 
 
-def _flat(tree: Any, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+def flatten(tree: Any, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Values of a config as text, by dotted key."""
     if isinstance(tree, dict) and tree and depth < 30:
         for key, value in tree.items():
-            yield from _flat(value, f"{prefix}.{key}" if prefix else str(key), depth + 1)
+            yield from flatten(value, f"{prefix}.{key}" if prefix else str(key), depth + 1)
     else:
         yield prefix, "null" if tree is None else str(tree)

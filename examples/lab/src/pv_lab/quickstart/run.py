@@ -17,11 +17,10 @@ import psutil
 from rich.console import Console
 
 from pv_judge.processes import interruptible, process_tree
-from pv_lab.quickstart.command import environment, verl_command
 from pv_lab.quickstart.curves import Point, follow
 from pv_lab.quickstart.display import Display, before_and_after
 from pv_lab.quickstart.figure import draw
-from pv_lab.quickstart.settings import Settings
+from pv_lab.quickstart.settings import Settings, environment, verl_command
 from pv_rl.errors import SetupError
 from pv_rl.recipes.override import override
 from pv_runs.run_folder import RunFolder

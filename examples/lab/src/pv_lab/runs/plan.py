@@ -1,10 +1,10 @@
-"""The runs that there are to be, and what of them is there already."""
+"""Run plan of a lab: the runs to train, and the state of those that exist."""
 
 from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,7 +17,7 @@ from pv_lab.runs.settings import LabSettings
 from pv_rl.errors import ConfigError
 from pv_rl.files import write_atomically
 from pv_rl.recipes import compose
-from pv_runs.hydra_record import saved_config
+from pv_runs.hydra_record import flatten, saved_config
 from pv_runs.run_folder import RunFolder, run_folders
 from pv_runs.run_record import read_record
 
@@ -116,17 +116,9 @@ def check_folder(settings: LabSettings, config: DictConfig) -> None:
 def _comparable(config: Any) -> dict[str, str]:
     return {
         key: value
-        for key, value in _flat(OmegaConf.to_container(config, resolve=False))
+        for key, value in flatten(OmegaConf.to_container(config, resolve=False))
         if key not in OF_EACH
     }
-
-
-def _flat(tree: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
-    if isinstance(tree, dict) and tree:
-        for key, value in tree.items():
-            yield from _flat(value, f"{prefix}.{key}" if prefix else str(key))
-    else:
-        yield prefix, "null" if tree is None else str(tree)
 
 
 def _say(config: Mapping[str, str], key: str) -> str:

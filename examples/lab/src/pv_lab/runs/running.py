@@ -1,10 +1,10 @@
-"""What `pv-rl lab run` does: one run after the other, each by the machinery of `pv-rl train`."""
+"""The command `pv-rl lab run`: trains one run after the other, each as `pv-rl train` does."""
 
 from __future__ import annotations
 
 from rich.console import Console
 
-from pv_lab.runs.checks import check_environment, check_room
+from pv_lab.environment import check_environment, check_room
 from pv_lab.runs.display import Display
 from pv_lab.runs.plan import LabRun, check_folder, compose_run, plan_runs, save_config
 from pv_lab.runs.settings import LabSettings
@@ -32,7 +32,7 @@ def run_lab(settings: LabSettings, console: Console) -> None:
         PvRlError: something cannot work, and nothing was started; or runs failed.
         KeyboardInterrupt: after Ctrl-C, which ends the run after its step, with a checkpoint.
     """
-    check_environment()
+    check_environment("the lab")
     runs = plan_runs(settings)
     configs = [compose_run(settings, run) for run in runs[: len(settings.modes)]]
     for config in configs:
