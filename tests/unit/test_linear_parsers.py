@@ -33,8 +33,7 @@ from pv_data.methods.reading import bare, body_of, refuse
 from pv_data.methods.steps import split_steps
 from pv_data.methods.truncation import truncated
 from pv_data.sources import latex
-from pv_data.sources.reading.delimited import read_csv
-from pv_data.sources.reading.jsonl import read_jsonl
+from pv_data.sources.reading.rows import read_rows
 from pv_data.sources.reading.tex import said_of
 from pv_eval.report.passage import find_passage
 from pv_judge.answer import JudgeFailure
@@ -260,8 +259,8 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "a passage": find_passage,
     "the title of a solution": lambda text: said_of(text, ()),
     "a LaTeX file": rows(latex.read, ".tex"),
-    "JSON lines": rows(read_jsonl, ".jsonl"),
-    "CSV": rows(read_csv, ".csv"),
+    "JSON lines": rows(read_rows, ".jsonl"),
+    "CSV": rows(read_rows, ".csv"),
 }
 SLOW: dict[str, tuple[int, float]] = {
     "a LaTeX file": (4096, 0.06),

@@ -19,15 +19,15 @@ pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install 'pv-r
 
 from rich.console import Console
 
-from pv_lab.runs import LabSettings, checks, run_lab, running
-from pv_lab.runs.display import Display
-from pv_lab.runs.pace import Pace, said
+from pv_lab import environment
+from pv_lab.runs import LabSettings, run_lab, running
+from pv_lab.runs.display import Display, Pace, said
 from pv_lab.runs.plan import compose_run, plan_runs, save_config
 from pv_rl.errors import ConfigError, LossModeError, SetupError
 from pv_rl.stop_file import ask_to_stop
-from pv_runs.train.lock import locked
+from pv_runs.run_folder import locked
+from pv_runs.run_record import Record, read_record, write_record
 from pv_runs.train.progress import Progress
-from pv_runs.train.record import Record, read_record, write_record
 
 FAKE = """
 import json, os, time
@@ -175,7 +175,7 @@ def test_a_misspelt_override_is_refused_before_anything_starts(lab):
 
 def test_a_full_disk_is_refused_before_anything_starts(lab, monkeypatch):
     usage = namedtuple("usage", "free")
-    monkeypatch.setattr(checks.shutil, "disk_usage", lambda _: usage(100e6))
+    monkeypatch.setattr(environment.shutil, "disk_usage", lambda _: usage(100e6))
     settings = lab(modes=("grpo", "dapo"))
     with pytest.raises(SetupError, match=r"100 MB free, and 2 runs may need 120 MB.*--out"):
         go(settings)
@@ -183,7 +183,7 @@ def test_a_full_disk_is_refused_before_anything_starts(lab, monkeypatch):
 
 
 def test_a_missing_package_is_named(lab, monkeypatch):
-    monkeypatch.setattr(checks, "NEEDS", ("verl", "no_such_package"))
+    monkeypatch.setattr(environment, "NEEDS", ("verl", "no_such_package"))
     with pytest.raises(SetupError, match="the lab needs no_such_package"):
         go(lab())
 

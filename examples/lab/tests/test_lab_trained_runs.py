@@ -12,7 +12,8 @@ import pytest
 
 pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install 'pv-rl[quickstart]'")
 
-from pv_runs.train.record import read_record, run_folders
+from pv_runs.run_folder import run_folders
+from pv_runs.run_record import read_record
 
 pytestmark = [pytest.mark.slow, pytest.mark.paths]  # two runs and a report take minutes
 

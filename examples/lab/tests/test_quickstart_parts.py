@@ -18,16 +18,14 @@ from rich.console import Console
 from pv_judge import processes
 from pv_judge.processes import process_tree
 from pv_lab.commands import free_folder
-from pv_lab.quickstart.command import environment
 from pv_lab.quickstart.curves import HELD_OUT, follow
 from pv_lab.quickstart.display import Display, before_and_after
 from pv_lab.quickstart.figure import draw
 from pv_lab.quickstart.run import HEADING
-from pv_lab.quickstart.settings import CONFIG_NAME
+from pv_lab.quickstart.settings import CONFIG_NAME, environment
 from pv_rl.recipes.override import override
 from pv_runs.recipes.compose import CONFIG_MODULE
-from pv_runs.train.failure import describe
-from pv_runs.train.script import script
+from pv_runs.train.attempt import describe_failure, shell_script
 
 
 def line(step: int, right: float | None = None, wrong: float | None = None, **data: float) -> bytes:
@@ -208,7 +206,7 @@ def test_a_path_reaches_the_config_as_it_is(path):
 def test_the_script_of_a_run_carries_its_environment(tmp_path):
     out = tmp_path / "it's here"
     out.mkdir()
-    text = script(
+    text = shell_script(
         [sys.executable, "-c", "import os; print(os.environ['VERL_PLATFORM'])"],
         environment(out / "again.jsonl"),
         HEADING,
@@ -224,13 +222,13 @@ def test_a_failure_is_told_by_its_exceptions_or_its_signal(tmp_path):
         "INFO all is well\n\x1b[36m(TaskRunnerV1 pid=7)\x1b[0m ValueError: no such mode\n  at line 3\n"
         "ray.exceptions.RayTaskError(ValueError): ray::run()\nto reproduce set HYDRA_FULL_ERROR=1\n"
     )
-    assert describe(1, log).splitlines()[1:] == [
+    assert describe_failure(1, log).splitlines()[1:] == [
         "ValueError: no such mode",
         "ray.exceptions.RayTaskError(ValueError): ray::run()",
     ]
-    assert "ended by SIGKILL (is there enough memory?)" in describe(-signal.SIGKILL, log)
+    assert "ended by SIGKILL (is there enough memory?)" in describe_failure(-signal.SIGKILL, log)
     log.write_text("one\ntwo\n")
-    assert describe(3, log).endswith("exit code 3; see " + str(log) + ". It says:\none\ntwo")
+    assert describe_failure(3, log).endswith("exit code 3; see " + str(log) + ". It says:\none\ntwo")
 
 
 def test_the_default_folder_is_the_next_free_one(tmp_path):

@@ -400,9 +400,9 @@ def test_marks_in_the_ledgers_own_column_count(ledger, tmp_path, capsys):
         ("m.csv", "uid,anomalous\nx,true\n", "none of its marks"),
         ("m.csv", "step,anomalous\n3,true\n", "several rows .* row_id, or add uid and session"),
         ("m.csv", "uid,anomalous\n", "no marks"),
-        ("m.jsonl", '{"uid": "a"', "cannot be read"),
-        ("m.jsonl", "[1]", "no JSON object"),
-        ("m.txt", "", "not from"),
+        ("m.jsonl", '{"uid": "a"', "line 1 .* not JSON"),
+        ("m.jsonl", "[1]", "line 1 .* not an object"),
+        ("m.txt", "", "ends in .csv, .jsonl"),
     ],
 )
 def test_marks_that_cannot_be_used_are_refused(ledger, tmp_path, name, text, said):

@@ -22,7 +22,7 @@ from judge_server import JudgeServer, Script
 from trainer import main_ppo
 
 from pv_judge.ledger import read_ledger
-from pv_runs.train.record import read_record
+from pv_runs.run_record import read_record
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]  # two starts of the trainer in one fixture
 

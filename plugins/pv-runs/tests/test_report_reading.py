@@ -10,10 +10,11 @@ import pytest
 
 from pv_judge.pages.text import markdown, natural, number, plain
 from pv_rl.errors import DataError
-from pv_runs.report.finding import find_runs
-from pv_runs.report.hydra_record import look_up, read_config, read_overrides
+from pv_runs.growing_file import LONGEST_LINE
+from pv_runs.hydra_record import look_up, read_config, read_overrides
+from pv_runs.metrics_log import read_log
 from pv_runs.report.interval import mean_of_seeds
-from pv_runs.report.logs import LONGEST_LINE, read_log
+from pv_runs.run_folder import find_runs
 
 REWARD = "critic/score/mean"
 

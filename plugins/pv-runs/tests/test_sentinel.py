@@ -15,7 +15,7 @@ from places import ROOT
 from sentinel_runs import accepts_all, forgets, healthy, loops, run, runs_away
 
 from pv_rl.errors import ConfigError, DataError
-from pv_runs.sentinel import DEFAULT_SIGNS, SIGNS, SentinelConfig, Watcher
+from pv_runs.sentinel import DEFAULT_DETECTORS, DETECTORS, SentinelConfig, Watcher
 from pv_runs.sentinel.run_length import average_run_length
 
 CONFIG = SentinelConfig(responses=128)
@@ -244,7 +244,7 @@ def test_a_gradient_or_a_kl_term_that_is_no_number_alarms_at_once_and_once(sign,
         [],
     ]
     assert watcher.reads({metric: bad})
-    assert f"{SIGNS[sign].what} is no finite number" in said[0][0].sentence
+    assert f"{DETECTORS[sign].what} is no finite number" in said[0][0].sentence
     assert said[0][0].expected is None
     json.dumps([alarm.to_dict() for alarms in said for alarm in alarms], allow_nan=False)
 
@@ -411,9 +411,9 @@ def test_the_example_of_the_page_prints_what_it_says(capsys):
 
 
 def test_every_sign_is_in_the_page():
-    for name in DEFAULT_SIGNS:
+    for name in DEFAULT_DETECTORS:
         assert f"`{name}`" in PAGE
-        for metric in SIGNS[name].metrics[0][:1]:
+        for metric in DETECTORS[name].metrics[0][:1]:
             assert f"`{metric}`" in PAGE
 
 

@@ -10,19 +10,19 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from pv_rl.errors import ConfigError
-from pv_runs.sentinel import Guard, GuardConfig, Watcher
+from pv_runs.sentinel import AlarmPolicy, AlarmPolicyConfig, Watcher
 
 LIMITS = {"missing_verdicts": (None, 0.5), "veto_rate": (None, 0.5)}
 NO_VERDICT, VETOED = "pv_rl/reward/verdict_missing", "pv_rl/reward/vetoed"
 
 
-def make(tmp_path, **given) -> Guard:
+def make(tmp_path, **given) -> AlarmPolicy:
     """A guard that alarms where one of two shares passes a half."""
-    config = GuardConfig.read({"watch": {"limits": LIMITS}, **given})
-    return Guard(config, Watcher(config.watching(128)), tmp_path / "run" / "sentinel.jsonl")
+    config = AlarmPolicyConfig.read({"watch": {"limits": LIMITS}, **given})
+    return AlarmPolicy(config, Watcher(config.watching(128)), tmp_path / "run" / "sentinel.jsonl")
 
 
-def told(guard: Guard) -> list[dict]:
+def told(guard: AlarmPolicy) -> list[dict]:
     return [json.loads(line) for line in guard.file.read_text().splitlines()]
 
 
@@ -191,21 +191,21 @@ def test_the_webhook_gets_the_alarm_and_its_address_is_told_nowhere(tmp_path, ca
 )
 def test_a_config_that_cannot_be_is_refused(given, said):
     with pytest.raises(ConfigError, match=said):
-        GuardConfig.read(given)
+        AlarmPolicyConfig.read(given)
 
 
 def test_an_unknown_setting_of_the_statistics_is_refused_with_the_nearest():
     with pytest.raises(ConfigError, match=r"sentinel\.watch\.warmup is no setting\. Did you mean warm_up"):
-        GuardConfig.read({"watch": {"warmup": 3}}).watching(8)
+        AlarmPolicyConfig.read({"watch": {"warmup": 3}}).watching(8)
 
 
 def test_settings_of_the_statistics_that_are_none_are_refused():
     with pytest.raises(ConfigError, match=r"sentinel\.watch is None; set keys of it"):
-        GuardConfig.read({"watch": None}).watching(8)
+        AlarmPolicyConfig.read({"watch": None}).watching(8)
 
 
 def test_a_webhook_that_is_no_url_is_refused_without_being_told(monkeypatch):
     monkeypatch.setenv("PV_RL_WEBHOOK", "PLANTED")
     with pytest.raises(ConfigError, match="PV_RL_WEBHOOK holds no URL") as caught:
-        GuardConfig.read({})
+        AlarmPolicyConfig.read({})
     assert "PLANTED" not in str(caught.value)

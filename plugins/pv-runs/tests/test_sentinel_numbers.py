@@ -9,10 +9,11 @@ from dataclasses import replace
 
 import pytest
 
-from pv_runs.sentinel import SIGNS, SentinelConfig
+from pv_runs.sentinel import DETECTORS, SentinelConfig
 from pv_runs.sentinel.chart import Chart
 from pv_runs.sentinel.false_alarms import alarm_rate
 from pv_runs.sentinel.level import Level, Memories, normal_score, student_score
+from pv_runs.sentinel.path_length import PATH_LENGTH, PathLength
 from pv_runs.sentinel.reading import (
     LEAST_LOG_NOISE,
     Reading,
@@ -24,11 +25,10 @@ from pv_runs.sentinel.reading import (
     speed,
 )
 from pv_runs.sentinel.run_length import average_run_length, threshold
-from pv_runs.sentinel.way import WAY, Way
 
 CONFIG = SentinelConfig(responses=128)
 MEMORIES = CONFIG.memories
-ONE_SIDED = replace(SIGNS["entropy"], sides=("up",))
+ONE_SIDED = replace(DETECTORS["entropy"], sides=("up",))
 
 
 WANDER = 1 / CONFIG.memory / math.sqrt(1 - 1 / CONFIG.memory)
@@ -189,8 +189,8 @@ def test_a_speed_by_hand():
     assert speed(0.0036, 10 * 2e-4).value == pytest.approx(30)
     assert speed(0.01, 0.0) is None  # before any update
     assert speed(0.0, 5) is None
-    assert SIGNS["policy_speed"].read({"kl_loss": 0.0036, WAY: 10}, 128) == speed(0.0036, 10)
-    assert SIGNS["policy_speed"].read({"kl_loss": 0.0036}, 128) is None
+    assert DETECTORS["policy_speed"].read({"kl_loss": 0.0036, PATH_LENGTH: 10}, 128) == speed(0.0036, 10)
+    assert DETECTORS["policy_speed"].read({"kl_loss": 0.0036}, 128) is None
 
 
 @pytest.mark.parametrize(
@@ -212,19 +212,19 @@ def test_a_speed_by_hand():
     ],
 )
 def test_the_way_is_the_sum_of_the_rates_of_the_updates_before(steps, rates, ways):
-    way, gone = Way(), []
+    way, gone = PathLength(), []
     for step, rate in zip(steps, rates, strict=True):
-        gone.append(way.go(step, rate, True))
-        way = Way.from_dict(json.loads(json.dumps(vars(way))))
+        gone.append(way.advance(step, rate, True))
+        way = PathLength.from_dict(json.loads(json.dumps(vars(way))))
     assert gone == pytest.approx(ways)
 
 
 @pytest.mark.parametrize("rate", [2e-4, None])
 def test_steps_without_an_update_are_no_way(rate):
     """While a critic is warmed up the policy stands still, and where no row of a step counts it does too."""
-    way = Way()
+    way = PathLength()
     gone = [
-        way.go(step, rate if step > 10 and step != 13 else None, step > 10 and step != 13)
+        way.advance(step, rate if step > 10 and step != 13 else None, step > 10 and step != 13)
         for step in range(1, 16)
     ]
     assert gone == pytest.approx([unit * (rate or 1) for unit in [0] * 11 + [1, 2, 2, 3]])
@@ -233,15 +233,17 @@ def test_steps_without_an_update_are_no_way(rate):
 @pytest.mark.parametrize("kept_at", [19, 20])
 def test_after_a_rollback_the_way_is_that_of_the_policy_that_was_gone_back_to(kept_at):
     """verl's V1 trainer saves a checkpoint before it logs the step, so that its state is of the step before."""
-    way = Way()
+    way = PathLength()
     for step in range(1, kept_at + 1):
-        way.go(step, 2e-4, True)
+        way.advance(step, 2e-4, True)
     way.went_back(to=20, now=35)
-    assert way.go(36, 1e-4, True) == pytest.approx(20 * 2e-4)
-    assert [way.go(step, 1e-4, True) for step in (37, 38)] == pytest.approx([21 * 2e-4, 21 * 2e-4 + 1e-4])
-    new = Way()
+    assert way.advance(36, 1e-4, True) == pytest.approx(20 * 2e-4)
+    assert [way.advance(step, 1e-4, True) for step in (37, 38)] == pytest.approx(
+        [21 * 2e-4, 21 * 2e-4 + 1e-4]
+    )
+    new = PathLength()
     new.went_back(to=20, now=35)
-    assert [new.go(step, 1e-4, True) for step in (36, 37)] == pytest.approx([20e-4, 21e-4])
+    assert [new.advance(step, 1e-4, True) for step in (36, 37)] == pytest.approx([20e-4, 21e-4])
 
 
 @pytest.mark.parametrize(
@@ -249,18 +251,18 @@ def test_after_a_rollback_the_way_is_that_of_the_policy_that_was_gone_back_to(ke
 )
 def test_a_way_that_cannot_be_is_refused(saved):
     with pytest.raises(TypeError):
-        Way.from_dict(saved)
+        PathLength.from_dict(saved)
 
 
 def test_the_largest_share_of_the_loop_rules_counts():
     rules = {"pv_rl/reward/rule_phrase_loop": 0.1, "pv_rl/reward/rule_ngram_loop": 0.3, "repetitive": 0.9}
-    assert SIGNS["repetition"].read(rules, 128) == share(0.3, 128)
+    assert DETECTORS["repetition"].read(rules, 128) == share(0.3, 128)
 
 
 def test_each_class_has_the_trials_of_its_label():
     step = {"right_proofs": 0.9, "wrong_proofs": 0.6, "label_true": 0.75}
-    assert SIGNS["class_gap"].read(step, 128) == difference(0.9, 0.6, (96, 32))
-    assert SIGNS["balanced_accuracy"].read(step | {"label_true": math.nan}, 128) == mean_of_two(
+    assert DETECTORS["class_gap"].read(step, 128) == difference(0.9, 0.6, (96, 32))
+    assert DETECTORS["balanced_accuracy"].read(step | {"label_true": math.nan}, 128) == mean_of_two(
         0.9, 0.6, (64, 64)
     )
 

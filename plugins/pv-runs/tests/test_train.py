@@ -28,12 +28,11 @@ from pv_rl.errors import ConfigError, DataError, SetupError
 from pv_rl.recipes.override import override
 from pv_rl.stop_file import ask_to_stop, asked_to_stop, forget
 from pv_runs.recipes.compose import split_run
-from pv_runs.train.attempt import attempt, verl_command
+from pv_runs.run_folder import RunFolder, locked, run_folders
+from pv_runs.run_record import Record, next_record, read_record, write_record
+from pv_runs.train.attempt import attempt, shell_script, verl_command
 from pv_runs.train.command import resume
-from pv_runs.train.lock import locked
 from pv_runs.train.progress import Progress
-from pv_runs.train.record import Record, metrics_path, next_record, read_record, run_folders, write_record
-from pv_runs.train.script import script
 
 FAKE = """
 import json, os, sys, time
@@ -297,7 +296,7 @@ def test_any_text_survives_as_an_override(text):
 
 
 def test_each_attempt_has_a_metrics_file_of_its_own():
-    assert [metrics_path(Path("r"), n).name for n in (1, 2, 3)] == [
+    assert [RunFolder(Path("r")).metrics(n).name for n in (1, 2, 3)] == [
         "metrics.jsonl",
         "metrics-2.jsonl",
         "metrics-3.jsonl",
@@ -328,13 +327,6 @@ def test_what_is_no_record_is_said(tmp_path, text, says):
         read_record(tmp_path)
 
 
-def test_runs_of_a_sweep_come_in_the_order_of_its_jobs(tmp_path):
-    for name in ("10", "2", "0"):
-        (tmp_path / name).mkdir()
-        write_record(tmp_path / name, Record(state="finished", attempts=1))
-    assert [one.name for one in run_folders(tmp_path)] == ["0", "2", "10"]
-
-
 def test_a_stop_can_be_asked_for_and_taken_back(tmp_path):
     checkpoints = tmp_path / "not there yet"
     assert not asked_to_stop(checkpoints)
@@ -354,6 +346,6 @@ def test_the_script_beside_a_run_starts_the_same_command(tmp_path):
     assert command[1:3] == ["-m", "pv_rl.cli"]
     assert command[-1] == "x.y=1"
     assert override("run_dir", folder) in command
-    printed = script(["printf", "%s\\n", *command[3:]], {"NAME": "a b"}, f"cd {tmp_path}")
+    printed = shell_script(["printf", "%s\\n", *command[3:]], {"NAME": "a b"}, f"cd {tmp_path}")
     done = subprocess.run(["sh", "-c", printed], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == command[3:]

@@ -10,14 +10,13 @@ import pytest
 
 from pv_judge.ledger.journal import Journal, fold
 from pv_judge.ledger.row import LedgerRow, RuleHit
-from pv_runs.report.collecting import Collector
-from pv_runs.report.logs import LONGEST_LINE
+from pv_runs.growing_file import LONGEST_LINE, Replaced, Tail, last_lines
+from pv_runs.metrics_log import Collector
 from pv_runs.watch.excerpt import excerpt
 from pv_runs.watch.numbers import Numbers
 from pv_runs.watch.places import choose_run, find_places
 from pv_runs.watch.sparkline import condense, sparkline
 from pv_runs.watch.status import total_steps
-from pv_runs.watch.tail import Replaced, Tail, last_lines
 from pv_runs.watch.text import redact, visible
 from pv_runs.watch.traces import Traces
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pv_rl.errors import DataError, SetupError
 from pv_runs.weights import read_rollouts
-from pv_runs.weights.row_keys import prompts_of_row_keys
+from pv_runs.weights.reading import prompts_of_row_keys
 
 
 def write_jsonl(path, rows):
@@ -176,21 +176,13 @@ def test_batches_of_parquet_are_put_together(tmp_path):
     assert list(rollouts.groups) == [n // 8 for n in range(count)]
 
 
-def test_only_the_columns_that_are_needed_are_read(tmp_path, monkeypatch):
-    import pv_judge.rowfiles.parquet as module
-
-    file = write_parquet(
-        tmp_path / "1.parquet", {"uid": ["a"], "length": [2], "prompts": [[1] * 9], "score": [1.0]}
-    )
-    asked = []
-    batches = module.Parquet.batches
-    monkeypatch.setattr(
-        module.Parquet,
-        "batches",
-        lambda self, names, lists: asked.extend(names) or batches(self, names, lists),
-    )
-    read_rollouts(file)
-    assert asked == ["uid", "length", "score"]
+def test_only_the_columns_that_are_needed_are_read(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    broken = pa.StringArray.from_buffers(1, pa.py_buffer(b"\0\0\0\0\1\0\0\0"), pa.py_buffer(b"\xff"))
+    file = write_parquet(tmp_path / "1.parquet", {"uid": ["a"], "length": [2], "notes": broken})
+    assert read_rollouts(file).lengths == [2]
+    with pytest.raises(DataError, match=r"row 1 of .*: not UTF-8 \(column notes\)"):
+        read_rollouts(file, group_column="notes")
 
 
 def test_verdicts_are_a_columns_or_else_the_texts(tmp_path):
@@ -285,10 +277,10 @@ def test_a_folder_without_a_choice_is_an_error(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "is empty; give a file with at least one response"),
+        ("", "is empty; give a file with at least one row"),
         ("\n \n", "is empty"),
-        ('{"uid": 1, "length": 2}\n{"uid": 1, "leng', "line 2 of .* is not JSON"),
-        ('{"uid": 1, "length": 2}\n\n[1]\n', "line 3 of .* is a JSON list"),
+        ('{"uid": 1, "length": 2}\n{"uid": 1, "leng', "line 2 of .*: not JSON"),
+        ('{"uid": 1, "length": 2}\n\n[1]\n', "line 3 of .*: not an object .*JSON list"),
         ('{"uid": 1, "length": 2}\n{"uid": 1}\n', "line 2 of .* has no 'length'"),
         ('{"uid": 1, "length": null}\n', "line 1 of .*: the length in 'length' is null"),
         (
@@ -323,7 +315,7 @@ def test_a_folder_without_a_choice_is_an_error(tmp_path):
             '{"uid": 1, "length": 1, "step": 1}\n{"uid": 1, "length": 1, "step": 0.5}\n',
             "line 2 of .*: 'step' is 0.5",
         ),
-        ("[" * 200_000, "line 1 of .* is not JSON"),
+        ("[" * 200_000, "line 1 of .*: not JSON"),
     ],
 )
 def test_a_bad_line_is_named(text, message, tmp_path):
@@ -334,7 +326,7 @@ def test_a_bad_line_is_named(text, message, tmp_path):
 
 def test_bytes_that_are_no_text_are_named(tmp_path):
     (tmp_path / "1.jsonl").write_bytes(b'{"uid": 1, "length": 2}\n\xff\xfe\n')
-    with pytest.raises(DataError, match=r"line 2 of .* is not JSON"):
+    with pytest.raises(DataError, match=r"line 2 of .*: not UTF-8"):
         read_rollouts(tmp_path / "1.jsonl")
 
 
@@ -343,7 +335,7 @@ def test_a_bad_parquet_is_named(tmp_path):
     file = tmp_path / "1.parquet"
     for content in (b"", b"not parquet at all", b"PAR1" + b"\0" * 100 + b"PAR1"):
         file.write_bytes(content)
-        with pytest.raises(DataError, match=r"cannot be read as parquet .* Was it written to its end"):
+        with pytest.raises(DataError, match=r"cannot be read as Parquet .* not have been written to its end"):
             read_rollouts(file)
     for columns, message in (
         ({"uid": pa.array([], pa.string()), "length": pa.array([], pa.int64())}, "is empty"),
@@ -376,7 +368,7 @@ def test_a_damaged_page_of_parquet_is_an_error(tmp_path):
     content = bytearray(file.read_bytes())
     content[200:4000] = b"\xaa" * 3800
     file.write_bytes(content)
-    with pytest.raises(DataError, match="cannot be read as parquet"):
+    with pytest.raises(DataError, match="cannot be read as Parquet"):
         read_rollouts(file)
 
 

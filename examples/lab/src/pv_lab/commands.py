@@ -1,4 +1,7 @@
-"""Commands `quickstart` and `lab` of `pv-rl`. Each imports what it needs when it runs: --help stays fast."""
+"""Command line of the lab: `pv-rl quickstart` and `pv-rl lab`.
+
+Each command imports what it needs when it runs, so that --help stays fast.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ __all__ = ["app", "free_folder"]
 
 app = typer.Typer()
 lab = typer.Typer(
-    help="The lab's verifier under each weighting and seed, side by side.", no_args_is_help=True
+    help="Train the lab's verifier with several weightings and seeds, and compare them.", no_args_is_help=True
 )
 app.add_typer(lab, name="lab")
 
@@ -33,12 +36,13 @@ def quickstart(
         ),
     ] = None,
 ) -> None:
-    """Train a small proof verifier with verl on this machine's CPU and show what changed."""
-    from pv_lab.quickstart.settings import Settings, check_environment
+    """Train a small proof verifier with verl on this machine's CPU, and show what changed."""
+    from pv_lab.environment import check_environment
+    from pv_lab.quickstart.settings import Settings
 
     folder = out or free_folder(Path("runs") / f"quickstart-{re.sub('[:@]', '-', mode)}-seed-{seed}")
     settings = Settings(out=folder, steps=steps, mode=mode, seed=seed)
-    check_environment()
+    check_environment("the quick start")
     from pv_lab.quickstart.run import run_quickstart
 
     run_quickstart(settings, Console(soft_wrap=True))
@@ -55,7 +59,7 @@ def lab_run(
     overrides: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Hydra's overrides of run=lab, the same for all runs.",
+            help="Hydra overrides of run=lab, the same for all runs.",
             metavar="[KEY=VALUE ...]",
             show_default=False,
         ),
@@ -65,17 +69,17 @@ def lab_run(
     ] = None,
     modes: Annotated[
         list[str] | None,
-        typer.Option(help="A loss_agg_mode. Repeat it.", show_default="grpo, dapo, balanced"),
+        typer.Option(help="A loss_agg_mode. Repeat it for several.", show_default="grpo, dapo, balanced"),
     ] = None,
     eta: Annotated[
         list[float] | None,
-        typer.Option(help="One more weighting, balanced:ETA. Repeat it.", show_default=False),
+        typer.Option(help="One more weighting, balanced:ETA. Repeat it for several.", show_default=False),
     ] = None,
-    seeds: Annotated[int, typer.Option(help="Runs of each weighting.")] = 3,
-    first_seed: Annotated[int, typer.Option(help="The first of the seeds.")] = 0,
+    seeds: Annotated[int, typer.Option(help="Number of runs of each weighting.")] = 3,
+    first_seed: Annotated[int, typer.Option(help="First seed.")] = 0,
     steps: Annotated[int, typer.Option(help="Training steps of a run.")] = 24,
 ) -> None:
-    """Train the lab's verifier with verl under each weighting and seed. The same command goes on where it stopped."""
+    """Train the lab's verifier with verl, with each weighting and seed. The same command resumes where it stopped."""
     from pv_lab.runs.settings import MODES, OUT, LabSettings
 
     settings = LabSettings(
@@ -98,7 +102,7 @@ def lab_report(
         Path | None, typer.Option(help="Folder to write to.", show_default="FOLDER/report")
     ] = None,
 ) -> None:
-    """Put the weightings side by side: lengths, accuracy by class, kinds of traces, at start, middle and end."""
+    """Compare the weightings: lengths, accuracy by class and kinds of traces at the start, the middle and the end."""
     from pv_lab.runs.report import report_lab
 
     report_lab(folder, out=out)

@@ -16,7 +16,7 @@ import typer
 from pv_lab.many_runs import read_runs
 from pv_rl.errors import DataError, PvRlError
 from pv_rl.files import write_atomically
-from pv_runs.sentinel import SIGNS, Alarm, GuardConfig, SentinelConfig, Watcher
+from pv_runs.sentinel import DETECTORS, Alarm, AlarmPolicyConfig, SentinelConfig, Watcher
 
 __all__ = ["Watched", "fall_of", "smoothed", "table", "watch_run"]
 
@@ -54,7 +54,7 @@ class Watched:
     signs: tuple[str, ...]
     """That alarmed at that step."""
     due: int | None
-    """Step at which an action would be due for the first time, by the defaults of `GuardConfig`."""
+    """Step at which an action would be due for the first time, by the defaults of `AlarmPolicyConfig`."""
     fall: float | None
     """Step at which held-out balanced accuracy has fallen by `FALL`, between measurements on a straight line."""
 
@@ -96,10 +96,10 @@ def _fault(row: Mapping[str, Any]) -> int:
 
 
 def _due(alarms: Sequence[Alarm]) -> int | None:
-    rule = GuardConfig()
+    rule = AlarmPolicyConfig()
     for alarm in alarms:
         recent = (one for one in alarms if 0 <= alarm.step - one.step < rule.within)
-        if len({SIGNS[one.sign].family for one in recent}) >= rule.agree:
+        if len({DETECTORS[one.sign].family for one in recent}) >= rule.agree:
             return alarm.step
     return None
 

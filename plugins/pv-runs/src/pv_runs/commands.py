@@ -1,6 +1,6 @@
-"""Commands `train`, `plan`, `report`, `watch` and `weights` of `pv-rl`.
+"""Command line of pv-runs: `pv-rl train`, `plan`, `report`, `watch` and `weights`.
 
-Each imports what it needs when it runs: --help stays fast.
+Each command imports what it needs when it runs, so that --help stays fast.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def train(
     resume: Annotated[
         Path | None,
         typer.Option(
-            help="Folder of a run or a sweep: go on from its last checkpoint, with the same config.",
+            help="Folder of a run or a sweep to resume from its last checkpoint, with the same config.",
             show_default=False,
         ),
     ] = None,
@@ -67,8 +67,8 @@ def plan(
         ),
     ] = None,
 ) -> None:
-    """Say before any GPU is paid for what a run needs, takes and costs. Exit code 1 if it cannot run."""
-    from pv_runs.plan.run import plan_run
+    """Estimate memory, time and cost of a run before it starts. Exit code 1 if it cannot run."""
+    from pv_runs.plan.command import plan_run
 
     quiet()
     raise typer.Exit(0 if plan_run(arguments, json_file=json_file) else 1)
@@ -77,21 +77,23 @@ def plan(
 @app.command()
 def report(
     folder: Annotated[
-        Path, typer.Argument(help="Folder of a sweep or of a run, or one that holds such folders.")
+        Path, typer.Argument(help="Folder of a sweep or of a run, or a folder of such folders.")
     ],
     out: Annotated[
         Path | None, typer.Option(help="Folder to write to.", show_default="FOLDER/report")
     ] = None,
-    last: Annotated[int, typer.Option(min=1, help="Steps over which a final training value is a mean.")] = 5,
+    last: Annotated[
+        int, typer.Option(min=1, help="Last steps that a final training value is the mean of.")
+    ] = 5,
     by: Annotated[
         list[str] | None,
         typer.Option(
-            help="Key that tells settings apart, recipe.eta. Repeat it.",
+            help="Config key to group runs by, for example recipe.eta. Repeat it for more keys.",
             show_default="the overrides in which runs differ",
         ),
     ] = None,
 ) -> None:
-    """Put the runs of a sweep side by side: a table, a figure, a page."""
+    """Compare the runs of a sweep: a table, a figure and a page."""
     from pv_runs.report.command import report as write
 
     write(folder, out=out, last=last, by=by or ())
@@ -99,17 +101,19 @@ def report(
 
 @app.command()
 def watch(
-    folder: Annotated[Path, typer.Argument(help="Folder of a run, or one that holds just one.")],
-    once: Annotated[bool, typer.Option("--once", help="Show one frame with all rows, and leave.")] = False,
+    folder: Annotated[
+        Path, typer.Argument(help="Folder of a run, or a folder that contains exactly one run.")
+    ],
+    once: Annotated[bool, typer.Option("--once", help="Show everything once, and exit.")] = False,
     html: Annotated[
-        bool, typer.Option("--html", help="Keep a page up to date as well: watch.html in the run's folder.")
+        bool, typer.Option("--html", help="Also keep a web page up to date: watch.html in the run's folder.")
     ] = False,
     html_file: Annotated[
-        Path | None, typer.Option(help="The same, in this file.", show_default=False)
+        Path | None, typer.Option(help="The same page in this file.", show_default=False)
     ] = None,
-    interval: Annotated[float, typer.Option(help="Seconds between two looks.")] = 2.0,
+    interval: Annotated[float, typer.Option(help="Seconds between two updates.")] = 2.0,
 ) -> None:
-    """Show a run live, until it ends or Ctrl-C: where it is, its numbers over time, its last malformed traces."""
+    """Show a run live until it ends or you press Ctrl-C: progress, metrics over time, the last malformed traces."""
     from pv_runs.watch.command import watch as show
 
     show(folder, once=once, html=html_file or html, interval=interval)
@@ -120,7 +124,7 @@ def weights(
     lengths: Annotated[
         list[str] | None,
         typer.Option(
-            help="Response lengths of one prompt, 1,2,5. Repeat it, or put ';' between, for more prompts.",
+            help="Response lengths of one prompt, for example 1,2,5. Repeat it, or separate with ';', for more prompts.",
             show_default=False,
         ),
     ] = None,
@@ -136,15 +140,16 @@ def weights(
     mode: Annotated[
         list[str] | None,
         typer.Option(
-            help="A loss_agg_mode: balanced:0.4, dapo@batch ... Repeat it to compare.",
+            help="A loss_agg_mode: balanced:0.4, dapo@batch ... Repeat it to compare several.",
             show_default="grpo, dapo, balanced",
         ),
     ] = None,
     step: Annotated[
-        int | None, typer.Option(help="Step to take of the rollouts.", show_default="the last")
+        int | None, typer.Option(help="Step of the rollouts to read.", show_default="the last")
     ] = None,
     group_column: Annotated[
-        str | None, typer.Option(help="Column of the prompt.", show_default="uid, prompt or input")
+        str | None,
+        typer.Option(help="Column that identifies the prompt.", show_default="uid, prompt or input"),
     ] = None,
     length_column: Annotated[
         str | None,
@@ -155,10 +160,10 @@ def weights(
     ] = None,
     tokenizer: Annotated[
         str | None,
-        typer.Option(help="Folder of a tokenizer, to measure text in tokens.", show_default="count words"),
+        typer.Option(help="Folder of a tokenizer, to count text in tokens.", show_default="count words"),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw a picture to this .png, .pdf or .svg.", show_default=False)
+        Path | None, typer.Option(help="Write a figure to this .png, .pdf or .svg file.", show_default=False)
     ] = None,
     json_file: Annotated[
         str | None,
@@ -167,7 +172,7 @@ def weights(
         ),
     ] = None,
 ) -> None:
-    """Show what modes do before you train: weight of a token and share of the update, by response length."""
+    """Compare modes before you train: token weight and share of the update, by response length."""
     from pv_runs.weights.command import show_weights
 
     show_weights(

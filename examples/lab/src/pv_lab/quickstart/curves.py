@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from pv_runs.growing_file import Tail
+from pv_runs.metrics_log import parse_line
 
 __all__ = ["HELD_OUT", "Point", "follow"]
 
@@ -36,11 +39,10 @@ class Point:
 
 
 def read_point(line: bytes) -> Point:
-    """Parse one line, `{"step": 3, "data": {"critic/score/mean": ...}}`."""
-    record = json.loads(line)
-    data = record["data"]
+    """Read one line, `{"step": 3, "data": {"critic/score/mean": ...}}`."""
+    step, data = parse_line(line)
     return Point(
-        step=record["step"],
+        step=step,
         reward=data.get("critic/score/mean"),
         length=data.get("response_length/mean"),
         seconds=data.get("timing_s/step"),
@@ -51,13 +53,8 @@ def read_point(line: bytes) -> Point:
 
 def follow(path: Path) -> Iterator[Point | None]:
     """Yield each point as it is written, and None when there is nothing new for now. Endless: the caller stops."""
-    read, rest = 0, b""
+    file = Tail(path)
     while True:
-        if path.exists():
-            with path.open("rb") as file:
-                file.seek(read)
-                new = file.read()
-            read += len(new)
-            *lines, rest = (rest + new).split(b"\n")  # the last one is not written to its end yet
-            yield from map(read_point, lines)
+        with contextlib.suppress(FileNotFoundError):
+            yield from map(read_point, file.look())
         yield None

@@ -17,15 +17,14 @@ import psutil
 from rich.console import Console
 
 from pv_judge.processes import interruptible, process_tree
-from pv_lab.quickstart.command import environment, verl_command
 from pv_lab.quickstart.curves import Point, follow
 from pv_lab.quickstart.display import Display, before_and_after
 from pv_lab.quickstart.figure import draw
-from pv_lab.quickstart.settings import Settings
+from pv_lab.quickstart.settings import Settings, environment, verl_command
 from pv_rl.errors import SetupError
 from pv_rl.recipes.override import override
-from pv_runs.train.failure import describe
-from pv_runs.train.script import script
+from pv_runs.run_folder import RunFolder
+from pv_runs.train.attempt import describe_failure, shell_script
 
 __all__ = ["run_quickstart"]
 
@@ -51,10 +50,11 @@ def run_quickstart(settings: Settings, console: Console) -> list[Point]:
     from pv_lab.prepare import write_data
 
     write_data(out / "data", settings.seed)
-    log, metrics = out / "verl.log", out / "metrics.jsonl"
+    paths = RunFolder(out)
+    log, metrics = paths.log, paths.metrics(1)
     console.print(f"verl's own log: {log}")
     command = verl_command(settings, out)
-    (out / "command.sh").write_text(script(command, environment(out / "again.jsonl"), HEADING))
+    paths.command.write_text(shell_script(command, environment(out / "again.jsonl"), HEADING))
     env = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"} | environment(metrics)
     with interruptible(), _ray_folder() as ray_folder:
         command = [*command, override("+ray_kwargs.ray_init._temp_dir", ray_folder)]
@@ -76,7 +76,7 @@ def run_quickstart(settings: Settings, console: Console) -> list[Point]:
 
     points = display.points
     if child.returncode != 0 or not points or points[-1].step < settings.steps:
-        raise SetupError(describe(child.returncode, log))
+        raise SetupError(describe_failure(child.returncode, log))
     _report(points, settings, out, console, time.monotonic() - started)
     return points
 

@@ -1,17 +1,19 @@
-"""What the quick start can be told, and which config it runs."""
+"""Settings of the quick start, and the command line and environment with which it runs verl."""
 
 from __future__ import annotations
 
-import importlib.util
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from pv_rl.errors import DataError, SetupError
+from pv_rl.errors import DataError
+from pv_rl.recipes.override import override
+from pv_runs.recipes.compose import CONFIG_MODULE
 
-__all__ = ["CONFIG_NAME", "Settings", "check_environment"]
+__all__ = ["CONFIG_NAME", "Settings", "environment", "verl_command"]
+
 
 CONFIG_NAME = "lab"
-NEEDS = ("verl", "pv_cpu", "matplotlib", "pyarrow", "transfer_queue", "psutil")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,11 +37,33 @@ class Settings:
             raise DataError(f"--seed is {self.seed}; give 0 or more")
 
 
-def check_environment() -> None:
-    """Raise `SetupError` with the names of packages that are missing."""
-    missing = [name for name in NEEDS if importlib.util.find_spec(name) is None]
-    if missing:
-        raise SetupError(
-            f"the quick start needs {', '.join(missing)}, which cannot be imported here. "
-            "In a clone: make quickstart. Elsewhere: pip install 'pv-rl[quickstart]'; pv-rl doctor says more."
-        )
+def verl_command(settings: Settings, out: Path) -> list[str]:
+    """`python -m verl.trainer.main_ppo` on the lab's config, with this run's values."""
+    from pv_lab import MODEL_DIR
+
+    values = {
+        "actor_rollout_ref.actor.loss_agg_mode": settings.mode,
+        "model_path": MODEL_DIR,
+        "seed": settings.seed,
+        "data_dir": out / "data",
+        "run_dir": out,
+        "trainer.total_training_steps": settings.steps,
+        "hydra.run.dir": out / "hydra",
+    }
+    return [
+        *(sys.executable, "-m", "verl.trainer.main_ppo"),
+        *("--config-path", f"pkg://{CONFIG_MODULE}", "--config-name", CONFIG_NAME, "cluster=cpu"),
+        *(override(key, value) for key, value in values.items()),
+    ]
+
+
+def environment(metrics: Path) -> dict[str, str]:
+    """What the command needs, beside the environment that it inherits."""
+    return {
+        "VERL_PLATFORM": "cpu",
+        "VERL_FILE_LOGGER_PATH": str(metrics),
+        "VERL_USE_EXTERNAL_PLUGINS": "pv_rl,pv_cpu",
+        "HF_HUB_OFFLINE": "1",
+        "HYDRA_FULL_ERROR": "1",
+        "PYTHONWARNINGS": "ignore",
+    }

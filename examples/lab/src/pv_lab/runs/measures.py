@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pv_lab.runs.traces import SHARES
-from pv_runs.report.measures import MEASURES, Measure
+from pv_runs.measures import MEASURES, Measure
 
 __all__ = ["LENGTH", "STAGED", "TRACES", "trace_key"]
 

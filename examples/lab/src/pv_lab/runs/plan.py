@@ -1,25 +1,25 @@
-"""The runs that there are to be, and what of them is there already."""
+"""Run plan of a lab: the runs to train, and the state of those that exist."""
 
 from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
-from yaml import YAMLError
 
 from pv_judge.pages.text import plain
 from pv_lab.runs.settings import LabSettings
-from pv_rl.errors import ConfigError, DataError
+from pv_rl.errors import ConfigError
 from pv_rl.files import write_atomically
+from pv_runs.hydra_record import flatten, saved_config
 from pv_runs.recipes import compose
-from pv_runs.train.record import RECORD, read_record, run_folders
+from pv_runs.run_folder import RunFolder, run_folders
+from pv_runs.run_record import read_record
 
 __all__ = ["MODE", "LabRun", "check_folder", "compose_run", "plan_runs", "save_config"]
 
@@ -41,7 +41,7 @@ class LabRun:
     @property
     def state(self) -> Literal["new", "running", "finished", "stopped", "failed"]:
         """As its run.json says; `new` without one. `running` may be one that was killed."""
-        return read_record(self.folder).state if (self.folder / RECORD).is_file() else "new"
+        return read_record(self.folder).state if RunFolder(self.folder).record.is_file() else "new"
 
     @property
     def overrides(self) -> tuple[str, ...]:
@@ -76,12 +76,12 @@ def _compose(overrides: tuple[str, ...]) -> DictConfig:
 
 def save_config(settings: LabSettings, run: LabRun, config: DictConfig) -> None:
     """Write the record that `pv-rl train` has from Hydra: verl starts from it, and reports read it."""
-    folder = run.folder / ".hydra"
-    folder.mkdir(parents=True, exist_ok=True)
+    paths = RunFolder(run.folder)
+    paths.config.parent.mkdir(parents=True, exist_ok=True)
     overrides = OmegaConf.to_yaml(OmegaConf.create([*settings.all_overrides, *run.overrides]))
     text = OmegaConf.to_yaml(config)
-    write_atomically(folder / "overrides.yaml", lambda path: path.write_text(overrides))
-    write_atomically(folder / "config.yaml", lambda path: path.write_text(text))
+    write_atomically(paths.overrides, lambda path: path.write_text(overrides))
+    write_atomically(paths.config, lambda path: path.write_text(text))
 
 
 def check_folder(settings: LabSettings, config: DictConfig) -> None:
@@ -97,11 +97,11 @@ def check_folder(settings: LabSettings, config: DictConfig) -> None:
     out = settings.out
     if out.exists() and not out.is_dir():
         raise ConfigError(f"--out {out} is a file; name a folder")
-    if (out / RECORD).exists():
+    if RunFolder(out).record.exists():
         raise ConfigError(f"--out {out} is the folder of one run; name a folder for all runs")
     now = _comparable(OmegaConf.create(OmegaConf.to_yaml(config)))  # as it would be read again
     for folder in run_folders(out):
-        before = _comparable(_read(folder))
+        before = _comparable(saved_config(folder, read_record(folder).overrides))
         differ = [key for key in dict.fromkeys([*now, *before]) if now.get(key) != before.get(key)]
         if differ:
             said = [f"{key} is {_say(before, key)} there and {_say(now, key)} here" for key in differ[:SHOWN]]
@@ -113,35 +113,12 @@ def check_folder(settings: LabSettings, config: DictConfig) -> None:
             )
 
 
-def _read(folder: Path) -> Any:
-    """The config of a run that is there, with what `pv-rl train --resume` has changed of it."""
-    path = folder / ".hydra" / "config.yaml"
-    try:
-        return OmegaConf.merge(
-            OmegaConf.load(path),
-            OmegaConf.from_dotlist([one.lstrip("+") for one in read_record(folder).overrides]),
-        )
-    except (OSError, ValueError, YAMLError, OmegaConfBaseException) as error:
-        raise DataError(
-            f"{path} cannot be read ({' '.join(str(error).split())}), so that nobody knows whether the run can be "
-            "compared: restore it, or take the run out of the folder"
-        ) from error
-
-
 def _comparable(config: Any) -> dict[str, str]:
     return {
         key: value
-        for key, value in _flat(OmegaConf.to_container(config, resolve=False))
+        for key, value in flatten(OmegaConf.to_container(config, resolve=False))
         if key not in OF_EACH
     }
-
-
-def _flat(tree: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
-    if isinstance(tree, dict) and tree:
-        for key, value in tree.items():
-            yield from _flat(value, f"{prefix}.{key}" if prefix else str(key))
-    else:
-        yield prefix, "null" if tree is None else str(tree)
 
 
 def _say(config: Mapping[str, str], key: str) -> str:

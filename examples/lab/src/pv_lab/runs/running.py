@@ -1,21 +1,21 @@
-"""What `pv-rl lab run` does: one run after the other, each by the machinery of `pv-rl train`."""
+"""The command `pv-rl lab run`: trains one run after the other, each as `pv-rl train` does."""
 
 from __future__ import annotations
 
 from rich.console import Console
 
-from pv_lab.runs.checks import check_environment, check_room
+from pv_lab.environment import check_environment, check_room
 from pv_lab.runs.display import Display
 from pv_lab.runs.plan import LabRun, check_folder, compose_run, plan_runs, save_config
 from pv_lab.runs.settings import LabSettings
 from pv_rl.errors import PvRlError, SetupError
+from pv_runs.metrics_log import read_log
 from pv_runs.recipes import check
-from pv_runs.report.logs import read_log
+from pv_runs.run_folder import RunFolder, locked
+from pv_runs.run_record import next_record, read_record, write_record
 from pv_runs.train.command import resume
 from pv_runs.train.job import start
-from pv_runs.train.lock import locked
 from pv_runs.train.progress import say
-from pv_runs.train.record import RECORD, next_record, read_record, write_record
 
 __all__ = ["run_lab"]
 
@@ -32,7 +32,7 @@ def run_lab(settings: LabSettings, console: Console) -> None:
         PvRlError: something cannot work, and nothing was started; or runs failed.
         KeyboardInterrupt: after Ctrl-C, which ends the run after its step, with a checkpoint.
     """
-    check_environment()
+    check_environment("the lab")
     runs = plan_runs(settings)
     configs = [compose_run(settings, run) for run in runs[: len(settings.modes)]]
     for config in configs:
@@ -85,7 +85,7 @@ def _train(settings: LabSettings, run: LabRun, console: Console) -> tuple[str, s
         try:
             record = start(run.folder, config, record, console)
         except PvRlError as error:
-            if (run.folder / RECORD).exists():
+            if RunFolder(run.folder).record.exists():
                 raise
             record = record.ending("failed", None, str(error))
             write_record(run.folder, record)

@@ -11,14 +11,14 @@ from pv_lab.runs.measures import TRACES, trace_key
 from pv_lab.runs.plan import MODE
 from pv_lab.runs.traces import SHARES, read_traces
 from pv_rl.errors import DataError
-from pv_runs.report.finding import find_runs
-from pv_runs.report.hydra_record import look_up
+from pv_runs.hydra_record import look_up
+from pv_runs.measures import MEASURES
 from pv_runs.report.labels import label_runs
-from pv_runs.report.measures import MEASURES
 from pv_runs.report.notes import take_notes
 from pv_runs.report.runs import Run, read_run
 from pv_runs.report.settings import group
 from pv_runs.report.summary import Summary
+from pv_runs.run_folder import RunFolder, find_runs
 
 __all__ = ["LAST", "summarise_lab"]
 
@@ -60,7 +60,7 @@ def _with_traces(run: Run, path: Path, silent: list[str], apart: list[str]) -> R
         raise DataError(
             f"{path} is no run of pv-rl lab run: its config has no {LIMIT}. pv-rl report takes any run of verl"
         )
-    series = read_traces(path / "rollouts", run.log.last_step or 0, int(limit))
+    series = read_traces(RunFolder(path).rollouts, run.log.last_step or 0, int(limit))
     if not series and run.log.last_step:
         silent.append(run.name)
     logged = run.log.series.get("response_length/mean", {})

@@ -12,7 +12,7 @@ from pv_lab.evaluate import SHORT
 from pv_lab.trace_shares import BARE, KINDS, repetitive
 from pv_rl.errors import DataError
 from pv_rl.verdict import parse_verdict
-from pv_runs.report.logs import Series
+from pv_runs.metrics_log import Series
 
 __all__ = ["SHARES", "describe_step", "read_traces"]
 

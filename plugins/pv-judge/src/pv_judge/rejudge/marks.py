@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pv_judge.rejudge.rows import OldRow
+from pv_judge.rowfiles import open_rows
 from pv_rl.errors import DataError
 
 __all__ = ["add_marks"]
@@ -60,47 +59,29 @@ def _read(path: Path) -> dict[tuple[str, ...], bool]:
     """By (name, value, name, value ...) of the row."""
     marks: dict[tuple[str, ...], bool] = {}
     names: tuple[str, ...] = ()
-    for number, line in _lines(path):
+    for row in open_rows(path, suffixes=(".csv", ".jsonl")).rows():
+        line = row.values
         names = names or (("row_id",) if "row_id" in line else tuple(name for name in PLACES if name in line))
         column = next((name for name in MARKS if name in line), None)
         if column is None or not names or not all(name in line for name in names):
             raise DataError(
-                f"line {number} of {path} needs {' or '.join(MARKS)}, and row_id or uid, session and step; "
+                f"{row.where} needs {' or '.join(MARKS)}, and row_id or uid, session and step; "
                 f"it has {', '.join(map(str, line)) or 'nothing'}"
             )
-        human = _flag(line[column], number, path)
+        human = _flag(line[column], row.where)
         if human is None:
             continue
         key = tuple(part for name in names for part in (name, str(line[name])))
         if marks.setdefault(key, human) != human:
-            raise DataError(f"line {number} of {path}: {_said(key)} is marked twice, and differently")
+            raise DataError(f"{row.where}: {_said(key)} is marked twice, and differently")
     return marks
 
 
-def _lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    try:
-        if path.suffix == ".csv":
-            with path.open(encoding="utf-8-sig", newline="") as file:
-                yield from enumerate(csv.DictReader(file), start=2)
-        elif path.suffix == ".jsonl":
-            with path.open(encoding="utf-8-sig") as file:
-                for number, text in enumerate(file, start=1):
-                    if text.strip():
-                        line = json.loads(text)
-                        if not isinstance(line, dict):
-                            raise DataError(f"line {number} of {path} is no JSON object")
-                        yield number, line
-        else:
-            raise DataError(f"marks are read from .csv or .jsonl, not from {path}")
-    except (csv.Error, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
-
-
-def _flag(value: Any, number: int, path: Path) -> bool | None:
+def _flag(value: Any, where: str) -> bool | None:
     text = "" if value is None else str(value).strip().casefold()
     known = {"true": True, "1": True, "false": False, "0": False, "": None}
     if text not in known:
-        raise DataError(f"line {number} of {path}: the mark is {value!r}; give true or false, or nothing")
+        raise DataError(f"{where}: the mark is {value!r}; give true or false, or nothing")
     return known[text]
 
 

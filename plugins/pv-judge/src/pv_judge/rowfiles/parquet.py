@@ -1,72 +1,91 @@
-"""Parquet. Only the columns that are asked for are read, and lists never become Python objects."""
+"""Parquet row file, read by pyarrow: only the columns that are asked for, some rows at a time.
+
+Lists that become one number never become Python objects.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from itertools import accumulate, pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pv_judge.rowfiles.columns import Kind, Reduction
+from pv_judge.rowfiles.files import check_regular
+from pv_judge.rowfiles.rows import BadRow, Kind, Reduction, Row, RowFile
 from pv_rl.errors import DataError
 from pv_rl.extras import needs
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 __all__ = ["Parquet"]
 
-BATCH = 2048
+ROWS_AT_ONCE = 256
 
 
-class Parquet:
-    """A `.parquet` file.
+class Parquet(RowFile):
+    """A `.parquet` file. A NaN, which pandas writes into a column of numbers for a gap, is None in `scan`."""
 
-    Raises:
-        SetupError: pyarrow is missing.
-        DataError: the file is empty or cannot be read, or a list is not what it should be.
-    """
+    @cached_property
+    def kinds(self) -> dict[str, Kind]:
+        """The columns and what they hold, by the schema."""
+        with self._opened() as file:
+            if file.metadata.num_rows == 0:
+                raise self._empty()
+            return {column.name: _kind(column.type) for column in file.schema_arrow}
 
-    row = "row"
-
-    def __init__(self, path: Path) -> None:
-        with needs("pyarrow", "a .parquet file", "pip install pyarrow, or give a .jsonl file"):
-            import pyarrow.parquet as pq
-        self.path = path
-        with self._readable():
-            self._file = pq.ParquetFile(path)
-            self._schema = self._file.schema_arrow
-        if self._file.metadata.num_rows == 0:
-            raise DataError(f"{path} is empty; give a file with at least one response")
-        self.kinds: dict[str, Kind] = {field.name: _kind(field.type) for field in self._schema}
-
-    def batches(
-        self, names: Sequence[str], lists: Mapping[str, Reduction]
-    ) -> Iterator[tuple[list[int], dict[str, list[Any]]]]:
-        """Row numbers from 1, and the values of the columns `names`; a list in `lists` as its sum or its count."""
+    def _scan(
+        self, columns: Sequence[str] | None, lists: Mapping[str, Reduction], *, exact: bool
+    ) -> Iterator[Row | BadRow]:
         number = 1
-        with self._readable():
-            for batch in self._file.iter_batches(batch_size=BATCH, columns=list(names)):
-                values = {
-                    name: self._reduce(batch.column(name), lists[name], name, number)
+        with self._opened() as file:
+            names = list(columns) if columns is not None else file.schema_arrow.names
+            for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=names):
+                values = [
+                    self._reduce(batch.column(name), lists[name], name, number)
                     if name in lists
-                    else batch.column(name).to_pylist()
+                    else _values(batch.column(name))
                     for name in names
-                }
-                yield list(range(number, number + batch.num_rows)), values
-                number += batch.num_rows
+                ]
+                for index in range(batch.num_rows):
+                    yield self._row(number, index, names, values, exact)
+                    number += 1
+
+    def _row(
+        self, number: int, index: int, names: Sequence[str], columns: list[Any], exact: bool
+    ) -> Row | BadRow:
+        values: dict[str, Any] = {}
+        for name, column in zip(names, columns, strict=True):
+            value = column[index]
+            if not isinstance(column, list):
+                try:
+                    value = value.as_py()
+                except UnicodeDecodeError:
+                    return BadRow(number, "not UTF-8", f"column {name}")
+                except (ValueError, OverflowError) as error:
+                    return BadRow(number, "not readable", f"column {name}: {error}")
+            values[name] = None if exact and isinstance(value, float) and math.isnan(value) else value
+        return Row(number, values, self)
 
     @contextmanager
-    def _readable(self) -> Iterator[None]:
-        import pyarrow as pa
-
+    def _opened(self) -> Iterator[pq.ParquetFile]:
+        with needs("pyarrow", "a .parquet file", "pip install pyarrow, or give a .jsonl file"):
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+        check_regular(self.path)
         try:
-            yield
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            with pq.ParquetFile(self.path, page_checksum_verification=True) as file:
+                names = file.schema_arrow.names
+                if len(set(names)) < len(names):
+                    raise DataError(f"{self.path} names a column twice; write it again")
+                yield file
+        except (pa.ArrowException, OSError) as error:
             reason = " ".join(str(error).split())
             raise DataError(
-                f"{self.path} cannot be read as parquet ({reason}). Was it written to its end?"
+                f"{self.path} cannot be read as Parquet ({reason}). It may not have been written to its end"
             ) from error
 
     def _reduce(self, array: pa.Array, how: Reduction, name: str, first: int) -> list[int | None]:
@@ -99,6 +118,14 @@ class Parquet:
         totals = [0] * (len(ends) - len(last)) + [int(total) for total in last]
         sums = [after - before for before, after in pairwise([0, *totals])]
         return [None if count is None else total for count, total in zip(counts, sums, strict=True)]
+
+
+def _values(column: pa.Array) -> list[Any] | pa.Array:
+    """(rows,) Python values; the array itself where one has none: bytes that are not UTF-8, a time without a date."""
+    try:
+        return column.to_pylist()
+    except (ValueError, OverflowError):
+        return column
 
 
 def _kind(of: pa.DataType) -> Kind:

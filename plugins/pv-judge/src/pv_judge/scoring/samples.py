@@ -6,11 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
-from pv_judge.rowfiles.columns import Kind
-from pv_judge.rowfiles.jsonl import JsonLines
-from pv_judge.rowfiles.parquet import Parquet
+from pv_judge.rowfiles import Kind, Row, RowFile, open_rows
 from pv_judge.rowfiles.steps import choose_file
 from pv_rl.errors import DataError
 from pv_rl.rewards.base import LabelKind, RewardInput
@@ -26,7 +23,7 @@ GROUPS = ("uid", "prompt", "input")
 class Source:
     """A file of rollouts and the columns that are read."""
 
-    table: JsonLines | Parquet
+    table: RowFile
     response: str
     label: str
     others: tuple[str, ...]
@@ -42,16 +39,15 @@ class Source:
         return islice(self._samples(), limit)
 
     def where(self, number: int) -> str:
-        """Name of a row in an error."""
-        return f"{self.table.row} {number} of {self.table.path}"
+        """What a row is called in an error."""
+        return f"{self.table.unit} {number} of {self.table.path}"
 
     def _samples(self) -> Iterator[tuple[int, RewardInput]]:
-        names = [self.response, self.label, *self.others]
-        for numbers, values in self.table.batches(names, {}):
-            for at, number in enumerate(numbers):
-                yield number, self._sample(self.where(number), {name: values[name][at] for name in names})
+        for row in self.table.rows([self.response, self.label, *self.others]):
+            yield row.number, self._sample(row)
 
-    def _sample(self, where: str, row: Mapping[str, Any]) -> RewardInput:
+    def _sample(self, source: Row) -> RewardInput:
+        where, row = source.where, source.values
         text, label = row[self.response], row[self.label]
         if isinstance(label, Mapping):  # verl's column reward_model
             label = label.get("ground_truth", label)
@@ -86,7 +82,7 @@ def open_source(
         DataError: there is no such file or column.
     """
     file, _ = choose_file(path, step)
-    table = JsonLines(file) if file.suffix == ".jsonl" else Parquet(file)
+    table = open_rows(file)
     response = _choose(file, table.kinds, "--response-column", response_column, RESPONSES, ("text", "empty"))
     label = _choose(file, table.kinds, "--label-column", label_column, LABELS, None)
     others = tuple(name for name in (*GROUPS, "step", "data_source") if name in table.kinds)

@@ -4,7 +4,7 @@ Nothing here imports torch or verl.
 """
 
 from pv_runs.plan.assumed import Assumed
-from pv_runs.plan.finding import Finding
+from pv_runs.plan.findings import Finding
 from pv_runs.plan.planning import Plan, make_plan
 
 __all__ = ["Assumed", "Finding", "Plan", "make_plan"]

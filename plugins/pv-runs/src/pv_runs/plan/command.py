@@ -1,18 +1,51 @@
-"""What `pv-rl plan` prints and writes."""
+"""The command `pv-rl plan`: composes a run, checks it and estimates it."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 
+from pv_rl.errors import ConfigError
 from pv_rl.files import check_target, write_atomically
 from pv_runs.plan.document import document
-from pv_runs.plan.planning import Plan
+from pv_runs.plan.planning import Plan, make_plan
 from pv_runs.plan.table import print_plan
+from pv_runs.recipes import check, compose
+from pv_runs.recipes.compose import split_run
 
-__all__ = ["show"]
+__all__ = ["plan_run", "show"]
+
+
+def plan_run(arguments: Sequence[str], *, json_file: str | None) -> bool:
+    """Compose a run, hold it to verl's own checks, and show what it needs, takes and costs.
+
+    Args:
+        arguments: `run=NAME` and overrides. Data and keys of the environment need not be there.
+        json_file: a file for all numbers; `-` is standard output.
+
+    Returns:
+        Whether nothing was found that stops it.
+
+    Raises:
+        ConfigError: a name that does not exist, or a config that verl or pv-rl refuses.
+        SetupError: verl is not installed.
+    """
+    from pv_rl.verl_adapter.validation import validate
+
+    run, overrides = split_run(arguments)
+    if "cluster=cpu" in overrides:
+        raise ConfigError(
+            "a plan is about GPUs, and cluster=cpu has none: name the cluster that is to be paid for"
+        )
+    config = compose(run, overrides)
+    check(config, to_run=False, overrides=overrides)
+    validate(config)
+    plan = make_plan(config)
+    show(plan, json_file=json_file)
+    return plan.runs
 
 
 def show(plan: Plan, *, json_file: str | None = None) -> None:

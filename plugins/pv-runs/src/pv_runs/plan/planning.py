@@ -1,4 +1,4 @@
-"""The plan of a run."""
+"""The plan of a run: memory, time and cost, estimated from its config."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ from dataclasses import dataclass
 
 from omegaconf import DictConfig
 
-from pv_runs.plan.finding import Finding, Severity
-from pv_runs.plan.judge_cost import JudgeCost, judge_cost
-from pv_runs.plan.judge_findings import judge_findings
-from pv_runs.plan.judge_settings import read_judge
-from pv_runs.plan.layout import Layout, cluster_findings, division_findings, layout_of
+from pv_runs.plan.findings import (
+    Finding,
+    Severity,
+    cluster_findings,
+    division_findings,
+    memory_findings,
+    run_findings,
+    weighting_findings,
+)
+from pv_runs.plan.judge import JudgeCost, judge_cost, judge_findings, read_judge
 from pv_runs.plan.memory import Memory, memory_of
-from pv_runs.plan.memory_findings import memory_findings
 from pv_runs.plan.remedy import Remedy, find_remedy
-from pv_runs.plan.run_findings import run_findings, weighting_findings
 from pv_runs.plan.settings import Settings
-from pv_runs.plan.setup import Setup, read_setup
+from pv_runs.plan.setup import Layout, Setup, layout_of, read_setup
 from pv_runs.plan.step_time import StepTime, step_time
 from pv_runs.plan.tokens import Counts, count
 
@@ -61,15 +64,14 @@ def make_plan(config: DictConfig) -> Plan:
     """
     settings = Settings(config=config)
     setup, judge = read_setup(settings), read_judge(settings)
-    counts, memory = count(setup), memory_of(setup)
-    remedy = find_remedy(setup)
+    counts, memory, remedy = count(setup), memory_of(setup), find_remedy(setup)
     cost = None if judge is None else judge_cost(setup, counts, judge)
     found = (
         *division_findings(setup),
         *cluster_findings(setup),
         *run_findings(setup),
         *weighting_findings(setup, settings.value("actor_rollout_ref.actor.loss_agg_mode", None)),
-        *memory_findings(setup, memory, remedy),
+        *memory_findings(setup, memory, remedy.overrides if remedy is not None and remedy.fits else ()),
         *(judge_findings(judge, cost) if judge is not None and cost is not None else ()),
     )
     return Plan(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pv_runs.plan.parts import Phase
 from pv_runs.plan.planning import Plan
+from pv_runs.plan.training_memory import Phase
 
 __all__ = ["gpus", "judge", "memory_heading", "run", "step", "verdict"]
 

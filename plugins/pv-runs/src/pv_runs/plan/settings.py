@@ -1,4 +1,4 @@
-"""Values out of a composed config, by their dotted names. Only what is asked for is resolved."""
+"""Typed access to a composed config by dotted keys. Only the keys that are read are resolved."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Settings:
     config: DictConfig
 
     def value(self, key: str, default: Any = ABSENT) -> Any:
-        """Whatever stands there; a node is resolved with everything in it."""
+        """The value as it is; a node is resolved with everything in it."""
         try:
             found = OmegaConf.select(self.config, key)
             found = OmegaConf.to_container(found, resolve=True) if OmegaConf.is_config(found) else found
@@ -58,6 +58,10 @@ class Settings:
         if least is not None and found < least:
             raise ConfigError(f"{key} is {found}; it has to be {least} or more")
         return found
+
+    def optional_integer(self, key: str, least: int = 1) -> int | None:
+        """The same; None where the key is absent or null."""
+        return None if self.value(key, None) is None else self.integer(key, least=least)
 
     def number(self, key: str, default: Any = ABSENT) -> float:
         """A finite number."""

@@ -1,19 +1,37 @@
-"""How long a step takes."""
+"""Time of a step: generation, training, weight sync, judge."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pv_runs.plan.duration import Duration
-from pv_runs.plan.generation_time import generation_times
+from pv_runs.plan.memory import kv_cache, weight_shard_bytes
 from pv_runs.plan.setup import Setup
-from pv_runs.plan.tokens import Counts
-from pv_runs.plan.training_time import training_times
+from pv_runs.plan.tokens import Counts, lengths_of
 
-__all__ = ["FACTOR", "StepTime", "step_time"]
+__all__ = [
+    "FACTOR",
+    "Duration",
+    "StepTime",
+    "forward_operations",
+    "generation_times",
+    "micro_batches",
+    "step_time",
+    "training_times",
+]
+
 
 FACTOR = 2.0
 """How far off the estimate may be, in either direction, without anything being wrong."""
+
+
+@dataclass(frozen=True)
+class Duration:
+    """Seconds of a step."""
+
+    name: str
+    seconds: float
+    how: str
+    """The formula with its numbers put in."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,10 +82,8 @@ def step_time(setup: Setup, counts: Counts, judged: bool) -> StepTime:
     sync = _sync(setup)
     judge = None
     if judged and batch.mode == "sync":
-        judge = Duration(
-            name="judge", seconds=assumed.judge_latency_s, how="the last response's answer, assumed"
-        )
-    other = Duration(name="everything else", seconds=assumed.step_overhead_s, how="assumed")
+        judge = Duration("judge", assumed.judge_latency_s, "the last response's answer, assumed")
+    other = Duration("everything else", assumed.step_overhead_s, "assumed")
     generating, updating = _total(generation), _total(training)
     waited = judge.seconds if judge else 0.0
     rest = sync.seconds + other.seconds
@@ -100,10 +116,163 @@ def step_time(setup: Setup, counts: Counts, judged: bool) -> StepTime:
 def _sync(setup: Setup) -> Duration:
     """`N b / bandwidth`, once a step."""
     size, rate = setup.model.parameters * setup.rollout.weight_bytes, setup.assumed.sync_gb_s
-    return Duration(
-        name="sync of the weights", seconds=size / (rate * 1e9), how=f"{size:.3g} B / {rate:g} GB/s"
-    )
+    return Duration("sync of the weights", size / (rate * 1e9), f"{size:.3g} B / {rate:g} GB/s")
 
 
 def _total(durations: tuple[Duration, ...]) -> float:
     return sum(duration.seconds for duration in durations)
+
+
+def generation_times(setup: Setup) -> tuple[Duration, ...]:
+    """Reading prompts, then decoding, on all replicas at once."""
+    return (_prefill(setup), _decode(setup))
+
+
+def _prefill(setup: Setup) -> Duration:
+    """`B p 2 N / (GPUs peak MFU)`: each response reads its prompt, as if no prefix were cached."""
+    assumed, batch, gpus = setup.assumed, setup.batch, setup.rollout.replicas * setup.rollout.replica_gpus
+    operations = 2 * setup.model.matmul_parameters
+    tokens = batch.rollouts * assumed.prompt_tokens
+    peak = setup.cluster.gpu.bf16_tflops
+    seconds = tokens * operations / (max(1, gpus) * peak * 1e12 * assumed.prefill_mfu)
+    how = f"{tokens:,.0f} tokens x {operations:.3g} / ({gpus} GPUs x {peak:g}e12 x {assumed.prefill_mfu:g})"
+    return Duration("prompts", seconds, how)
+
+
+def _decode(setup: Setup) -> Duration:
+    """`J max(w / c, least) + k / c`: decoding is bound by the memory's bandwidth, of which it reaches c.
+
+    Each of the J decoding steps reads w, an engine's weights on one GPU, and takes `decode_step_s` at least. Keys and
+    values are read of the responses that are not finished: k in all, `b (p m + E[x^2] / 2)` tokens for the b responses
+    of a replica, of mean length m, to prompts of p.
+    """
+    assumed, batch, rollout = setup.assumed, setup.batch, setup.rollout
+    cache, lengths = kv_cache(setup), lengths_of(setup)
+    responses = batch.rollouts / max(1, rollout.replicas)
+    steps, said = decoding_steps(setup)
+    context = assumed.prompt_tokens * lengths.mean + lengths.second_moment / 2
+    keys = responses / rollout.data_parallel * context * cache.token_bytes * rollout.pipeline_parallel
+    bandwidth = setup.cluster.gpu.bandwidth_tb_s * 1e12 * assumed.decode_bandwidth_fraction
+    weights = weight_shard_bytes(setup) * rollout.pipeline_parallel
+    each = max(weights / bandwidth, assumed.decode_step_s)
+    share = f"({setup.cluster.gpu.bandwidth_tb_s:g}e12 x {assumed.decode_bandwidth_fraction:g})"
+    slow = f"{weights:.3g} B of weights / {share}"
+    how = (
+        f"{steps:,.0f} steps x {f'{each:g} s' if each == assumed.decode_step_s else slow} + {keys:.3g} B of keys and "
+        f"values / {share}; {said}"
+    )
+    return Duration("decoding", steps * each + keys / bandwidth, how)
+
+
+def decoding_steps(setup: Setup) -> tuple[float, str]:
+    """J, decoding steps of a replica for a step of training, and how it is found.
+
+    - sync: the step waits for the longest of all B responses. Of a replica's b responses k fit at a time; those that
+      wait start when others end: `E[max of B] + max(0, b / k - 1) m`.
+    - Otherwise unfinished responses go on through the next step. With w batches in flight ahead, a prompt takes
+      `E[max of its n]` steps, while `1 + w` batches are under way (Little's law): `E[max of n] / (1 + w)`; at least
+      `b m / k` where not all fit. Where a response may span v versions and is then waited for
+      (`max_off_policy_strategy: wait`), at least `E[max of B] / v`.
+    """
+    batch, rollout, lengths = setup.batch, setup.rollout, lengths_of(setup)
+    fit = max(1, kv_cache(setup).concurrent)
+    waves = batch.rollouts / max(1, rollout.replicas) / fit
+    longest = lengths.expected_longest(batch.rollouts)
+    if batch.mode == "sync":
+        queued = max(0.0, waves - 1) * lengths.mean
+        waited = "queue, then the longest" if queued else "the longest"
+        return longest + queued, f"{waited} of {batch.rollouts} responses"
+    flow = lengths.expected_longest(batch.n) / (1 + batch.warmup)
+    bounds = {
+        f"the longest of {batch.n} / (1 + {batch.warmup:g}) batches in flight": flow,
+        "all responses, as many at a time as fit": waves * lengths.mean,
+    }
+    if batch.waits_for_old is not None:
+        said = f"the longest of {batch.rollouts} / {batch.waits_for_old} versions that it may span"
+        bounds[said] = longest / batch.waits_for_old
+    said, steps = max(bounds.items(), key=lambda bound: bound[1])
+    return steps, said
+
+
+def forward_operations(setup: Setup) -> float:
+    """`2 N D + 2 L A sum s^2`, floating-point operations of one forward over all rows of a step.
+
+    N are the parameters that a token is multiplied with, D the tokens of prompts and responses. The second term is the
+    attention over half of the s x s pairs of a row, with A values a token, in each of the L layers. (arXiv 2001.08361;
+    verl/utils/flops_counter.py has three times this for an update, with the input's matrix counted in N.)
+    """
+    assumed, batch, model, lengths = setup.assumed, setup.batch, setup.model, lengths_of(setup)
+    prompt, response = assumed.prompt_tokens, lengths.mean
+    squares = batch.rollouts * (prompt**2 + 2 * prompt * response + lengths.second_moment)
+    tokens = batch.rollouts * (prompt + response)
+    return 2 * model.matmul_parameters * tokens + 2 * model.num_hidden_layers * model.query_width * squares
+
+
+def micro_batches(setup: Setup, rows: float, tokens: int) -> int:
+    """Micro-batches that a data parallel group makes of its part of `rows`.
+
+    Args:
+        setup: the run.
+        rows: of all groups, of mean length.
+        tokens: of a micro-batch on one GPU, at most.
+    """
+    training = setup.training
+    own, room = rows / training.data_parallel, tokens * training.ulysses
+    if training.dynamic:
+        own *= setup.assumed.prompt_tokens + setup.assumed.response_tokens
+    else:
+        room = max(1, room // setup.batch.longest)
+    return max(1, -int(-own // room))
+
+
+def training_times(setup: Setup, counts: Counts) -> tuple[Duration, ...]:
+    """Old log-probs, reference log-probs, updates, and what offloading moves.
+
+    A forward is one pass over the rows; an update is a forward and a backward of twice its work, and one forward more
+    with gradient checkpointing.
+    """
+    training, batch, parameters = setup.training, setup.batch, setup.model.parameters
+    gather, scatter = 2 * parameters, 4 * parameters
+    asked = batch.sync_step * micro_batches(setup, batch.rollouts / batch.sync_step, training.log_prob_tokens)
+    rows = batch.n * min(batch.mini_batch, batch.prompts)
+    updates = counts.updates * micro_batches(setup, rows, training.update_tokens)
+    backward = gather * (1 + training.reshard)
+    scattered = counts.updates if training.no_sync else updates
+    times: list[Duration] = []
+    if training.old_log_prob:
+        times.append(_passes(setup, "old log-probs", 1, asked * gather, asked))
+    if training.reference:
+        times.append(_passes(setup, "reference log-probs", 1, asked * gather, asked))
+    passes = (4 if training.checkpointing else 3) * batch.ppo_epochs
+    times.append(_passes(setup, "update", passes, updates * backward + scattered * scatter, updates))
+    moved = _moved(setup)
+    return (*times, moved) if moved.seconds else tuple(times)
+
+
+def _passes(setup: Setup, name: str, passes: int, gathered: float, count: int) -> Duration:
+    """The longer of `passes x operations / (GPUs peak MFU)` and of what FSDP moves meanwhile."""
+    training, peak, mfu = setup.training, setup.cluster.gpu.bf16_tflops, setup.assumed.train_mfu
+    operations = passes * forward_operations(setup)
+    compute = operations / (training.gpus * peak * 1e12 * mfu)
+    rate = setup.assumed.gather_gb_s
+    moving = gathered / (rate * 1e9) if training.gpus > 1 else 0.0
+    if moving > compute:
+        how = f"{gathered:.3g} B of weights and gradients in {count} micro-batches / {rate:g} GB/s"
+        return Duration(name, moving, f"{how} (computing: {compute:.1f} s)")
+    how = (
+        f"{passes} pass{'es' * (passes > 1)}, {operations:.3g} operations / ({training.gpus} GPUs x {peak:g}e12 x "
+        f"{mfu:g}) (FSDP's traffic: {moving:.1f} s)"
+    )
+    return Duration(name, compute, how)
+
+
+def _moved(setup: Setup) -> Duration:
+    """Bytes between a GPU and its host: in and out for every phase, and the reference's weights for its forward."""
+    training, rate = setup.training, setup.assumed.host_link_gb_s
+    shard = setup.model.parameters / training.shards
+    phases = 1 + training.old_log_prob + 1  # update, old log-probs, sync of the weights
+    moved = (
+        2 * training.weight_bytes * shard * (phases * training.param_offload + 2 * training.optimizer_offload)
+    )
+    moved += training.reference_bytes * shard if training.reference else 0
+    return Duration("to and from the host", moved / (rate * 1e9), f"{moved:.3g} B / {rate:g} GB/s")

@@ -10,10 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from pv_runs.plan.assumed import Assumed
-from pv_runs.plan.duration import Duration
 from pv_runs.plan.planning import Plan
 from pv_runs.plan.sentences import gpus, judge, memory_heading, run, step, verdict
-from pv_runs.plan.step_time import FACTOR
+from pv_runs.plan.step_time import FACTOR, Duration
 
 __all__ = ["print_plan"]
 

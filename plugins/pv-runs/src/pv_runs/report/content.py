@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pv_judge.pages.blocks import Block, Grid, Heading, Items, Paragraph, Picture
 from pv_judge.pages.text import number, plain, plural
 from pv_rl import __version__
+from pv_runs.measures import HELD_OUT, Measure
 from pv_runs.report.interval import MeanOfSeeds
-from pv_runs.report.measures import HELD_OUT, Measure
 from pv_runs.report.settings import Setting
 from pv_runs.report.summary import Summary
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from pv_judge.pages.colours import choose_colours
 from pv_judge.pages.text import plain
 from pv_rl.extras import needs
+from pv_runs.measures import Measure
+from pv_runs.metrics_log import Series
 from pv_runs.report.labels import is_numeric
-from pv_runs.report.logs import Series
-from pv_runs.report.measures import Measure
 from pv_runs.report.settings import Setting
 from pv_runs.report.summary import Summary
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pv_judge.pages.text import plain
 from pv_rl.errors import DataError
-from pv_runs.report.hydra_record import look_up
+from pv_runs.hydra_record import look_up
 from pv_runs.report.runs import Run
 
 __all__ = ["differences", "is_numeric", "label_runs"]

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from pv_judge.pages.text import plain, plural
+from pv_runs.measures import BALANCED, HELD_OUT, MEASURES, Measure
 from pv_runs.report.labels import differences
-from pv_runs.report.measures import BALANCED, HELD_OUT, MEASURES, Measure
 from pv_runs.report.runs import Run
 from pv_runs.report.settings import Result, Setting
 

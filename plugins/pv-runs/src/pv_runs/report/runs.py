@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from pv_judge.pages.text import plain
-from pv_rl.errors import DataError
-from pv_runs.report.hydra_record import look_up, read_config, read_overrides
-from pv_runs.report.logs import Log, read_log
+from pv_runs.hydra_record import look_up, read_config, read_overrides
+from pv_runs.metrics_log import Log, read_log
+from pv_runs.run_folder import RunFolder
+from pv_runs.run_record import read_about
 
-__all__ = ["Run", "State", "read_about", "read_run"]
+__all__ = ["Run", "State", "read_run"]
 
 State = Literal["finished", "running", "stopped", "failed", "unknown"]
 STATES: tuple[State, ...] = get_args(State)
-LARGEST = 2**20
-"""Bytes of a run.json."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +49,7 @@ def read_run(path: Path, name: str) -> Run:
     Raises:
         DataError: a file in it is not what it should be.
     """
-    about = read_about(path / "run.json")
+    about = read_about(RunFolder(path).record)
     error, versions = about.get("error"), about.get("versions")
     config, overrides = read_config(path), read_overrides(path)
     seed = look_up(config, "seed") or overrides.get("seed")
@@ -76,26 +74,3 @@ def _state(given: Any) -> State:
         if known == given:
             return known
     return "unknown"
-
-
-def read_about(path: Path) -> dict[str, Any]:
-    """What a run.json says; empty without one.
-
-    Raises:
-        DataError: it is no JSON object.
-    """
-    if not path.is_file():
-        return {}
-    with path.open("rb") as file:
-        text = file.read(LARGEST + 1)
-    try:
-        about = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise DataError(
-            f"{path} is not JSON ({error}). Without it the run's state is unknown: take the file out, or the run"
-        ) from error
-    if not isinstance(about, dict):
-        raise DataError(
-            f"{path} is a JSON {type(about).__name__}; `pv-rl train` writes an object with a state"
-        )
-    return about

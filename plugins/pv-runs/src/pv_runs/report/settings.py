@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pv_judge.pages.text import natural
+from pv_runs.measures import Measure
+from pv_runs.metrics_log import Series
 from pv_runs.report.interval import MeanOfSeeds, mean_of_seeds
-from pv_runs.report.logs import Series
-from pv_runs.report.measures import Measure
 from pv_runs.report.runs import Run
 
 __all__ = ["Result", "Setting", "final_value", "group"]

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from pv_judge.pages.text import plain
 from pv_rl.errors import DataError
-from pv_runs.report.finding import find_runs
+from pv_runs.measures import MEASURES, Measure
 from pv_runs.report.labels import label_runs
-from pv_runs.report.measures import MEASURES, Measure
 from pv_runs.report.notes import take_notes
 from pv_runs.report.runs import Run, read_run
 from pv_runs.report.settings import Setting, group
+from pv_runs.run_folder import find_runs
 
 __all__ = ["Summary", "summarise"]
 

@@ -1,20 +1,19 @@
-"""A watcher of a run's metric stream that sees a collapse coming. It knows nothing of verl and imports no torch."""
+"""Sentinel: watches a run's metrics for signs of a collapse. It knows nothing of verl and imports no torch."""
 
-from pv_runs.sentinel.alarm import Alarm
-from pv_runs.sentinel.guard import ACTIONS, Due, Guard, GuardConfig
+from pv_runs.sentinel.alarm_policy import ACTIONS, AlarmPolicy, AlarmPolicyConfig, Due
+from pv_runs.sentinel.detectors import DEFAULT_DETECTORS, DETECTORS, Detector
 from pv_runs.sentinel.settings import SentinelConfig
-from pv_runs.sentinel.signs import DEFAULT_SIGNS, SIGNS, Sign
-from pv_runs.sentinel.watcher import Watcher
+from pv_runs.sentinel.watcher import Alarm, Watcher
 
 __all__ = [
     "ACTIONS",
-    "DEFAULT_SIGNS",
-    "SIGNS",
+    "DEFAULT_DETECTORS",
+    "DETECTORS",
     "Alarm",
+    "AlarmPolicy",
+    "AlarmPolicyConfig",
+    "Detector",
     "Due",
-    "Guard",
-    "GuardConfig",
     "SentinelConfig",
-    "Sign",
     "Watcher",
 ]

@@ -1,14 +1,14 @@
-"""One value under watch: a level that follows it, and a CUSUM on each side."""
+"""CUSUM chart of one value: a level that follows it, and a sum for each direction."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from pv_runs.sentinel.detectors import Detector
 from pv_runs.sentinel.level import Level
 from pv_runs.sentinel.reading import Reading
 from pv_runs.sentinel.settings import SentinelConfig
-from pv_runs.sentinel.signs import Sign
 
 __all__ = ["Chart", "Cusum", "Signal"]
 
@@ -75,14 +75,20 @@ class Chart:
     """Whether the last value was beyond the sign's limits, or no finite number where it has to be one."""
 
     def observe(
-        self, step: int, reading: Reading, sign: Sign, config: SentinelConfig, drift: float, limit: float
+        self,
+        step: int,
+        reading: Reading,
+        detector: Detector,
+        config: SentinelConfig,
+        drift: float,
+        limit: float,
     ) -> Signal | None:
         """Take in one value.
 
         Args:
             step: the trainer's.
             reading: the value.
-            sign: which sides are bad.
+            detector: which sides are bad.
             config: memories, reference, warm-up.
             drift: healthy growth, on the chart's scale, a step.
             limit: threshold of every sum, in standard deviations.
@@ -91,7 +97,7 @@ class Chart:
         level = self.level.mean
         score = self.level.score(reading.scaled, memories, least)
         offset = drift * (self.level.age + 1)
-        if sign.beyond_record and self.record is not None:
+        if detector.beyond_record and self.record is not None:
             offset = max(0.0, self.record - level)
         of_drift = self.level.score(reading.scaled, memories, least, offset=offset)
         self.level.observe(reading.scaled, memories, least, config.cap)
@@ -105,12 +111,14 @@ class Chart:
             self.alarming[name].add(healthy, config.reference, step, reading.scaled, level)
         if self.level.weight >= min(config.warm_up, config.memory / 2):  # after an alarm it is a single value
             self.record = max(level, level if self.record is None else self.record)
-        return self._signal(sign, limit, config, reading.scaled)
+        return self._signal(detector, limit, config, reading.scaled)
 
-    def _signal(self, sign: Sign, limit: float, config: SentinelConfig, value: float) -> Signal | None:
+    def _signal(
+        self, detector: Detector, limit: float, config: SentinelConfig, value: float
+    ) -> Signal | None:
         for name, direction in (("up", 1), ("down", -1)):
             moved, alarming = self.moved[name], self.alarming[name]
-            if alarming.sum > limit and _is_bad(name, alarming, sign):
+            if alarming.sum > limit and _is_bad(name, alarming, detector):
                 signal = Signal(
                     direction=direction, since=alarming.since, before=alarming.before, statistic=alarming.sum
                 )
@@ -118,7 +126,7 @@ class Chart:
                 self._settle(value, 1.0)
                 return signal
             if moved.sum > limit:
-                tolerated = name in sign.sides and not sign.from_zero
+                tolerated = name in detector.sides and not detector.from_zero
                 weight = min(float(moved.count), config.memory)
                 self._settle(moved.total / moved.count, weight, keep=alarming if tolerated else None)
         return None
@@ -149,7 +157,7 @@ class Chart:
         )
 
 
-def _is_bad(name: str, cusum: Cusum, sign: Sign) -> bool:
-    if name not in sign.sides:
+def _is_bad(name: str, cusum: Cusum, detector: Detector) -> bool:
+    if name not in detector.sides:
         return False
-    return not sign.from_zero or abs(cusum.total / cusum.count) > abs(cusum.before)
+    return not detector.from_zero or abs(cusum.total / cusum.count) > abs(cusum.before)

@@ -1,4 +1,7 @@
-"""How often a chart alarms on noise, beside what was asked for: `python -m pv_runs.sentinel.false_alarms`."""
+"""False-alarm simulation: alarms of a chart on noise, over the requested rate.
+
+python -m pv_runs.sentinel.false_alarms
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,10 @@ from typing import Annotated
 import typer
 
 from pv_runs.sentinel.chart import Chart
+from pv_runs.sentinel.detectors import DETECTORS
 from pv_runs.sentinel.reading import Reading
 from pv_runs.sentinel.run_length import threshold
 from pv_runs.sentinel.settings import SentinelConfig
-from pv_runs.sentinel.signs import SIGNS
 
 __all__ = ["alarm_rate", "noise"]
 
@@ -49,7 +52,7 @@ def alarm_rate(
         steps: of a run, after the warm-up.
         of_noise: see `noise`.
     """
-    sign, limit, alarms = SIGNS["entropy"], threshold(config.reference, run_length), 0
+    sign, limit, alarms = DETECTORS["entropy"], threshold(config.reference, run_length), 0
     for index in range(runs):
         chart, values = Chart(), noise(random.Random(f"{seed}/{index}"), **of_noise)
         for step in range(1, config.warm_up + steps + 1):

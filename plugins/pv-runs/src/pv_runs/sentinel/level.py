@@ -1,4 +1,4 @@
-"""Where a value is and how much it scatters, learned as the run goes."""
+"""Local level and noise of a series, estimated online with discounting."""
 
 from __future__ import annotations
 

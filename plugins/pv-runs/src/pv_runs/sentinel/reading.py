@@ -1,4 +1,4 @@
-"""From the numbers of a step to a value with its scale and its least noise."""
+"""Readings: from the metrics of a step to a value, its scale and its least noise."""
 
 from __future__ import annotations
 
@@ -99,17 +99,17 @@ def logarithm(value: float) -> Reading | None:
     return Reading(value=value, scaled=LOG.forth(value), least=LEAST_LOG_NOISE**2)
 
 
-def speed(kl: float, way: float) -> Reading | None:
-    """How fast the policy has left its start: `sqrt(kl) / way`, see `pv_runs.sentinel.way`.
+def speed(kl: float, path_length: float) -> Reading | None:
+    """How fast the policy has left its start: `sqrt(kl) / path_length`, see `pv_runs.sentinel.path_length`.
 
-    A KL divergence of small moves grows with the square of the way. A run that goes straight on keeps its speed, and
-    one that has nothing more to learn slows down; so no healthy growth has to be assumed.
+    A KL divergence of small moves grows with the square of the path length. A run that goes straight on keeps its
+    speed, and one that has nothing more to learn slows down; so no healthy growth has to be assumed.
 
     Example: 0.0036 after ten steps at a rate of 2e-4 is a speed of 30.
     """
-    if kl <= 0 or way <= 0:
+    if kl <= 0 or path_length <= 0:
         return None
-    return logarithm(math.sqrt(kl) / way)
+    return logarithm(math.sqrt(kl) / path_length)
 
 
 def difference(first: float, second: float, trials: tuple[float, float]) -> Reading | None:

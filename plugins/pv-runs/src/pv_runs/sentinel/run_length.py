@@ -1,4 +1,4 @@
-"""How long a CUSUM runs until it alarms for nothing, and the threshold that makes it run that long."""
+"""Average run length of a CUSUM, and the threshold that gives a wanted run length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sentinel is told."""
+"""Settings of the sentinel: its rate of false alarms, its memory, its detectors."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from pv_rl.errors import ConfigError
 from pv_rl.plugins import nearest
+from pv_runs.sentinel.detectors import DEFAULT_DETECTORS, DETECTORS
 from pv_runs.sentinel.level import Memories
-from pv_runs.sentinel.signs import DEFAULT_SIGNS, SIGNS
 
 __all__ = ["SentinelConfig"]
 
@@ -37,8 +37,8 @@ class SentinelConfig:
     steps_per_false_alarm: float = 1000.0
     """Steps of healthy training per false alarm, over all signs together, 10 to 1e6. 1,000: a run of 300 steps is
     disturbed for nothing once in three."""
-    signs: tuple[str, ...] = DEFAULT_SIGNS
-    """Names from `pv_runs.sentinel.signs.SIGNS`. Each one more raises the thresholds of all a little."""
+    signs: tuple[str, ...] = DEFAULT_DETECTORS
+    """Names from `pv_runs.sentinel.detectors.DETECTORS`. Each one more raises the thresholds of all a little."""
     warm_up: int = 10
     """Observations of a sign before it may alarm, 4 or more. The normal scores are right with fewer, but at a run's
     start everything moves at once, and a level that rests on few steps follows that."""
@@ -70,15 +70,16 @@ class SentinelConfig:
                 raise ConfigError(f"sentinel: {name} is {value!r}; give a number from {low:g} to {high:g}")
         if isinstance(self.signs, str) or not self.signs:
             raise ConfigError(
-                f"sentinel: signs is {self.signs!r}; give a list of one or more of {', '.join(SIGNS)}"
+                f"sentinel: signs is {self.signs!r}; give a list of one or more of {', '.join(DETECTORS)}"
             )
         if len(set(self.signs)) < len(self.signs):
             raise ConfigError(f"sentinel: signs names one twice: {', '.join(self.signs)}; leave one out")
         object.__setattr__(self, "signs", tuple(self.signs))
         for name in (*self.signs, *self.limits):
-            if name not in SIGNS:
+            if name not in DETECTORS:
                 raise ConfigError(
-                    f"sentinel: no sign is called {name!r}.{nearest(str(name), SIGNS)} Signs: {', '.join(SIGNS)}"
+                    f"sentinel: no sign is called {name!r}.{nearest(str(name), DETECTORS)} "
+                    f"Signs: {', '.join(DETECTORS)}"
                 )
         for name, bounds in self.limits.items():
             if name not in self.signs:
@@ -106,7 +107,7 @@ class SentinelConfig:
     @property
     def run_length(self) -> float:
         """Steps from one false alarm to the next for one side of one sign: rates add up, whatever hangs together."""
-        return self.steps_per_false_alarm * sum(len(SIGNS[name].sides) for name in self.signs)
+        return self.steps_per_false_alarm * sum(len(DETECTORS[name].sides) for name in self.signs)
 
 
 def _is_number(value: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pv_rl.errors import DataError
 from pv_rl.files import write_atomically
 from pv_rl.metric_names import ROLLED_BACK_TO
-from pv_runs.sentinel.guard import Due, Guard, GuardConfig
+from pv_runs.sentinel.alarm_policy import AlarmPolicy, AlarmPolicyConfig, Due
 from pv_runs.sentinel.watcher import Watcher
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def start(state: StepState) -> None:
         return
     settings, watcher = made
     file = settings.file or Path(state.config["trainer"]["default_local_dir"], "sentinel.jsonl")
-    state.own[OWN] = Guard(settings, watcher, Path(file))
+    state.own[OWN] = AlarmPolicy(settings, watcher, Path(file))
     _restore_into(state.own[OWN], state.own.pop(RESTORED, None))
 
 
@@ -61,7 +61,7 @@ def act(state: StepState) -> None:
     An alarm of a step is acted on at the end of the next one, before its weights go to the rollout: that step is
     trained and, by a rollback, thrown away.
     """
-    guard: Guard | None = state.own.get(OWN)
+    guard: AlarmPolicy | None = state.own.get(OWN)
     if guard is not None and (due := guard.take()) is not None:
         actions = {"checkpoint": _checkpoint, "stop": _stop, "rollback": _roll_back}
         actions[due.action](state, guard, due)
@@ -88,7 +88,7 @@ def restore(state: StepState) -> None:
         state.own[RESTORED] = _read_state(folder)
 
 
-def read_settings(config: Mapping[str, Any]) -> tuple[GuardConfig, Watcher] | None:
+def read_settings(config: Mapping[str, Any]) -> tuple[AlarmPolicyConfig, Watcher] | None:
     given = config.get("sentinel")
     if given is None:
         return None
@@ -96,7 +96,7 @@ def read_settings(config: Mapping[str, Any]) -> tuple[GuardConfig, Watcher] | No
         from omegaconf import OmegaConf
 
         given = OmegaConf.to_container(given, resolve=True) if OmegaConf.is_config(given) else given
-    settings = GuardConfig.read(given)
+    settings = AlarmPolicyConfig.read(given)
     responses = config["data"]["train_batch_size"] * config["actor_rollout_ref"]["rollout"]["n"]
     return settings, Watcher(settings.watching(responses))
 
@@ -112,7 +112,7 @@ def _read_state(folder: Path) -> Mapping[str, Any] | None:
         return None
 
 
-def _restore_into(guard: Guard, known: Mapping[str, Any] | None) -> None:
+def _restore_into(guard: AlarmPolicy, known: Mapping[str, Any] | None) -> None:
     try:
         if known is not None:
             guard.restore(known)
@@ -120,7 +120,7 @@ def _restore_into(guard: Guard, known: Mapping[str, Any] | None) -> None:
         logger.warning("%s", error)
 
 
-def _checkpoint(state: StepState, guard: Guard, due: Due) -> None:
+def _checkpoint(state: StepState, guard: AlarmPolicy, due: Due) -> None:
     _save_now(state.trainer)
     _report(guard, state, "checkpoint", f"A checkpoint of step {state.step} was written. {due.reason}")
 
@@ -137,7 +137,7 @@ def _save_now(trainer: Any) -> None:
             trainer.config.trainer[name] = limit
 
 
-def _stop(state: StepState, guard: Guard, due: Due) -> None:
+def _stop(state: StepState, guard: AlarmPolicy, due: Due) -> None:
     good = _last_good(Path(state.config.trainer.default_local_dir), due.since)
     before = (
         f"The newest checkpoint from before is {good[1]}." if good else "There is no checkpoint from before."
@@ -147,7 +147,7 @@ def _stop(state: StepState, guard: Guard, due: Due) -> None:
     _report(guard, state, "stop", f"The run ends after step {state.step}. {before} {due.reason}")
 
 
-def _roll_back(state: StepState, guard: Guard, due: Due) -> None:
+def _roll_back(state: StepState, guard: AlarmPolicy, due: Due) -> None:
     """The weights and the optimizer of a checkpoint, from here on: steps, data and logs go on as they were."""
     good = _last_good(Path(state.config.trainer.default_local_dir), due.since)
     if good is None:
@@ -183,6 +183,6 @@ def _last_good(checkpoints: Path, since: int) -> tuple[int, Path] | None:
     return max((one for one in found if one[0] < since), default=None)
 
 
-def _report(guard: Guard, state: StepState, action: str, message: str) -> None:
+def _report(guard: AlarmPolicy, state: StepState, action: str, message: str) -> None:
     logger.warning("sentinel: %s", message)
     guard.tell({"event": action, "step": state.step, "message": message})

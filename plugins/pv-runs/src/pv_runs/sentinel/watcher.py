@@ -1,21 +1,21 @@
-"""The sentinel: fed with the numbers of one step after another, it says when something has moved that should not."""
+"""Sentinel watcher: takes metrics step by step, and raises an alarm when one moves as it should not."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 from pv_rl.errors import DataError
-from pv_runs.sentinel.alarm import Alarm
 from pv_runs.sentinel.chart import Chart, Signal
+from pv_runs.sentinel.detectors import DETECTORS, KL, Detector
+from pv_runs.sentinel.path_length import PATH_LENGTH, PathLength
 from pv_runs.sentinel.reading import Reading, number
 from pv_runs.sentinel.run_length import threshold
 from pv_runs.sentinel.settings import SentinelConfig
-from pv_runs.sentinel.signs import KL, SIGNS, Sign
-from pv_runs.sentinel.way import WAY, Way
 
-__all__ = ["Watcher"]
+__all__ = ["Alarm", "Watcher"]
 
 VERSION = 2
 """Of the saved state."""
@@ -24,6 +24,35 @@ RATE = "actor/lr"
 BAND = 3.0
 """Half the width of `Alarm.band` in standard deviations: 99.7 % of normal values. For people; nothing is decided by
 it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alarm:
+    """A sign that has moved in a way in which no healthy run moves, but for the stated rate of false alarms."""
+
+    sign: str
+    step: int
+    value: float | None
+    """At this step, in the sign's own unit; None if it is no finite number."""
+    expected: float | None
+    """The level before the move; of an alarm by limit, the limit that was passed; None before the first value."""
+    band: tuple[float | None, float | None]
+    """Where a single step's value was to be expected, three standard deviations around the level before the move;
+    None where there is no bound."""
+    kind: Literal["cusum", "limit", "not_finite"]
+    """Which statistic: a sum of deviations, a limit from the config, or none: a NaN or an infinity."""
+    statistic: float | None
+    """The CUSUM in standard deviations; of an alarm by limit, the value."""
+    threshold: float | None
+    """What the statistic has passed."""
+    since: int
+    """The step at which the move began, as estimated."""
+    sentence: str
+    """All of it for a person, with what to look at."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON; the band is a list there."""
+        return asdict(self) | {"band": list(self.band)}
 
 
 class Watcher:
@@ -42,7 +71,7 @@ class Watcher:
         """h of every CUSUM, in standard deviations."""
         self.last_step: int | None = None
         self._charts = {name: Chart() for name in config.signs}
-        self._way = Way()
+        self._path = PathLength()
 
     def observe(self, step: int, metrics: Mapping[str, Any]) -> list[Alarm]:
         """Take in one step. What is absent, no finite number or impossible (a share below 0 or above 1, a length that
@@ -58,34 +87,35 @@ class Watcher:
                 f"sentinel: step {step} was given after step {self.last_step}; steps go up. After a rollback restore "
                 "the state that was saved with the checkpoint, or start a new watcher"
             )
-        metrics = {**metrics, WAY: self.passed(step, metrics)}
+        metrics = {**metrics, PATH_LENGTH: self.passed(step, metrics)}
         self.last_step = step
-        alarms = (self._look(SIGNS[name], step, metrics) for name in self.config.signs)
+        alarms = (self._look(DETECTORS[name], step, metrics) for name in self.config.signs)
         return [alarm for alarm in alarms if alarm is not None]
 
     def passed(self, step: int, metrics: Mapping[str, Any]) -> float:
-        """Know of a step that is not watched how far the policy has gone in it; see `pv_runs.sentinel.way`."""
+        """Know of a step that is not watched how far the policy has gone in it; see `pv_runs.sentinel.path_length`."""
         rate = number(metrics, RATE)
-        return self._way.go(step, rate, rate is not None or any(name in metrics for name in KL))
+        return self._path.advance(step, rate, rate is not None or any(name in metrics for name in KL))
 
     def went_back(self, to: int, now: int) -> None:
         """The policy is that of the end of step `to` again; what is logged up to step `now` is still of another."""
-        self._way.went_back(to, now)
+        self._path.went_back(to, now)
         self.last_step = now
 
     def reads(self, metrics: Mapping[str, Any]) -> bool:
         """Whether any sign can be read off these numbers."""
-        signs, metrics = [SIGNS[name] for name in self.config.signs], {**metrics, WAY: 1.0}
+        detectors, metrics = [DETECTORS[name] for name in self.config.signs], {**metrics, PATH_LENGTH: 1.0}
         return any(
-            sign.read(metrics, self.config.responses) is not None or sign.broken(metrics) for sign in signs
+            detector.read(metrics, self.config.responses) is not None or detector.broken(metrics)
+            for detector in detectors
         )
 
     def levels(self) -> dict[str, dict[str, float]]:
         """For each sign that has been seen: its level in its own unit, and how near it is to an alarm, 0 to 1."""
         return {
             name: {
-                "level": SIGNS[name].scale.back(chart.level.mean, self.config.responses),
-                "alertness": max(chart.alarming[side].sum for side in SIGNS[name].sides) / self.threshold,
+                "level": DETECTORS[name].scale.back(chart.level.mean, self.config.responses),
+                "alertness": max(chart.alarming[side].sum for side in DETECTORS[name].sides) / self.threshold,
             }
             for name, chart in self._charts.items()
             if chart.seen
@@ -93,7 +123,7 @@ class Watcher:
 
     def missing(self) -> dict[str, tuple[tuple[str, ...], ...]]:
         """Signs that have never been seen, with the metrics that each needs."""
-        return {name: SIGNS[name].metrics for name, chart in self._charts.items() if not chart.seen}
+        return {name: DETECTORS[name].metrics for name, chart in self._charts.items() if not chart.seen}
 
     def state(self) -> dict[str, Any]:
         """All that it remembers, ready for JSON."""
@@ -101,7 +131,7 @@ class Watcher:
         return {
             "version": VERSION,
             "last_step": self.last_step,
-            "way": vars(self._way).copy(),
+            "way": vars(self._path).copy(),
             "charts": charts,
         }
 
@@ -121,7 +151,7 @@ class Watcher:
                     "and the sentinel learns anew"
                 )
             watcher.last_step = state["last_step"]
-            watcher._way = Way.from_dict(state["way"])
+            watcher._path = PathLength.from_dict(state["way"])
             for name in set(config.signs) & set(state["charts"]):
                 watcher._charts[name] = Chart.from_dict(state["charts"][name])
         except (KeyError, TypeError, AttributeError) as error:
@@ -131,34 +161,34 @@ class Watcher:
             ) from error
         return watcher
 
-    def _look(self, sign: Sign, step: int, metrics: Mapping[str, Any]) -> Alarm | None:
-        chart = self._charts[sign.name]
-        if sign.broken(metrics):
+    def _look(self, detector: Detector, step: int, metrics: Mapping[str, Any]) -> Alarm | None:
+        chart = self._charts[detector.name]
+        if detector.broken(metrics):
             was_outside, chart.outside = chart.outside, True
-            return None if was_outside else self._not_finite(sign, step, chart)
-        reading = sign.read(metrics, self.config.responses)
+            return None if was_outside else self._not_finite(detector, step, chart)
+        reading = detector.read(metrics, self.config.responses)
         if reading is None:
             return None
-        drift = math.log(2) / self.config.doubling_steps if sign.grows else 0.0
-        signal = chart.observe(step, reading, sign, self.config, drift, self.threshold)
-        beyond = self._beyond(sign, reading.value)
+        drift = math.log(2) / self.config.doubling_steps if detector.grows else 0.0
+        signal = chart.observe(step, reading, detector, self.config, drift, self.threshold)
+        beyond = self._beyond(detector, reading.value)
         was_outside, chart.outside = chart.outside, beyond is not None
         if beyond is not None and not was_outside:
-            return _by_limit(sign, step, reading.value, beyond)
-        return None if signal is None else self._by_cusum(sign, step, reading, signal, chart)
+            return _by_limit(detector, step, reading.value, beyond)
+        return None if signal is None else self._by_cusum(detector, step, reading, signal, chart)
 
-    def _beyond(self, sign: Sign, value: float) -> float | None:
+    def _beyond(self, detector: Detector, value: float) -> float | None:
         """The limit that the value has passed."""
-        low, high = self.config.limits.get(sign.name, (None, None))
+        low, high = self.config.limits.get(detector.name, (None, None))
         if low is not None and value < low:
             return low
         return high if high is not None and value > high else None
 
-    def _not_finite(self, sign: Sign, step: int, chart: Chart) -> Alarm:
-        expected = sign.scale.back(chart.level.mean, self.config.responses) if chart.seen else None
-        before = "" if expected is None else f"; it was about {expected:.3g}{sign.unit}"
+    def _not_finite(self, detector: Detector, step: int, chart: Chart) -> Alarm:
+        expected = detector.scale.back(chart.level.mean, self.config.responses) if chart.seen else None
+        before = "" if expected is None else f"; it was about {expected:.3g}{detector.unit}"
         return Alarm(
-            sign=sign.name,
+            sign=detector.name,
             step=step,
             value=None,
             expected=expected,
@@ -167,23 +197,28 @@ class Watcher:
             statistic=None,
             threshold=None,
             since=step,
-            sentence=f"Step {step}: {sign.what} is no finite number{before}. verl leaves out an update whose gradient "
-            "is none, so that nothing may move any more: lower the learning rate, and go on from a checkpoint before "
-            "it.",
+            sentence=f"Step {step}: {detector.what} is no finite number{before}. verl leaves out an update whose "
+            "gradient is none, so that nothing may move any more: lower the learning rate, and go on from a checkpoint "
+            "before it.",
         )
 
-    def _by_cusum(self, sign: Sign, step: int, reading: Reading, signal: Signal, chart: Chart) -> Alarm:
+    def _by_cusum(
+        self, detector: Detector, step: int, reading: Reading, signal: Signal, chart: Chart
+    ) -> Alarm:
         deviation = chart.level.variance(reading.least) ** 0.5
         responses = self.config.responses
-        expected = sign.scale.back(signal.before, responses)
-        low, high = (sign.scale.back(signal.before + side * BAND * deviation, responses) for side in (-1, 1))
+        expected = detector.scale.back(signal.before, responses)
+        low, high = (
+            detector.scale.back(signal.before + side * BAND * deviation, responses) for side in (-1, 1)
+        )
         way = "rising" if signal.direction > 0 else "falling"
         sentence = (
-            f"Step {step}: {sign.what} has been {way} since step {signal.since}, from {expected:.3g} to "
-            f"{reading.value:.3g}{sign.unit}; single steps were between {low:.3g} and {high:.3g}. {sign.advice}."
+            f"Step {step}: {detector.what} has been {way} since step {signal.since}, from {expected:.3g} to "
+            f"{reading.value:.3g}{detector.unit}; single steps were between {low:.3g} and {high:.3g}. "
+            f"{detector.advice}."
         )
         return Alarm(
-            sign=sign.name,
+            sign=detector.name,
             step=step,
             value=reading.value,
             expected=expected,
@@ -196,10 +231,10 @@ class Watcher:
         )
 
 
-def _by_limit(sign: Sign, step: int, value: float, limit: float) -> Alarm:
+def _by_limit(detector: Detector, step: int, value: float, limit: float) -> Alarm:
     way = "above" if value > limit else "below"
     return Alarm(
-        sign=sign.name,
+        sign=detector.name,
         step=step,
         value=value,
         expected=limit,
@@ -208,5 +243,6 @@ def _by_limit(sign: Sign, step: int, value: float, limit: float) -> Alarm:
         statistic=value,
         threshold=limit,
         since=step,
-        sentence=f"Step {step}: {sign.what} is {value:.3g}{sign.unit}, {way} the limit of {limit:.3g}. {sign.advice}.",
+        sentence=f"Step {step}: {detector.what} is {value:.3g}{detector.unit}, {way} the limit of {limit:.3g}. "
+        f"{detector.advice}.",
     )

@@ -1,13 +1,14 @@
-"""One attempt at a run: verl in a process tree of its own, until it ends or is asked to."""
+"""Attempt: one start of verl for a run, in a process tree of its own, until it ends or is asked to stop."""
 
 from __future__ import annotations
 
 import os
 import re
 import shlex
+import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from subprocess import Popen
 
@@ -18,16 +19,18 @@ from pv_judge.processes import interruptible, process_tree
 from pv_rl.errors import ConfigError, SetupError
 from pv_rl.recipes.override import override
 from pv_rl.stop_file import ask_to_stop, forget
-from pv_runs.train.failure import describe
-from pv_runs.train.lock import locked
+from pv_runs.run_folder import RunFolder, locked
+from pv_runs.run_record import Record, write_record
 from pv_runs.train.progress import Progress, say
-from pv_runs.train.record import Record, metrics_path, write_record
-from pv_runs.train.script import script
 
-__all__ = ["attempt"]
+__all__ = ["attempt", "describe_failure", "shell_script", "verl_command"]
 
 POLL_S = 0.5
 SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+RAY_PREFIX = re.compile(r"^\([\w:.]+ pid=\d[^)]*\)\s*")
+EXCEPTION = re.compile(r"^(?:[\w.]+\.)?\w*(?:Error|Exception|Interrupt)\b.*")
+TAIL_BYTES = 200_000
 
 
 def attempt(folder: Path, config: DictConfig, record: Record, console: Console) -> Record:
@@ -49,7 +52,8 @@ def attempt(folder: Path, config: DictConfig, record: Record, console: Console) 
         KeyboardInterrupt: after either Ctrl-C, unless the run failed; the record is written.
     """
     checkpoints = Path(record.cwd, config.trainer.default_local_dir)
-    metrics, log = metrics_path(folder, record.attempts), folder / "verl.log"
+    paths = RunFolder(folder)
+    metrics, log = paths.metrics(record.attempts), paths.log
     environment = {name: str(value) for name, value in (config.launch.env or {}).items()}
     _refuse_secrets(environment)
     environment |= {
@@ -62,7 +66,7 @@ def attempt(folder: Path, config: DictConfig, record: Record, console: Console) 
     with locked(folder) as lock:
         forget(checkpoints)
         heading = f"# What pv-rl train ran; it goes on from the last checkpoint.\ncd {shlex.quote(record.cwd)} || exit"
-        (folder / "command.sh").write_text(script(command, environment, heading))
+        paths.command.write_text(shell_script(command, environment, heading))
         write_record(folder, record)
         say(console, f"{folder}: verl's log is verl.log")
         progress = Progress(metrics, config.trainer.total_training_steps, console)
@@ -98,7 +102,7 @@ def attempt(folder: Path, config: DictConfig, record: Record, console: Console) 
         if exit_code == 0:
             record = record.ending("finished" if progress.complete(asked=asked) else "stopped", 0)
         else:
-            record = record.ending("failed", exit_code, describe(exit_code, log))
+            record = record.ending("failed", exit_code, describe_failure(exit_code, log))
         write_record(folder, record)
     if asked and exit_code == 0:
         raise KeyboardInterrupt
@@ -126,20 +130,41 @@ def verl_command(
     folder: Path, config: DictConfig, environment: Mapping[str, str], extra: tuple[str, ...]
 ) -> list[str]:
     """The saved config, with this folder written into it, and variables for processes that Ray starts elsewhere."""
-    if not (folder / ".hydra" / "config.yaml").is_file():
-        raise SetupError(
-            f"{folder} has no .hydra/config.yaml: pv-rl train needs Hydra to save it (hydra.output_subdir)"
-        )
+    saved = RunFolder(folder).config
+    if not saved.is_file():
+        raise SetupError(f"{saved} is missing: pv-rl train needs Hydra to save it (hydra.output_subdir)")
     variables = (
         f"++ray_kwargs.ray_init.runtime_env.env_vars.{override(name, value)}"
         for name, value in environment.items()
     )
     return [
         *(sys.executable, "-m", str(config.launch.module)),
-        *("--config-path", str(folder / ".hydra"), "--config-name", "config"),
+        *("--config-path", str(saved.parent), "--config-name", "config"),
         override("run_dir", folder),
         override("hydra.run.dir", folder / "hydra"),
         "hydra.output_subdir=null",
         *variables,
         *extra,
     ]
+
+
+def shell_script(command: Sequence[str], environment: Mapping[str, str], heading: str) -> str:
+    """The command, an argument a line, with its environment; `heading` comes first."""
+    variables = (f"{name}={shlex.quote(value)}" for name, value in environment.items())
+    lines = [*variables, shlex.join(command[:3]), *map(shlex.quote, command[3:])]
+    return f"#!/bin/sh\n{heading}\n" + " \\\n  ".join(lines) + "\n"
+
+
+def describe_failure(returncode: int, log: Path) -> str:
+    """`verl ended with ...; see LOG`, and the last exceptions that the log holds."""
+    if returncode < 0:
+        number = signal.Signals(-returncode)
+        guess = " (is there enough memory?)" if number is signal.SIGKILL else ""
+        return f"verl was ended by {number.name}{guess}; see {log}"
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - TAIL_BYTES))
+        lines = file.read().decode(errors="replace").splitlines()
+    lines = [RAY_PREFIX.sub("", COLOUR.sub("", line)).rstrip() for line in lines]
+    exceptions = dict.fromkeys(line for line in lines if EXCEPTION.match(line))
+    said = list(exceptions)[-3:] or [line for line in lines if line][-5:]
+    return f"verl ended with exit code {returncode}; see {log}. It says:\n" + "\n".join(said)

@@ -1,4 +1,4 @@
-"""`pv-rl train`."""
+"""The command `pv-rl train`: starts a run or a sweep, or resumes one."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
 
-from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf import OmegaConf
 from rich.console import Console
-from yaml import YAMLError
 
 from pv_rl.errors import ConfigError, DataError, PvRlError, SetupError
 from pv_rl.recipes.override import override
+from pv_runs.hydra_record import saved_config
 from pv_runs.recipes.compose import CONFIG_MODULE, check_run_arguments, split_run, without_pv_cpu
+from pv_runs.run_folder import check_unused, run_folders
+from pv_runs.run_record import Record, next_record, read_record
 from pv_runs.train.progress import say
-from pv_runs.train.record import RECORD, Record, check_unused, next_record, read_record, run_folders
 
 __all__ = ["resume", "train"]
 
@@ -90,7 +90,7 @@ def resume(folder: Path, extra: Sequence[str], console: Console) -> None:
     found = run_folders(folder)
     if not found:
         raise DataError(
-            f"{folder} holds no run of pv-rl train: there is no {RECORD} in it or in a folder of it"
+            f"{folder} holds no run of pv-rl train: there is no run.json in it or in a folder of it"
         )
     ended: dict[Path, Record] = {}
     for one in found:
@@ -100,22 +100,10 @@ def resume(folder: Path, extra: Sequence[str], console: Console) -> None:
                 say(console, f"{one}: finished already")
                 continue
             record = next_record(before, tuple(extra))
-            ended[one] = start(one, _saved_config(one, record.overrides), record, console)
+            ended[one] = start(one, saved_config(one, record.overrides), record, console)
         except PvRlError as error:
             ended[one] = Record(state="failed", attempts=0, error=str(error))
     _raise_failed(ended)
-
-
-def _saved_config(folder: Path, overrides: Sequence[str]) -> DictConfig:
-    """What Hydra saved of a run, with what resumes have changed."""
-    try:
-        config = OmegaConf.load(folder / ".hydra" / "config.yaml")
-        changed = OmegaConf.merge(config, OmegaConf.from_dotlist([one.lstrip("+") for one in overrides]))
-    except (OSError, ValueError, YAMLError, OmegaConfBaseException) as error:
-        raise DataError(f"{folder}/.hydra/config.yaml with {' '.join(overrides)}: {error}") from error
-    if not isinstance(changed, DictConfig):
-        raise DataError(f"{folder}/.hydra/config.yaml is no config")
-    return changed
 
 
 def _check_sweep(arguments: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""What Hydra calls for a run, and for each run of a sweep, in this process or where a launcher takes it."""
+"""Hydra job: one run, or one run of a sweep, in this process or where a Hydra launcher starts it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from rich.console import Console
 from pv_rl.recipes.choices import remarks
 from pv_runs.recipes import check
 from pv_runs.recipes.checks import check_data
+from pv_runs.run_folder import check_unused
+from pv_runs.run_record import Record, next_record, write_record
 from pv_runs.train.attempt import attempt
 from pv_runs.train.progress import say
-from pv_runs.train.record import Record, check_unused, next_record, write_record
 
 __all__ = ["ENDED", "job", "start"]
 

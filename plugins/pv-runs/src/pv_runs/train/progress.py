@@ -1,9 +1,8 @@
-"""A line for each step of a run, from verl's metrics file."""
+"""Progress of a run: prints a line for each step, from verl's metrics file."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +11,8 @@ from typing import Any
 from rich.console import Console
 
 from pv_rl import metric_names
+from pv_runs.growing_file import Tail
+from pv_runs.metrics_log import parse_line
 
 __all__ = ["Progress", "say"]
 
@@ -35,14 +36,14 @@ class Progress:
     """Reads a metrics file as it grows, and prints each step once. What cannot be read is left out."""
 
     def __init__(self, path: Path, steps: int | None, console: Console) -> None:
-        self._path, self._steps, self._console = path, steps, console
-        self._read, self._rest = 0, b""
+        self._steps, self._console = steps, console
+        self._tail = Tail(path)
         self.last_step = 0
 
     @property
     def began(self) -> bool:
         """Whether verl has written anything, a validation before the first step included."""
-        return self._read > 0
+        return self._tail.began
 
     def complete(self, *, asked: bool = False) -> bool:
         """Whether the last step is there; where nobody knows which that is, whether the run was not asked to stop."""
@@ -50,18 +51,12 @@ class Progress:
 
     def look(self) -> None:
         """Print what has come since the last look."""
-        if not self._path.exists():
-            return
-        with self._path.open("rb") as file:
-            file.seek(self._read)
-            new = file.read()
-        self._read += len(new)
-        *lines, self._rest = (self._rest + new).split(b"\n")  # the last one may not be written to its end yet
-        for line in lines:
-            with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
-                record = json.loads(line)
-                self.last_step = max(self.last_step, int(record["step"]))
-                say(self._console, self._line(record["step"], record["data"]))
+        with contextlib.suppress(OSError):  # not there yet
+            for line in self._tail.look():
+                with contextlib.suppress(ValueError, TypeError, OverflowError, RecursionError):
+                    step, data = parse_line(line)
+                    self.last_step = max(self.last_step, step)
+                    say(self._console, self._line(step, data))
 
     def _line(self, step: int, data: Mapping[str, Any]) -> str:
         said = [f"step {step}" + (f" of {self._steps}" if self._steps else "")]

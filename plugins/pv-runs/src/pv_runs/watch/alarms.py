@@ -7,8 +7,8 @@ import json
 from collections import deque
 from pathlib import Path
 
+from pv_runs.growing_file import Replaced, Tail
 from pv_runs.watch.frame import Alarm
-from pv_runs.watch.tail import Replaced, Tail
 from pv_runs.watch.text import visible
 
 __all__ = ["Alarms"]

@@ -1,4 +1,4 @@
-"""The metrics of a run as they grow."""
+"""Metrics of a run, read again and again while their files grow."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from pv_runs.report.collecting import Collector, Log
-from pv_runs.report.logs import parse_line
+from pv_runs.growing_file import Replaced, Tail
+from pv_runs.metrics_log import Collector, Log, parse_line
 from pv_runs.watch.rows import KEPT, MOST_RULES, RULE
-from pv_runs.watch.tail import Replaced, Tail
 
 __all__ = ["Numbers"]
 

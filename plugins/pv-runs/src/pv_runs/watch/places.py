@@ -1,4 +1,4 @@
-"""Where a run keeps what a view reads: in its folder, or where its config says."""
+"""Output paths of a run: in its folder, or where its config says."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 
 from pv_judge.pages.text import plain
 from pv_rl.errors import DataError
-from pv_runs.report.finding import find_runs
-from pv_runs.report.hydra_record import look_up
-from pv_runs.report.logs import find_metrics, parse_line
-from pv_runs.watch.tail import open_regular
+from pv_runs.growing_file import open_regular
+from pv_runs.hydra_record import look_up
+from pv_runs.metrics_log import find_metrics, parse_line
+from pv_runs.run_folder import RunFolder, find_runs
 
 __all__ = ["Places", "choose_run", "find_places"]
 
@@ -37,10 +37,6 @@ class Places:
     ledger: Path
     """Folder of the judge's."""
     sentinel: Path
-
-    @property
-    def record(self) -> Path:
-        return self.folder / "run.json"
 
 
 def choose_run(folder: Path) -> Path:
@@ -80,13 +76,14 @@ def find_places(folder: Path, config: Mapping[str, str], about: Mapping[str, Any
         known = [inside, *([start / named] if named and named != "null" and "${" not in named else [])]
         return next((path for path in known if path.is_dir()), inside)
 
+    usual = RunFolder(folder)
     logs = find_metrics(folder) or _configured_log(config, start) or _own_logs(folder)
     return Places(
         folder=folder,
         metrics=tuple(logs),
-        rollouts=choose(folder / "rollouts", "trainer.rollout_data_dir"),
-        ledger=choose(folder / "checkpoints" / "judge" / "ledger", LEDGER),
-        sentinel=folder / "sentinel.jsonl",
+        rollouts=choose(usual.rollouts, "trainer.rollout_data_dir"),
+        ledger=choose(usual.ledger, LEDGER),
+        sentinel=usual.sentinel,
     )
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from pv_rl import metric_names
 from pv_rl.hookspecs import NAME
-from pv_runs.report.collecting import Series
-from pv_runs.report.measures import KEYS, MEASURES, Measure
+from pv_runs.measures import KEYS, MEASURES, Measure
+from pv_runs.metrics_log import Series
 from pv_runs.watch.frame import Form, Row, Section
 
 __all__ = ["KEPT", "MOST_RULES", "RULE", "fill"]

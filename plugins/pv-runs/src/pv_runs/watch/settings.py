@@ -10,14 +10,12 @@ from typing import Any
 
 from pv_judge.pages.text import plain
 from pv_rl.errors import DataError
-from pv_runs.report.finding import CONFIGS
-from pv_runs.report.hydra_record import read_config
-from pv_runs.report.runs import read_about
+from pv_runs.hydra_record import read_config
+from pv_runs.run_folder import RunFolder
+from pv_runs.run_record import read_about
 from pv_runs.watch.text import redact
 
 __all__ = ["Settings", "SettingsFile"]
-
-RECORD = "run.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,10 +41,11 @@ class SettingsFile:
     def look(self) -> Settings:
         """What they say now."""
         stamp = []
-        for name in (RECORD, *(f"{config}/config.yaml" for config in CONFIGS)):
+        folder = RunFolder(self._folder)
+        for file in (folder.record, *folder.of_hydra("config.yaml")):
             with contextlib.suppress(OSError):
-                state = (self._folder / name).stat()
-                stamp.append((name, state.st_mtime_ns, state.st_size, state.st_ino))
+                state = file.stat()
+                stamp.append((file, state.st_mtime_ns, state.st_size, state.st_ino))
         if stamp != self._stamp:
             self._settings, self._stamp = _read(self._folder), stamp
         return self._settings
@@ -61,7 +60,7 @@ def _read(folder: Path) -> Settings:
     except (DataError, OSError) as error:
         notes.append(plain(redact(str(error))))
     try:
-        about = read_about(folder / RECORD)
+        about = read_about(RunFolder(folder).record)
     except (DataError, OSError) as error:
         notes.append(plain(redact(str(error))))
     return Settings(config=config, about=about, notes=tuple(notes))

@@ -1,4 +1,4 @@
-"""Whether a run goes on, how fast, and for how long."""
+"""Status of a run: its state, its pace, and the time that is left."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pv_runs.report.collecting import Log
-from pv_runs.report.hydra_record import look_up
+from pv_runs.hydra_record import look_up
+from pv_runs.metrics_log import Log
+from pv_runs.run_folder import RunFolder
 from pv_runs.watch.places import Places
 from pv_runs.watch.text import visible
 
@@ -98,7 +99,7 @@ def _pace(rollouts: Path, log: Log) -> float | None:
 def _written(places: Places) -> Iterator[float]:
     paths = [
         *places.metrics[-1:],
-        places.folder / "verl.log",
+        RunFolder(places.folder).log,
         places.rollouts,
         places.ledger,
         places.sentinel,

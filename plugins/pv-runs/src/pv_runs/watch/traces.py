@@ -12,10 +12,10 @@ from typing import Any
 from pv_judge.ledger.row import LedgerRow
 from pv_rl.errors import DataError, PluginError
 from pv_rl.rewards import find_anomalies
+from pv_runs.growing_file import last_lines
 from pv_runs.watch.excerpt import excerpt
 from pv_runs.watch.frame import Trace
 from pv_runs.watch.places import Places
-from pv_runs.watch.tail import last_lines
 from pv_runs.watch.text import visible
 
 __all__ = ["Traces"]

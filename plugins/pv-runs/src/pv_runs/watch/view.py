@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pv_judge.pages.text import plain, plural
 from pv_rl import metric_names
-from pv_runs.report.collecting import Log
+from pv_runs.metrics_log import Log
 from pv_runs.watch.alarms import Alarms
 from pv_runs.watch.frame import Frame, Section
 from pv_runs.watch.numbers import Numbers

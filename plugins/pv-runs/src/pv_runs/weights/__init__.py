@@ -3,9 +3,8 @@
 Nothing here imports torch, pyarrow, matplotlib or transformers until it is needed.
 """
 
-from pv_runs.weights.lengths import read_lengths
 from pv_runs.weights.reading import read_rollouts
-from pv_runs.weights.rollouts import Rollouts
+from pv_runs.weights.rollouts import Rollouts, read_lengths
 from pv_runs.weights.summary import DEFAULT_MODES, ModeSummary, Part, Summary, summarise
 
 __all__ = [

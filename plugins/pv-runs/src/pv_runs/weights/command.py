@@ -1,4 +1,4 @@
-"""What `pv-rl weights` does."""
+"""The command `pv-rl weights`: reads lengths, computes weights, prints and writes them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pv_rl.errors import DataError
 from pv_rl.files import check_target, write_atomically
 from pv_runs.weights.document import document
 from pv_runs.weights.figure import check_plot, draw
-from pv_runs.weights.lengths import read_lengths
 from pv_runs.weights.reading import read_rollouts
+from pv_runs.weights.rollouts import read_lengths
 from pv_runs.weights.summary import DEFAULT_MODES, summarise
 from pv_runs.weights.table import print_summary
 

@@ -1,36 +1,26 @@
-"""From a file of rollouts, or a folder of them, to `Rollouts`."""
+"""Rollout reader: one step of a file or a folder of rollouts."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Hashable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from pv_judge.rowfiles.columns import Columns, Kind, Reduction, choose_columns
-from pv_judge.rowfiles.jsonl import JsonLines
-from pv_judge.rowfiles.parquet import Parquet
+from pv_judge.rowfiles import Row, open_rows
 from pv_judge.rowfiles.steps import choose_file, name_steps
 from pv_rl.errors import DataError
 from pv_rl.verdict import parse_verdict
+from pv_runs.weights.columns import Columns, choose_columns
 from pv_runs.weights.counting import Counter, count_tokens_with, count_words
 from pv_runs.weights.rollouts import MAX_LENGTH, Rollouts
-from pv_runs.weights.row_keys import prompts_of_row_keys
 
-__all__ = ["read_rollouts"]
+__all__ = ["prompts_of_row_keys", "read_rollouts"]
 
-
-class Table(Protocol):
-    """A file of rows: `JsonLines` or `Parquet`."""
-
-    path: Path
-    row: str
-    kinds: dict[str, Kind]
-
-    def batches(
-        self, names: Sequence[str], lists: Mapping[str, Reduction]
-    ) -> Iterator[tuple[list[int], dict[str, list[Any]]]]: ...
+TEXTS_AT_ONCE = 1024
+ROW_KEY = re.compile(r"(.+)_[0-9]+_[0-9]+", re.DOTALL)
 
 
 def read_rollouts(
@@ -55,7 +45,7 @@ def read_rollouts(
         SetupError: a package is missing that this file needs.
     """
     file, part = choose_file(path, step)
-    table: Table = JsonLines(file) if file.suffix == ".jsonl" else Parquet(file)
+    table = open_rows(file)
     columns = choose_columns(file, table.kinds, group_column, length_column)
     if tokenizer is not None and columns.length_kind != "text":
         raise DataError(
@@ -68,9 +58,9 @@ def read_rollouts(
         raise DataError(
             f"--step {wanted} is for a folder, or for a file with a column 'step'; {file} has none"
         )
-    rows = _Rows(table, columns, counter, wanted)
-    for numbers, values in table.batches(columns.names, columns.lists):
-        rows.add(numbers, values)
+    rows = _Rows(columns, counter, wanted)
+    for row in table.rows(columns.names, columns.lists):
+        rows.add(row)
     if wanted is not None and not rows.lengths:
         raise DataError(f"{file} has no rows of step {wanted}; it has {name_steps(rows.steps)}")
     if part is None and len(rows.steps) > 1:
@@ -81,14 +71,8 @@ def read_rollouts(
 class _Rows:
     """The rows of one step: the one that is wanted, or the last one seen."""
 
-    def __init__(self, table: Table, columns: Columns, counter: Counter, wanted: int | None) -> None:
-        self.path, self.row, self.columns, self.counter, self.wanted = (
-            table.path,
-            table.row,
-            columns,
-            counter,
-            wanted,
-        )
+    def __init__(self, columns: Columns, counter: Counter, wanted: int | None) -> None:
+        self.columns, self.counter, self.wanted = columns, counter, wanted
         self.step = wanted
         self.steps: set[int] = set()
         self._clear()
@@ -98,61 +82,65 @@ class _Rows:
         self.groups: list[Hashable] = []
         self.verdicts: list[bool | None] = []
         self.scores: list[float | None] = []
+        self._texts: list[str] = []
 
-    def add(self, numbers: list[int], values: dict[str, list[Any]]) -> None:
-        columns = self.columns
-        kept = self._of_the_step(numbers, values[columns.step]) if columns.step else range(len(numbers))
-        where = [f"{self.row} {numbers[i]} of {self.path}" for i in kept]
-        lengths = [values[columns.length][i] for i in kept]
-        if columns.length_kind == "text":
-            for place, text in zip(where, lengths, strict=True):
-                if not isinstance(text, str):
-                    raise DataError(f"{place}: {columns.length!r} is {_show(text)}; it has to be text")
-            lengths = self.counter(lengths)
-        self.lengths += [self._length(place, length) for place, length in zip(where, lengths, strict=True)]
-        groups = [values[columns.group][i] for i in kept]
-        self.groups += [self._group(place, group) for place, group in zip(where, groups, strict=True)]
+    def add(self, row: Row) -> None:
+        columns, values = self.columns, row.values
+        if columns.step and not self._is_of_the_step(row, values[columns.step]):
+            return
+        length = values[columns.length]
+        if columns.length_kind != "text":
+            self.lengths.append(self._length(row, length))
+        elif isinstance(length, str):
+            self._texts.append(length)
+            if len(self._texts) == TEXTS_AT_ONCE:
+                self._count()
+        else:
+            raise DataError(f"{row.where}: {columns.length!r} is {_show(length)}; it has to be text")
+        self.groups.append(self._group(row, values[columns.group]))
         if columns.verdict or columns.text:
             read = _verdict if columns.verdict else _verdict_of_text
-            self.verdicts += [read(values[columns.verdict or columns.text or ""][i]) for i in kept]
+            self.verdicts.append(read(values[columns.verdict or columns.text or ""]))
         if columns.score:
-            self.scores += [_score(values[columns.score][i]) for i in kept]
+            self.scores.append(_score(values[columns.score]))
 
-    def _of_the_step(self, numbers: list[int], steps: list[Any]) -> list[int]:
-        """Positions to keep. Rows that were collected for an earlier step are let go."""
-        for number, step in zip(numbers, steps, strict=True):
-            if isinstance(step, bool) or not isinstance(step, (int, float)) or step != step // 1:
-                raise DataError(
-                    f"{self.row} {number} of {self.path}: 'step' is {_show(step)}; it has to be a whole "
-                    "number. Leave the column out if it is not the training step"
-                )
-        self.steps.update(int(step) for step in steps)
-        if self.wanted is None:
-            last = int(max(steps))
-            if self.step is None or last > self.step:
-                self._clear()
-                self.step = last
-        return [i for i, step in enumerate(steps) if step == self.step]
+    def _count(self) -> None:
+        self.lengths += self.counter(self._texts)
+        self._texts = []
 
-    def _length(self, place: str, length: Any) -> int:
+    def _is_of_the_step(self, row: Row, step: Any) -> bool:
+        """Whether to keep the row. Rows that were collected for an earlier step are dropped."""
+        if isinstance(step, bool) or not isinstance(step, (int, float)) or step != step // 1:
+            raise DataError(
+                f"{row.where}: 'step' is {_show(step)}; it has to be a whole number. Leave the column out if it is "
+                "not the training step"
+            )
+        self.steps.add(int(step))
+        if self.wanted is None and (self.step is None or step > self.step):
+            self._clear()
+            self.step = int(step)
+        return step == self.step
+
+    def _length(self, row: Row, length: Any) -> int:
         whole = isinstance(length, (int, float)) and not isinstance(length, bool)
         if not whole or not 0 <= length <= MAX_LENGTH or length != int(length):
             raise DataError(
-                f"{place}: the length in {self.columns.length!r} is {_show(length)}; it has to be a whole number "
+                f"{row.where}: the length in {self.columns.length!r} is {_show(length)}; it has to be a whole number "
                 f"from 0 (a row that does not count) to {MAX_LENGTH}"
             )
         return int(length)
 
-    def _group(self, place: str, group: Any) -> Hashable:
+    def _group(self, row: Row, group: Any) -> Hashable:
         if group is None or group != group:
             raise DataError(
-                f"{place}: {self.columns.group!r} is {_show(group)}; it has to say which prompt the row answers"
+                f"{row.where}: {self.columns.group!r} is {_show(group)}; it has to say which prompt the row answers"
             )
         if isinstance(group, (list, dict)):  # a chat
             return json.dumps(group, sort_keys=True, default=str)
         return group
 
     def finish(self, source: str, *, tokens: bool) -> Rollouts:
+        self._count()
         columns = self.columns
         notes: list[str] = []
         groups = self.groups
@@ -191,6 +179,22 @@ class _Rows:
             source=source,
             notes=tuple(notes),
         )
+
+
+def prompts_of_row_keys(ids: Sequence[object]) -> list[str] | None:
+    """The prompt's part of each key; None where the ids are not such keys.
+
+    verl 0.9.1 dumps `PROMPT_SESSION_INDEX` under the name `uid` (verl/trainer/ppo/v1/trainer_base.py,
+    `_log_rollout_data`; the format is in agent_loop_tq.py), where one would look for the prompt's id. Without this
+    every response is a prompt of its own, and `grpo` and `dapo` look the same.
+
+    Example: `["a_0_0", "a_1_0", "b_0_0"]` gives `["a", "a", "b"]`. Ids that repeat are no keys of rows.
+    """
+    if len(set(ids)) < len(ids):
+        return None
+    matches = [ROW_KEY.fullmatch(key) if isinstance(key, str) else None for key in ids]
+    found = [match[1] for match in matches if match is not None]
+    return found if len(found) == len(ids) else None
 
 
 def _verdict_of_text(text: Any) -> bool | None:

@@ -1,12 +1,16 @@
-"""Responses as a weighting sees them, and what a reader knows about them besides."""
+"""Responses of one step as a weighting sees them, and those that a user types."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["MAX_LENGTH", "Rollouts"]
+from pv_rl.errors import DataError
+
+__all__ = ["MAX_LENGTH", "Rollouts", "read_lengths"]
+
 
 MAX_LENGTH = 10**9
 """Tokens. What is longer is no response but a mistake."""
@@ -30,3 +34,38 @@ class Rollouts:
     """Where they are from, for titles."""
     notes: tuple[str, ...] = ()
     """How the source was read, where a reader might have expected something else."""
+
+
+SEPARATOR = re.compile(r"\s*,\s*|\s+")
+WHOLE_NUMBER = re.compile(
+    r"[0-9]{1,20}"
+)  # int() alone would let through signs, underscores and other scripts
+
+
+def read_lengths(options: Sequence[str]) -> Rollouts:
+    """Read the values of `--lengths`.
+
+    Example: `read_lengths(["1,2,5;3 4"])` has lengths 1, 2, 5, 3, 4 and groups 0, 0, 0, 1, 1.
+
+    Args:
+        options: each one prompt or, with `;` between them, several: whole numbers of tokens, separated by
+            commas or blanks.
+
+    Raises:
+        DataError: something is not a whole number from 0 to `MAX_LENGTH`, or a prompt has no response.
+    """
+    lengths: list[int] = []
+    groups: list[int] = []
+    prompts = [(option, prompt) for option in options for prompt in option.split(";")]
+    for group, (option, prompt) in enumerate(prompts):
+        for field in SEPARATOR.split(prompt.strip()):
+            if WHOLE_NUMBER.fullmatch(field) is None or int(field) > MAX_LENGTH:
+                raise DataError(
+                    f"--lengths {option!r} holds {field!r}, which is no length. Give whole numbers of tokens, from 0 "
+                    f"(a row that does not count) to {MAX_LENGTH}, with commas or blanks between them, one prompt "
+                    "for each --lengths, or ';' between prompts: --lengths '1,2,5;3,4'."
+                )
+            lengths.append(int(field))
+            groups.append(group)
+    count = f"{len(lengths)} given length{'s' * (len(lengths) != 1)}"
+    return Rollouts(lengths=lengths, groups=groups, source=count)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof
-from pv_data.sources.reading.columnar import read_parquet
-from pv_data.sources.reading.delimited import read_csv
 from pv_data.sources.reading.fields import Fields
-from pv_data.sources.reading.files import files, suffix_of
-from pv_data.sources.reading.jsonl import read_jsonl
+from pv_data.sources.reading.files import files
+from pv_data.sources.reading.rows import read_rows
 from pv_data.sources.reading.unusable import FILE_NOT_READ, Unusable, aside
 from pv_rl.errors import DataError
 
@@ -21,11 +19,6 @@ __all__ = ["REFERENCE", "Build", "Made", "Once", "assemble", "attempt", "referen
 Made: TypeAlias = Iterator[Problem | Proof | Aside]
 Build: TypeAlias = Callable[[Fields], Made]
 """From one row to its problem and its proofs. `Unusable` sets the rest of the row aside."""
-READERS: Mapping[str, Callable[[Path], Iterator[Fields | Aside]]] = {
-    ".jsonl": read_jsonl,
-    ".csv": read_csv,
-    ".parquet": read_parquet,
-}
 
 
 def assemble(path: Path, suffixes: Sequence[str], build: Build, *, repeats: Sequence[str] = ()) -> Made:
@@ -56,7 +49,7 @@ def assemble(path: Path, suffixes: Sequence[str], build: Build, *, repeats: Sequ
 
 def _rows(file: Path, build: Build) -> Made:
     count, good, first = 0, False, ""
-    for row in READERS[suffix_of(file)](file):
+    for row in read_rows(file):
         count += 1
         for made in [row] if isinstance(row, Aside) else _built(row, build):
             good = good or not isinstance(made, Aside)

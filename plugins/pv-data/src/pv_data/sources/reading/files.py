@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO
 
+from pv_judge.rowfiles.files import suffix_of
 from pv_rl.errors import DataError
 
-__all__ = ["check_regular", "files", "opened", "suffix_of"]
-
-PACKED = ".gz"
-WIDE = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+__all__ = ["files"]
 
 
 def files(path: Path, suffixes: Sequence[str]) -> list[Path]:
@@ -44,39 +38,3 @@ def files(path: Path, suffixes: Sequence[str]) -> list[Path]:
     if suffix_of(path) not in suffixes:
         raise DataError(f"{path} is of another kind; this source reads files that end in {told}")
     return [path]
-
-
-def suffix_of(path: Path) -> str:
-    """In small letters, without `.gz`."""
-    plain = path.with_suffix("") if path.suffix.lower() == PACKED else path
-    return plain.suffix.lower()
-
-
-def check_regular(path: Path) -> None:
-    """Refuse a pipe or a device, which could be read without end.
-
-    Raises:
-        DataError: it is one.
-    """
-    if path.exists() and not path.is_file():
-        raise DataError(f"{path} is a pipe or a device, not a regular file. Give a file")
-
-
-@contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
-    """The bytes of a file, unpacked if it ends in `.gz`.
-
-    Raises:
-        DataError: it cannot be read, is cut off, or is UTF-16.
-    """
-    packed = path.suffix.lower() == PACKED
-    check_regular(path)
-    try:
-        with gzip.open(path, "rb") if packed else path.open("rb") as file:
-            if wide := WIDE.get(file.peek(2)[:2]):  # pyright: ignore[reportAttributeAccessIssue]
-                raise DataError(f"{path} is {wide}; write it again as UTF-8, for example by iconv")
-            yield file  # pyright: ignore[reportReturnType]
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(
-            f"{path} cannot be read to its end ({type(error).__name__}: {error}); get it again"
-        ) from error

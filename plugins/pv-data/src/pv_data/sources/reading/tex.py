@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from pv_data.sources.reading.fields import LONGEST, checked
-from pv_data.sources.reading.files import opened
 from pv_data.sources.reading.unusable import Unusable
+from pv_judge.rowfiles.files import opened
 from pv_rl.extras import needs
 
 __all__ = [

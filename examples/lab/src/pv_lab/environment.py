@@ -1,4 +1,4 @@
-"""What a lab needs of the machine, asked before anything starts."""
+"""Environment checks: packages and disk space that a command of the lab needs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,19 @@ ROOM = 60_000_000
 model that it starts from (4 MB), the traces of 30 steps (128 a step, 300 bytes each) and logs; doubled."""
 
 
-def check_environment() -> None:
-    """Raise `SetupError` with the names of packages that are missing."""
+def check_environment(what: str) -> None:
+    """Check before anything starts.
+
+    Args:
+        what: the command, for the error.
+
+    Raises:
+        SetupError: packages are missing; the text names them.
+    """
     missing = [name for name in NEEDS if importlib.util.find_spec(name) is None]
     if missing:
         raise SetupError(
-            f"the lab needs {', '.join(missing)}, which cannot be imported here. In a clone: make quickstart. "
+            f"{what} needs {', '.join(missing)}, which cannot be imported here. In a clone: make quickstart. "
             "Elsewhere: pip install 'pv-rl[quickstart]'; pv-rl doctor says more."
         )
 

@@ -1,4 +1,4 @@
-"""What follows from an alarm: it is told, and with enough of them something is due."""
+"""Alarm policy: reports each alarm, and decides on an action when enough of them agree."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from typing import Any
 from pv_rl import metric_names
 from pv_rl.errors import ConfigError, DataError
 from pv_rl.plugins import nearest
-from pv_runs.sentinel.alarm import Alarm
+from pv_runs.sentinel.detectors import DETECTORS
 from pv_runs.sentinel.settings import SentinelConfig
-from pv_runs.sentinel.signs import SIGNS
-from pv_runs.sentinel.watcher import Watcher
+from pv_runs.sentinel.watcher import Alarm, Watcher
 
-__all__ = ["ACTIONS", "Due", "Guard", "GuardConfig"]
+__all__ = ["ACTIONS", "AlarmPolicy", "AlarmPolicyConfig", "Due"]
 
 logger = logging.getLogger("pv_rl")
 
@@ -30,7 +29,7 @@ WEBHOOK_SECONDS = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class GuardConfig:
+class AlarmPolicyConfig:
     """The keys under `sentinel` of a config."""
 
     action: str = "log"
@@ -38,7 +37,7 @@ class GuardConfig:
     the policy of the last checkpoint before the change began and lower the learning rate, once; after that `stop`."""
     agree: int = 2
     """Families of signs that have to alarm within `within` steps before anything but telling is done, 1 or more. Signs
-    of a family read the same responses (`Sign.family`), so that one odd batch is one of them."""
+    of a family read the same responses (`Detector.family`), so that one odd batch is one of them."""
     within: int = 10
     """Steps, 1 or more; and after an action so many pass before another."""
     from_step: int = 1
@@ -82,7 +81,7 @@ class GuardConfig:
         return os.environ.get(self.webhook_env) or None
 
     @classmethod
-    def read(cls, given: Any) -> GuardConfig:
+    def read(cls, given: Any) -> AlarmPolicyConfig:
         """From the mapping of a config.
 
         Raises:
@@ -121,10 +120,10 @@ class Due:
     """For a person."""
 
 
-class Guard:
+class AlarmPolicy:
     """Feeds a watcher with a run's metrics, tells its alarms, and keeps what is due until somebody takes it."""
 
-    def __init__(self, config: GuardConfig, watcher: Watcher, file: Path) -> None:
+    def __init__(self, config: AlarmPolicyConfig, watcher: Watcher, file: Path) -> None:
         self.config, self.watcher, self.file = config, watcher, file
         self.rolled_back = False
         self._seen = 0
@@ -209,7 +208,7 @@ class Guard:
         self._quiet_until = now + self.config.within
 
     def _decide(self, step: int) -> None:
-        families = {SIGNS[sign].family for sign in self._recent}
+        families = {DETECTORS[sign].family for sign in self._recent}
         if self.config.action == "log" or len(families) < self.config.agree:
             return
         alarms = sorted(self._recent.values(), key=lambda alarm: alarm.step)

@@ -1,18 +1,21 @@
-"""What Hydra recorded of a run: the composed config and the overrides."""
+"""Hydra's record of a run: the composed config and the overrides."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from pv_rl.errors import DataError
-from pv_runs.report.finding import CONFIGS
+from pv_runs.run_folder import RunFolder
 
-__all__ = ["look_up", "read_config", "read_overrides"]
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+__all__ = ["flatten", "look_up", "read_config", "read_overrides", "saved_config"]
 
 LARGEST = 4 * 2**20
 """Bytes. verl's config has about 30,000."""
@@ -32,7 +35,7 @@ def read_config(run: Path) -> dict[str, str]:
     path, tree = found
     if not isinstance(tree, dict):
         raise DataError(f"{path} is a YAML {type(tree).__name__}; Hydra writes a mapping of keys there")
-    return dict(_flat(tree))
+    return dict(flatten(tree))
 
 
 def read_overrides(run: Path) -> dict[str, str]:
@@ -56,6 +59,31 @@ def read_overrides(run: Path) -> dict[str, str]:
     return overrides
 
 
+def saved_config(run: Path, overrides: Sequence[str]) -> DictConfig:
+    """The config that verl starts from, with what resumes have changed of it.
+
+    Args:
+        run: its folder.
+        overrides: of single values, as in run.json.
+
+    Raises:
+        DataError: the file is missing or no config, or an override does not fit.
+    """
+    from omegaconf import DictConfig, OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    path = RunFolder(run).config
+    try:
+        config = OmegaConf.load(path)
+        changed = OmegaConf.merge(config, OmegaConf.from_dotlist([one.lstrip("+") for one in overrides]))
+    except (OSError, ValueError, yaml.YAMLError, OmegaConfBaseException) as error:
+        said = f" with {' '.join(overrides)}" if overrides else ""
+        raise DataError(f"{path}{said} cannot be read: {' '.join(str(error).split())}") from error
+    if not isinstance(changed, DictConfig):
+        raise DataError(f"{path} is not a config; it has to be a mapping of keys, as Hydra writes it")
+    return changed
+
+
 def look_up(config: Mapping[str, str], key: str) -> str | None:
     """A value with the references in it filled in, `balanced:${recipe.eta}`; None if there is no such key.
 
@@ -71,7 +99,7 @@ def look_up(config: Mapping[str, str], key: str) -> str | None:
 
 
 def _load(run: Path, name: str) -> tuple[Path, Any] | None:
-    path = next((file for config in CONFIGS if (file := run / config / name).is_file()), None)
+    path = next((file for file in RunFolder(run).of_hydra(name) if file.is_file()), None)
     if path is None:
         return None
     with path.open("rb") as file:
@@ -91,9 +119,10 @@ def _load(run: Path, name: str) -> tuple[Path, Any] | None:
         ) from error
 
 
-def _flat(tree: Any, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+def flatten(tree: Any, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Values of a config as text, by dotted key."""
     if isinstance(tree, dict) and tree and depth < 30:
         for key, value in tree.items():
-            yield from _flat(value, f"{prefix}.{key}" if prefix else str(key), depth + 1)
+            yield from flatten(value, f"{prefix}.{key}" if prefix else str(key), depth + 1)
     else:
         yield prefix, "null" if tree is None else str(tree)

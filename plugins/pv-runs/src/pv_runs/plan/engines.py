@@ -1,4 +1,4 @@
-"""How the actor is trained: verl's FSDP engine."""
+"""Settings of verl's FSDP training engine and of its vLLM rollout engine."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from pv_rl.errors import ConfigError
 from pv_runs.plan.settings import Settings
 
-__all__ = ["BYTES", "Training", "read_training"]
+__all__ = ["BYTES", "Rollout", "Training", "read_rollout", "read_training"]
+
 
 BYTES = {"fp32": 4, "float32": 4, "bf16": 2, "bfloat16": 2, "fp16": 2, "float16": 2, "half": 2}
 """Of a value, by the names that verl takes (verl/utils/torch_dtypes.py)."""
 ACTOR = "actor_rollout_ref.actor"
 FSDP = f"{ACTOR}.fsdp_config"
 MODEL = "actor_rollout_ref.model"
+ROLLOUT = "actor_rollout_ref.rollout"
 STRATEGIES = ("fsdp", "fsdp2")
 
 
@@ -81,6 +83,11 @@ class Training:
         return self.fsdp_size if 0 < self.fsdp_size < self.gpus else self.gpus
 
     @property
+    def stays_on_host(self) -> bool:
+        """Weights, gradients and Adam's states never live on the GPU: `offload_policy`, which only fsdp2 knows."""
+        return self.offload_policy and self.strategy == "fsdp2"
+
+    @property
     def data_parallel(self) -> int:
         """Groups of GPUs that each have rows of their own."""
         return max(1, self.gpus // self.ulysses)
@@ -106,14 +113,14 @@ def read_training(settings: Settings, longest: int) -> Training:
         settings.integer(f"{FSDP}.ulysses_sequence_parallel_size", 1, least=1),
     )
     dynamic = settings.flag(f"{ACTOR}.use_dynamic_bsz")
-    rollout, rows = "actor_rollout_ref.rollout", -(-longest // ulysses)
+    rows = -(-longest // ulysses)
     if dynamic:
         update = settings.integer(f"{ACTOR}.ppo_max_token_len_per_gpu", least=1)
-        log_prob = settings.integer(f"{rollout}.log_prob_max_token_len_per_gpu", update, least=1)
+        log_prob = settings.integer(f"{ROLLOUT}.log_prob_max_token_len_per_gpu", update, least=1)
     else:
         update = rows * settings.integer(f"{ACTOR}.ppo_micro_batch_size_per_gpu", least=1)
         log_prob = rows * settings.integer(
-            f"{rollout}.log_prob_micro_batch_size_per_gpu", update // rows, least=1
+            f"{ROLLOUT}.log_prob_micro_batch_size_per_gpu", update // rows, least=1
         )
     entropy = bool(settings.number(f"{ACTOR}.entropy_coeff", 0)) or settings.flag(
         f"{ACTOR}.calculate_entropy", False
@@ -139,7 +146,7 @@ def read_training(settings: Settings, longest: int) -> Training:
             or settings.flag(f"{FSDP}.entropy_from_logits_with_chunking", False)
         ),
         update_entropy=entropy,
-        temperature_one=settings.number(f"{rollout}.temperature", 1.0) == 1.0,
+        temperature_one=settings.number(f"{ROLLOUT}.temperature", 1.0) == 1.0,
         update_tokens=update,
         log_prob_tokens=log_prob,
         dynamic=dynamic,
@@ -149,4 +156,86 @@ def read_training(settings: Settings, longest: int) -> Training:
             settings.choice("actor_rollout_ref.ref.fsdp_config.model_dtype", tuple(BYTES), "fp32")
         ],
         critic=settings.value("algorithm.adv_estimator", "gae") == "gae",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rollout:
+    """The rollout's engines (verl/trainer/config/rollout/rollout.yaml)."""
+
+    nodes: int
+    """Of their own in separate_async, else the training nodes."""
+    gpus_per_node: int
+    tensor_parallel: int
+    """GPUs that share a layer (`tensor_model_parallel_size`)."""
+    data_parallel: int
+    """Copies within a replica."""
+    pipeline_parallel: int
+    utilization: float
+    """Share of the GPU's memory that an engine takes (`gpu_memory_utilization`)."""
+    max_num_seqs: int
+    """Responses that a replica generates at the same time, at most."""
+    max_batched_tokens: int
+    chunked_prefill: bool
+    max_model_len: int | None
+    """Tokens of prompt and response; None: the model's own."""
+    weight_bytes: int
+    """Of a weight and of a value in the KV cache (`dtype`)."""
+    bucket_mb: int
+    """MiB of a buffer that new weights come in (`update_weights_bucket_megabytes`)."""
+    on_training_gpus: bool
+    """Engines live on the training GPUs: all of them, or in separate_async the sleeping ones of `hybrid_engine`."""
+    sleeps: bool
+    """`free_cache_engine`: those give their memory back while training runs."""
+    switches: bool
+    """separate_async: those are woken to help (`hybrid_rollout.enable_switch`)."""
+    backend: str
+    """Of the checkpoint engine that brings new weights."""
+
+    @property
+    def gpus(self) -> int:
+        """That generate."""
+        return self.nodes * self.gpus_per_node
+
+    @property
+    def replica_gpus(self) -> int:
+        """GPUs of one replica."""
+        return self.tensor_parallel * self.data_parallel * self.pipeline_parallel
+
+    @property
+    def replicas(self) -> int:
+        """Engines that requests are spread over."""
+        return self.gpus // self.replica_gpus
+
+
+def read_rollout(settings: Settings, separate: bool) -> Rollout:
+    """Read it from verl's config.
+
+    Args:
+        settings: the config.
+        separate: whether the rollout has GPUs of its own.
+
+    Raises:
+        ConfigError: a value is missing or not what it should be.
+    """
+    place = ROLLOUT if separate else "trainer"
+    return Rollout(
+        nodes=settings.integer(f"{place}.nnodes", least=1),
+        gpus_per_node=settings.integer(f"{place}.n_gpus_per_node", least=1),
+        tensor_parallel=settings.integer(f"{ROLLOUT}.tensor_model_parallel_size", least=1),
+        data_parallel=settings.integer(f"{ROLLOUT}.data_parallel_size", 1, least=1),
+        pipeline_parallel=settings.integer(f"{ROLLOUT}.pipeline_model_parallel_size", 1, least=1),
+        utilization=settings.number(f"{ROLLOUT}.gpu_memory_utilization"),
+        max_num_seqs=settings.integer(f"{ROLLOUT}.max_num_seqs", 256, least=1),
+        max_batched_tokens=settings.integer(f"{ROLLOUT}.max_num_batched_tokens", 8192, least=1),
+        chunked_prefill=settings.flag(f"{ROLLOUT}.enable_chunked_prefill", True),
+        max_model_len=settings.optional_integer(f"{ROLLOUT}.max_model_len"),
+        weight_bytes=BYTES[settings.choice(f"{ROLLOUT}.dtype", tuple(BYTES), "bfloat16")],
+        bucket_mb=settings.integer(
+            f"{ROLLOUT}.checkpoint_engine.update_weights_bucket_megabytes", 2048, least=1
+        ),
+        on_training_gpus=not separate or settings.flag("actor_rollout_ref.hybrid_engine", True),
+        sleeps=settings.flag(f"{ROLLOUT}.free_cache_engine", True),
+        switches=separate and settings.flag("trainer.v1.separate_async.hybrid_rollout.enable_switch", False),
+        backend=str(settings.value(f"{ROLLOUT}.checkpoint_engine.backend", "naive")),
     )

@@ -1,4 +1,4 @@
-"""Lines of a file that grows, each once, without reading what was read before."""
+"""Growing file: each new line once, without reading again what was read before, like `tail -f`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from pv_runs.report.logs import LONGEST_LINE
+__all__ = ["LONGEST_LINE", "Replaced", "Tail", "last_lines", "open_regular"]
 
-__all__ = ["Replaced", "Tail", "last_lines", "open_regular"]
-
+LONGEST_LINE = 4 * 2**20
+"""Bytes. verl's lines of metrics have about 8,000."""
 CHUNK = 2**20
 """Bytes of one read."""
 MARK = 64
@@ -32,6 +32,11 @@ class Tail:
         self._identity: tuple[int, int] | None = None
         self._read, self._mark, self._rest = 0, b"", b""
         self._skipping = False
+
+    @property
+    def began(self) -> bool:
+        """Whether anything has been read."""
+        return self._read > 0
 
     def look(self) -> Iterator[bytes]:
         """New lines without their ends. A last line that has no end yet waits for the next look.

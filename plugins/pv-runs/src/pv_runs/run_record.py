@@ -1,4 +1,4 @@
-"""What a run's folder says about it: `run.json`, and the metrics of each attempt."""
+"""Run record: run.json, the state of a run after its last attempt."""
 
 from __future__ import annotations
 
@@ -8,23 +8,16 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
-from pv_rl.errors import ConfigError, DataError
+from pv_rl.errors import DataError
 from pv_rl.files import write_atomically
+from pv_runs.run_folder import RunFolder
 
-__all__ = [
-    "RECORD",
-    "Record",
-    "check_unused",
-    "metrics_path",
-    "next_record",
-    "read_record",
-    "run_folders",
-    "write_record",
-]
+__all__ = ["Record", "State", "next_record", "read_about", "read_record", "write_record"]
 
-RECORD = "run.json"
+LARGEST = 2**20
+"""Bytes of a run.json."""
 State = Literal["running", "finished", "stopped", "failed"]
 
 
@@ -70,14 +63,9 @@ def versions() -> dict[str, str]:
     return found
 
 
-def metrics_path(folder: Path, attempt: int) -> Path:
-    """verl's file logger starts its file anew, so that each attempt has one of its own."""
-    return folder / ("metrics.jsonl" if attempt == 1 else f"metrics-{attempt}.jsonl")
-
-
 def write_record(folder: Path, record: Record) -> None:
     text = json.dumps(asdict(record), indent=1) + "\n"
-    write_atomically(folder / RECORD, lambda temporary: temporary.write_text(text))
+    write_atomically(RunFolder(folder).record, lambda temporary: temporary.write_text(text))
 
 
 def read_record(folder: Path) -> Record:
@@ -86,7 +74,7 @@ def read_record(folder: Path) -> Record:
     Raises:
         DataError: there is none, or it is not one.
     """
-    path = folder / RECORD
+    path = RunFolder(folder).record
     try:
         said = json.loads(path.read_text())
         record = Record(**{**said, "overrides": tuple(said.get("overrides", ()))})
@@ -94,7 +82,7 @@ def read_record(folder: Path) -> Record:
             raise ValueError(f"attempts {record.attempts!r}, state {record.state!r}")
         return record
     except FileNotFoundError as error:
-        raise DataError(f"{folder} holds no run of pv-rl train: there is no {RECORD} in it") from error
+        raise DataError(f"{folder} holds no run of pv-rl train: there is no {path.name} in it") from error
     except (ValueError, TypeError) as error:
         raise DataError(f"{path} is not what pv-rl train writes: {error}") from error
 
@@ -112,21 +100,24 @@ def next_record(record: Record | None, extra: tuple[str, ...] = ()) -> Record:
     )
 
 
-def check_unused(folder: Path) -> None:
-    """Refuse a folder that holds a run or a sweep.
+def read_about(path: Path) -> dict[str, Any]:
+    """What a run.json says; empty without one.
 
     Raises:
-        ConfigError: it does.
+        DataError: it is no JSON object.
     """
-    if run_folders(folder):
-        raise ConfigError(
-            f"{folder} holds a run: go on with it (pv-rl train --resume {folder}), or name another folder"
+    if not path.is_file():
+        return {}
+    with path.open("rb") as file:
+        text = file.read(LARGEST + 1)
+    try:
+        about = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(
+            f"{path} is not JSON ({error}). Without it the run's state is unknown: take the file out, or the run"
+        ) from error
+    if not isinstance(about, dict):
+        raise DataError(
+            f"{path} is a JSON {type(about).__name__}; `pv-rl train` writes an object with a state"
         )
-
-
-def run_folders(folder: Path) -> list[Path]:
-    """The folder itself, or the folders in it, that hold a run; in the order of a sweep's jobs."""
-    if (folder / RECORD).is_file():
-        return [folder.resolve()]
-    found = (path.parent.resolve() for path in folder.glob(f"*/{RECORD}"))
-    return sorted(found, key=lambda path: (len(path.name), path.name))
+    return about

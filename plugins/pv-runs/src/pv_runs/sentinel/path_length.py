@@ -1,4 +1,4 @@
-"""How far a policy can have gone from its start."""
+"""Path length: the sum of the learning rates of a policy's updates, an upper bound on how far it has moved."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["WAY", "Way"]
+__all__ = ["PATH_LENGTH", "PathLength"]
 
-WAY = "pv_rl/sentinel/way"
+PATH_LENGTH = "pv_rl/sentinel/path_length"
 """The key by which a sign finds it among the numbers of a step."""
 
 
 @dataclass(kw_only=True)
-class Way:
+class PathLength:
     """The learning rates of a policy's updates, added up; without a rate in the stream the number of updates.
 
     Adam moves a weight by about the learning rate in an update, so that a policy that goes straight on goes as far as
@@ -35,8 +35,8 @@ class Way:
     before: int | None = None
     """Updates before the first step that was seen."""
 
-    def go(self, step: int, rate: float | None, updated: bool) -> float:
-        """The way to what is measured at `step`: before its own update.
+    def advance(self, step: int, rate: float | None, updated: bool) -> float:
+        """The path length at what is measured at `step`: before its own update.
 
         Args:
             step: the trainer's, after the last one. Steps in between that were not seen had an update each.
@@ -71,10 +71,15 @@ class Way:
         self.step = now
 
     @classmethod
-    def from_dict(cls, saved: Mapping[str, Any]) -> Way:
+    def from_dict(cls, saved: Mapping[str, Any]) -> PathLength:
         """From `vars()` of one, or a `TypeError`."""
-        way = cls(**saved)
-        numbers = [way.step, way.total, way.own, *(one for one in (way.rate, way.before) if one is not None)]
-        if not isinstance(way.by_rate, bool) or not all(math.isfinite(one) and one >= 0 for one in numbers):
-            raise TypeError(f"{dict(saved)} is no way")
-        return way
+        path = cls(**saved)
+        numbers = [
+            path.step,
+            path.total,
+            path.own,
+            *(one for one in (path.rate, path.before) if one is not None),
+        ]
+        if not isinstance(path.by_rate, bool) or not all(math.isfinite(one) and one >= 0 for one in numbers):
+            raise TypeError(f"{dict(saved)} is no path length")
+        return path

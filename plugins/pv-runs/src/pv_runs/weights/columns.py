@@ -1,20 +1,15 @@
-"""Which column of a file is what: prompt, length, verdict, score, step."""
+"""Column choice: which column of a file holds the prompt, the length, the verdict, the score, the step."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
+from pv_judge.rowfiles import Kind, Reduction
 from pv_rl.errors import DataError
 
-__all__ = ["Columns", "Kind", "Reduction", "choose_columns"]
-
-Kind = Literal["number", "flag", "text", "list", "empty", "other"]
-"""What a column holds. `empty`: null where we looked, so it may be anything."""
-Reduction = Literal["sum", "count"]
-"""What makes a length of a list: a mask is summed, token ids are counted."""
+__all__ = ["Columns", "choose_columns"]
 
 GROUPS = ("uid", "prompt", "input")
 LENGTHS: dict[str, tuple[Kind, ...]] = {

@@ -1,4 +1,4 @@
-"""The signs of a collapse: what each reads off a step, and which way it must not move."""
+"""Detectors: what each reads from the metrics of a step, and the direction in which it must not move."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pv_rl import metric_names
+from pv_runs.sentinel.path_length import PATH_LENGTH
 from pv_runs.sentinel.reading import (
     ARCSINE,
     LOG,
@@ -21,9 +22,8 @@ from pv_runs.sentinel.reading import (
     share,
     speed,
 )
-from pv_runs.sentinel.way import WAY
 
-__all__ = ["DEFAULT_SIGNS", "SIGNS", "Sign"]
+__all__ = ["DEFAULT_DETECTORS", "DETECTORS", "Detector"]
 
 LEAST_KL = 1e-5
 """Nats: standard deviation of an update's KL divergence that is taken for granted; runs of one update a step have 0."""
@@ -41,7 +41,7 @@ KL = ("actor/kl_loss", "kl_loss")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sign:
+class Detector:
     """One thing that is watched."""
 
     name: str
@@ -114,8 +114,8 @@ def _classes(combine: Callable[[float, float, tuple[float, float]], Reading | No
 
 
 def _policy_speed(metrics: Metrics, responses: int) -> Reading | None:
-    kl, way = _first(metrics, KL), number(metrics, WAY)
-    return None if kl is None or way is None else speed(kl, way)
+    kl, length = _first(metrics, KL), number(metrics, PATH_LENGTH)
+    return None if kl is None or length is None else speed(kl, length)
 
 
 def _update_kl(metrics: Metrics, responses: int) -> Reading | None:
@@ -131,7 +131,7 @@ def _accepting_bias(metrics: Metrics, responses: int) -> Reading | None:
 
 
 _ALL = (
-    Sign(
+    Detector(
         name="veto_rate",
         family="malformed",
         what="the share of vetoed responses",
@@ -139,7 +139,7 @@ _ALL = (
         sides=("up",),
         advice="Read the last vetoed traces: a looping or malformed style is spreading, or the judge has changed",
     ),
-    Sign(
+    Detector(
         name="missing_verdicts",
         family="unfinished",
         what="the share of responses without a verdict",
@@ -147,7 +147,7 @@ _ALL = (
         sides=("up",),
         advice="Read traces without a verdict: they are cut off, or the format is being lost",
     ),
-    Sign(
+    Detector(
         name="length_accepting",
         family="length",
         what="the mean length of accepting responses",
@@ -157,7 +157,7 @@ _ALL = (
         unit=" tokens",
         advice="Read short and long accepting traces: checks are being skipped, or repeated for nothing",
     ),
-    Sign(
+    Detector(
         name="length_rejecting",
         family="length",
         what="the mean length of rejecting responses",
@@ -167,7 +167,7 @@ _ALL = (
         unit=" tokens",
         advice="Read short and long rejecting traces: checks are being skipped, or repeated for nothing",
     ),
-    Sign(
+    Detector(
         name="cut_off",
         family="unfinished",
         what="the share of responses that reach the length limit",
@@ -175,7 +175,7 @@ _ALL = (
         sides=("up",),
         advice="Read the longest traces: lengths are running away, or the limit is too low",
     ),
-    Sign(
+    Detector(
         name="bare_verdicts",
         family="malformed",
         what="the share of responses that are a verdict and nothing else",
@@ -183,7 +183,7 @@ _ALL = (
         sides=("up",),
         advice="Proofs are no longer checked; look at the accuracy on wrong proofs, and weigh short responses less",
     ),
-    Sign(
+    Detector(
         name="weight_evenness",
         family="weights",
         what="the effective number of responses, as a fraction of all",
@@ -191,7 +191,7 @@ _ALL = (
         sides=("down",),
         advice="Few responses carry the update: look at the spread of lengths and at eta",
     ),
-    Sign(
+    Detector(
         name="accepting_bias",
         family="accuracy",
         what="the share of accepting verdicts less the share of right proofs",
@@ -202,7 +202,7 @@ _ALL = (
         from_zero=True,
         advice="The verifier learns to say one thing: look at both classes and at the labels",
     ),
-    Sign(
+    Detector(
         name="class_gap",
         family="accuracy",
         what="the accuracy on right proofs less that on wrong ones",
@@ -211,7 +211,7 @@ _ALL = (
         from_zero=True,
         advice="One class is learned at the cost of the other, which the mean reward may hide",
     ),
-    Sign(
+    Detector(
         name="balanced_accuracy",
         family="accuracy",
         what="the mean of the accuracies on right and on wrong proofs",
@@ -219,7 +219,7 @@ _ALL = (
         sides=("down",),
         advice="The policy is getting worse: lower the learning rate, or go back to the last good checkpoint",
     ),
-    Sign(
+    Detector(
         name="repetition",
         family="malformed",
         what="the share of responses that loop",
@@ -227,7 +227,7 @@ _ALL = (
         sides=("up",),
         advice="Read looping traces: if they are paid, turn the veto on",
     ),
-    Sign(
+    Detector(
         name="gradient_norm",
         family="gradient",
         what="the norm of the gradient",
@@ -237,7 +237,7 @@ _ALL = (
         finite=True,
         advice="Updates are getting larger: lower the learning rate",
     ),
-    Sign(
+    Detector(
         name="entropy",
         family="entropy",
         what="the entropy of the policy",
@@ -247,18 +247,18 @@ _ALL = (
         unit=" nats",
         advice="Responses are getting random where runs that learn get sure: lower the learning rate",
     ),
-    Sign(
+    Detector(
         name="policy_speed",
         family="policy",
         what="the root of the KL term over the learning rates so far, the speed at which the policy leaves its start,",
-        metrics=(KL,),  # and the way, which the watcher adds
+        metrics=(KL,),  # and the path length, which the watcher adds
         read=_policy_speed,
         scale=LOG,
         sides=("up",),
         finite=True,
         advice="The policy leaves its start faster and faster: lower the learning rate, and look at what is paid",
     ),
-    Sign(
+    Detector(
         name="update_kl",
         family="policy",
         what="the KL divergence of a step's updates",
@@ -271,7 +271,7 @@ _ALL = (
     ),
 )
 
-SIGNS: Mapping[str, Sign] = {sign.name: sign for sign in _ALL}
+DETECTORS: Mapping[str, Detector] = {sign.name: sign for sign in _ALL}
 """Every sign by name."""
-DEFAULT_SIGNS = tuple(SIGNS)
+DEFAULT_DETECTORS = tuple(DETECTORS)
 """All of them. One whose metric is absent from a stream costs a little power and nothing else."""

@@ -1,0 +1,207 @@
+"""Row files of text: JSON lines, JSON and CSV. Memory is bounded by the longest row, for JSON by the file's size."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, BinaryIO
+
+from pv_judge.rowfiles.files import opened
+from pv_judge.rowfiles.rows import BadRow, Reduction, Row, RowFile
+from pv_rl.errors import DataError
+
+__all__ = ["Csv", "Json", "JsonLines"]
+
+LONGEST_JSON = 256 * 2**20
+"""Bytes of a .json file, which is read as a whole."""
+SHOWN = 8000
+"""Bytes of a bad row that are kept to show it."""
+BOM = b"\xef\xbb\xbf"
+
+
+class JsonLines(RowFile):
+    """A `.jsonl` file, one object a line. Blank lines are skipped."""
+
+    unit = "line"
+
+    def _scan(
+        self, columns: Sequence[str] | None, lists: Mapping[str, Reduction], *, exact: bool
+    ) -> Iterator[Row | BadRow]:
+        with opened(self.path) as file:
+            number = 0
+            while line := file.readline(self.longest + 1):
+                number += 1
+                shown = line[:SHOWN].decode("utf-8", "replace")
+                if len(line) > self.longest:
+                    size = len(line) + _skip_line(file, line)
+                    yield BadRow(
+                        number, "giant row", f"{size} bytes; at most {self.longest} are taken", shown
+                    )
+                    continue
+                line = line.removeprefix(BOM) if number == 1 else line
+                if not line.strip():
+                    continue
+                value = _parse(line, exact)
+                if isinstance(value, dict):
+                    yield Row(number, _chosen(self, number, value, columns, lists), self)
+                else:
+                    yield BadRow(number, *value, shown)
+
+
+class Json(RowFile):
+    """A `.json` file, one list of objects."""
+
+    def _scan(
+        self, columns: Sequence[str] | None, lists: Mapping[str, Reduction], *, exact: bool
+    ) -> Iterator[Row | BadRow]:
+        with opened(self.path) as file:
+            content = file.read(LONGEST_JSON + 1)
+        if len(content) > LONGEST_JSON:
+            raise DataError(
+                f"{self.path} has more than {LONGEST_JSON} bytes; write it as JSON lines, one object a line"
+            )
+        try:
+            rows = json.loads(content.decode("utf-8-sig"), **(EXACT if exact else {}))
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{self.path} cannot be read as JSON ({str(error)[:200]})") from error
+        if not isinstance(rows, list):
+            raise DataError(f"{self.path} is a JSON {type(rows).__name__}; it has to be a list of objects")
+        for number, value in enumerate(rows, start=1):
+            if isinstance(value, dict):
+                yield Row(number, _chosen(self, number, value, columns, lists), self)
+            else:
+                yield BadRow(number, "not an object", f"a JSON {type(value).__name__}")
+
+
+class Csv(RowFile):
+    """A `.csv` file with a first line of column names; every value is text.
+
+    It is read twice: a quotation mark too many moves every cell behind it, so a file whose quotes are not balanced is
+    refused before its first row is given out.
+    """
+
+    unit = "line"
+
+    def _scan(
+        self, columns: Sequence[str] | None, lists: Mapping[str, Reduction], *, exact: bool
+    ) -> Iterator[Row | BadRow]:
+        for _ in self._cells(exact):
+            pass
+        cells = self._cells(exact)
+        _, names = next(cells, (0, []))
+        if not names or len(set(names)) < len(names) or any("\x00" in name for name in names):
+            raise DataError(f"{self.path} has no first line of column names, each once; add one")
+        for line, row in cells:
+            if len(row) != len(names):
+                if row:
+                    text = f"{len(row)} cells under {len(names)} columns"
+                    yield BadRow(line, "cells", text, ",".join(row))
+                continue
+            values = dict(zip(names, row, strict=True))
+            yield Row(line, _chosen(self, line, values, columns, lists), self)
+
+    def _cells(self, exact: bool) -> Iterator[tuple[int, list[str]]]:
+        # never lowered again: another reader may be between two rows of its own
+        csv.field_size_limit(max(csv.field_size_limit(), self.longest))
+        with opened(self.path) as file:
+            errors = "surrogateescape" if exact else "strict"
+            text = io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors, newline="")
+            reader = csv.reader(self._lines(text), strict=True)
+            try:
+                for row in reader:
+                    yield reader.line_num, row
+            except UnicodeDecodeError as error:
+                where = f"{self.path}, after line {reader.line_num}"
+                raise DataError(f"{where}: not UTF-8 ({error}); write the file as UTF-8") from error
+            except csv.Error as error:
+                raise DataError(
+                    f"{self.path}, line {reader.line_num}: not CSV ({error}). Look for a quotation mark that is "
+                    "missing or not doubled"
+                ) from error
+
+    def _lines(self, text: io.TextIOWrapper) -> Iterator[str]:
+        number = 0
+        while line := text.readline(self.longest + 1):
+            number += 1
+            if len(line) > self.longest:
+                raise DataError(
+                    f"{self.path}, line {number} has more than {self.longest} characters; take it out"
+                )
+            yield line
+
+
+def _skip_line(file: BinaryIO, line: bytes) -> int:
+    """Bytes up to the end of the line, which are thrown away."""
+    size = 0
+    while line and not line.endswith(b"\n"):
+        line = file.readline(1 << 20)
+        size += len(line)
+    return size
+
+
+def _parse(line: bytes, exact: bool) -> dict[str, Any] | tuple[str, str]:
+    """The object, or a reason and a detail."""
+    try:
+        value = json.loads(line.decode("utf-8"), **(EXACT if exact else {}))
+    except UnicodeDecodeError as error:
+        return "not UTF-8", str(error)[:200]
+    except _KeyTwice:
+        return "key twice", "an object names one of its keys more than once"
+    except (ValueError, RecursionError) as error:
+        return "not JSON", str(error)[:200]
+    if not isinstance(value, dict):
+        return "not an object", f"the line is a JSON {type(value).__name__}"
+    return value
+
+
+class _KeyTwice(ValueError):
+    """An object that names a key twice may say two labels."""
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise _KeyTwice
+    return made
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+EXACT: dict[str, Any] = {"parse_constant": _no_number, "object_pairs_hook": _each_once}
+
+
+def _chosen(
+    file: RowFile,
+    number: int,
+    row: dict[str, Any],
+    columns: Sequence[str] | None,
+    lists: Mapping[str, Reduction],
+) -> dict[str, Any]:
+    if columns is None:
+        return row
+    values: dict[str, Any] = {}
+    for name in columns:
+        if name not in row:
+            raise DataError(f"{file.unit} {number} of {file.path} has no {name!r}, which the first row has")
+        value = row[name]
+        if name in lists and value is not None:
+            value = _reduce(value, lists[name])
+            if value is None:
+                what = (
+                    "a list of 0 and 1" if lists[name] == "sum" else "a list of token ids, one response a row"
+                )
+                raise DataError(f"{file.unit} {number} of {file.path}: {name!r} is not {what}")
+        values[name] = value
+    return values
+
+
+def _reduce(value: Any, how: Reduction) -> int | None:
+    """The number of a list; None where it is no list of 0 and 1, or of token ids."""
+    types = set(map(type, value)) if isinstance(value, list) else {None}
+    if how == "count":
+        return len(value) if types <= {int} else None
+    return int(sum(value)) if types <= {int, bool, float} and {0, 1}.issuperset(value) else None

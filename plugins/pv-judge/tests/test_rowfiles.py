@@ -1,0 +1,90 @@
+"""Row files: the same rows from every format, places in errors, and bounds on what is read."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from pv_judge.rowfiles import BadRow, open_rows
+from pv_rl.errors import DataError
+
+ROWS = [{"uid": "a", "ids": [1, 2], "meta": {"k": 1}}, {"uid": "b", "ids": [], "meta": {"k": 2}}]
+
+
+def written(folder, suffix):
+    file = folder / f"rows{suffix}"
+    if suffix == ".parquet":
+        pa = pytest.importorskip("pyarrow")
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.Table.from_pylist(ROWS), file)
+        return file
+    lines = "".join(json.dumps(row) + "\n" for row in ROWS)
+    text = json.dumps(ROWS) if ".json" in suffix and ".jsonl" not in suffix else lines
+    file.write_bytes(gzip.compress(text.encode()) if suffix.endswith(".gz") else text.encode())
+    return file
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz", ".json", ".json.gz", ".parquet"])
+def test_every_format_gives_the_same_rows_with_nested_and_list_columns(suffix, tmp_path):
+    table = open_rows(written(tmp_path, suffix))
+    assert [row.values for row in table.rows()] == ROWS
+    assert [row.values for row in table.rows(["uid", "ids"], {"ids": "count"})] == [
+        {"uid": "a", "ids": 2},
+        {"uid": "b", "ids": 0},
+    ]
+    assert table.kinds == {"uid": "text", "ids": "list", "meta": "other"}
+
+
+def test_a_csv_gives_text_and_the_line_of_each_row(tmp_path):
+    (tmp_path / "rows.csv").write_text('uid,note\na,"two\nlines"\nb,\n')
+    rows = list(open_rows(tmp_path / "rows.csv").rows())
+    assert [(row.number, row.values) for row in rows] == [
+        (3, {"uid": "a", "note": "two\nlines"}),
+        (4, {"uid": "b", "note": ""}),
+    ]
+    assert rows[0].where == f"line 3 of {tmp_path / 'rows.csv'}"
+
+
+def test_a_bad_row_stops_a_strict_reader_and_not_a_scan(tmp_path):
+    file = tmp_path / "rows.jsonl"
+    file.write_text('{"a": 1}\n{"a": 1, "a": 2}\n{"a": NaN}\n[1]\n{"a": 3}')
+    with pytest.raises(DataError, match=r"line 4 of .*rows\.jsonl: not an object"):
+        list(open_rows(file).rows())
+    found = list(open_rows(file).scan())
+    assert [row.reason for row in found if isinstance(row, BadRow)] == [
+        "key twice",
+        "not JSON",
+        "not an object",
+    ]
+    assert [row.values["a"] for row in found if not isinstance(row, BadRow)] == [1, 3]
+
+
+def test_a_row_that_is_too_long_is_never_in_memory_and_the_next_is_read(tmp_path):
+    file = tmp_path / "rows.jsonl"
+    file.write_text(json.dumps({"a": "x" * 100}) + '\n{"a": "y"}\n')
+    giant, good = open_rows(file, longest=50).scan()
+    assert isinstance(giant, BadRow)
+    assert giant.detail == "110 bytes; at most 50 are taken"
+    assert len(giant.content) == 51
+    assert not isinstance(good, BadRow)
+    assert good.number == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("x.txt", b"", r"another kind of file; give a file that ends in \.jsonl, \.json, \.csv, \.parquet"),
+        ("x.csv", b"a,a\n1,2\n", "no first line of column names, each once"),
+        ("x.csv", b"a\n\xff\n", "not UTF-8"),
+        ("x.json", b'{"a": 1}', "is a JSON dict; it has to be a list of objects"),
+        ("x.jsonl", b"\xff\xfe{\x00", "is UTF-16"),
+        ("x.jsonl.gz", gzip.compress(b'{"a": 1}\n' * 99)[:-9], "cannot be read to its end"),
+    ],
+)
+def test_a_file_that_cannot_be_read_says_why(name, content, said, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=said):
+        list(open_rows(tmp_path / name).rows())
