@@ -283,7 +283,7 @@ def test_a_report_is_written_whole_with_all_that_it_says(tmp_path):
     assert "| bare traces | share of responses | dapo | 1, 5, 10 | 0.500 (0.500 to 0.500) |" in text
     assert "the order of lengths dapo \\> balanced:0.6 \\> grpo is there: in 3 of 3 seeds" in text
     assert "## Runs" in text  # what pv-rl report says comes after
-    assert text.count("![curves of the runs](report.png)") == 1
+    assert text.count("![report](report.png)") == 1
     assert "is there: in 3 of 3 seeds" in console.file.getvalue()
 
     known = json.loads((folder / "report.json").read_text())

@@ -11,16 +11,15 @@ import pytest
 from pv_judge.ledger.journal import Journal
 from pv_judge.ledger.parts import fold
 from pv_judge.ledger.row import LedgerRow, RuleHit
+from pv_judge.pages.curve import condense, sparkline
+from pv_judge.pages.text import redact
 from pv_runs.report.collecting import Collector
 from pv_runs.report.logs import LONGEST_LINE
-from pv_runs.watch.excerpt import excerpt
 from pv_runs.watch.numbers import Numbers
 from pv_runs.watch.places import choose_run, find_places
-from pv_runs.watch.sparkline import condense, sparkline
 from pv_runs.watch.status import total_steps
 from pv_runs.watch.tail import Replaced, Tail, last_lines
-from pv_runs.watch.text import redact, visible
-from pv_runs.watch.traces import Traces
+from pv_runs.watch.traces import Traces, excerpt
 
 REWARD = "critic/score/mean"
 
@@ -204,26 +203,24 @@ def test_a_long_series_is_condensed_to_means_of_neighbours():
 
 
 def test_an_excerpt_is_the_first_evidence_and_what_is_around_it():
-    assert excerpt("It holds. so so so so", [(10, 21)]) == [("It holds. ", False), ("so so so so", True)]
-    assert excerpt("a \x1b[2J b", [(2, 6)]) == [("a ", False), ("\ufffd[2J", True), (" b", False)]
+    assert excerpt("It holds. so so so so", [(10, 21)]) == [("It holds. ", "text"), ("so so so so", "mark")]
+    assert excerpt("a\n\x1b[2J b", [(2, 6)]) == [("a⏎ ", "text"), ("\\x1b[2J", "mark"), (" b", "text")]
     text = "a" * 500 + "b" * 1000 + "c" * 500
     pieces = excerpt(text, [(500, 1500), (1600, 1700)])
     assert pieces == [
-        ("… " + "a" * 80, False),
-        ("b" * 110, True),
-        (" … 780 more characters … ", False),
-        ("b" * 110, True),
-        ("c" * 60 + " …", False),
+        ("[... 420 characters left out ...]", "gap"),
+        ("a" * 80, "text"),
+        ("b" * 110, "mark"),
+        ("[... 780 characters left out ...]", "gap"),
+        ("b" * 110, "mark"),
+        ("c" * 60, "text"),
+        ("[... 440 characters left out ...]", "gap"),
     ]
 
 
 @pytest.mark.parametrize("span", [(-1, 3), (2, 2), (3, 99), (5, 1)])
 def test_a_span_that_is_none_shows_the_end_of_the_trace(span):
-    assert excerpt("short", [span]) == [("short", False)]
-
-
-def test_what_a_screen_would_obey_is_made_visible():
-    assert visible("a\x1b[31mb\nc\u202ed\ud800\t[red]") == "a\ufffd[31mb⏎ c\ufffdd\ufffd [red]"
+    assert excerpt("short", [span]) == [("short", "text")]
 
 
 @pytest.mark.parametrize(
@@ -272,10 +269,10 @@ def test_the_ledger_says_what_was_vetoed_and_why_the_latest_first(tmp_path, fold
     found, source = Traces().look(find_places(tmp_path, {}, {}))
     assert source == "vetoed, of the ledger"
     assert [(trace.step, trace.reason) for trace in found] == [
-        (2, "judge: it babbles \ufffd[2J"),
+        (2, "judge: it babbles \\x1b[2J"),
         (0, "ngram_loop"),
     ]
-    assert found[1].pieces == [("0 ", False), ("looping looping looping", True)]
+    assert found[1].pieces == [("0 ", "text"), ("looping looping looping", "mark")]
 
 
 def test_a_damaged_ledger_shows_what_can_be_read(tmp_path):

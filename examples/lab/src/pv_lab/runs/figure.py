@@ -1,11 +1,11 @@
-"""The weightings over time, every seed, with intervals."""
+"""Figure of the lab: the weightings over time, every seed, with intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pv_judge.pages.colours import choose_colours
+from pv_judge.pages.figure import choose_colours
 from pv_lab.runs.measures import STAGED
 from pv_runs.report.figure import draw_panels, mean_curve
 from pv_runs.report.interval import mean_of_seeds
@@ -20,7 +20,7 @@ __all__ = ["band", "draw_lab", "draw_panel"]
 
 def draw_lab(summary: Summary) -> bytes:
     """A PNG with a panel a measure."""
-    colours = choose_colours(len(summary.settings), ordered=False)
+    colours = choose_colours(len(summary.settings))
     shown = [measure for measure in STAGED if measure in summary.keys]
     return draw_panels(
         shown,

@@ -1,9 +1,9 @@
-"""What the lab measures beside `pv_runs.report`, and which of all measures it puts side by side."""
+"""Columns of the lab's report: shares of each kind of trace, and the measures that it shows by stage."""
 
 from __future__ import annotations
 
 from pv_lab.runs.traces import SHARES
-from pv_runs.report.measures import MEASURES, Measure
+from pv_runs.measures import MEASURES, Measure
 
 __all__ = ["LENGTH", "STAGED", "TRACES", "trace_key"]
 

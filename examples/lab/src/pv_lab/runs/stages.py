@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pv_runs.measures import Measure
 from pv_runs.report.interval import MeanOfSeeds, mean_of_seeds
-from pv_runs.report.measures import Measure
 from pv_runs.report.runs import Run
 from pv_runs.report.settings import Setting
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pv_rl.errors import DataError
-from pv_runs.report.measures import BALANCED, HELD_OUT, KEYS
+from pv_runs.measures import BALANCED, HELD_OUT, KEYS
 
 __all__ = ["Collector", "Log", "Series"]
 

@@ -1,26 +1,23 @@
-"""The runs over time as a picture, a panel a measure."""
+"""Figure of a report: the runs over time, a panel for each measure."""
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from pv_judge.pages.colours import choose_colours
+from pv_judge.pages.figure import choose_colours, clean, new_figure, to_png
 from pv_judge.pages.text import plain
-from pv_rl.extras import needs
-from pv_runs.report.labels import is_numeric
+from pv_runs.measures import Measure
 from pv_runs.report.logs import Series
-from pv_runs.report.measures import Measure
-from pv_runs.report.settings import Setting
+from pv_runs.report.settings import Setting, is_numeric
 from pv_runs.report.summary import Summary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["check_figure", "draw", "draw_panels", "mean_curve", "panels"]
+__all__ = ["draw", "draw_panels", "mean_curve", "panels"]
 
 COLUMNS = 3
 POINTS = 2000
@@ -28,16 +25,6 @@ POINTS = 2000
 BY_VERDICT = ("length_true", "length_false", "length_none")
 HELD_OUT = ("held_out_right", "held_out_wrong")
 IN_TRAINING = ("training_right", "training_wrong")
-
-
-def check_figure() -> None:
-    """Say before any work that no figure can be drawn.
-
-    Raises:
-        SetupError: matplotlib is missing.
-    """
-    with needs("matplotlib", "pv-rl report", "pip install matplotlib"):
-        import matplotlib  # noqa: F401
 
 
 def panels(summary: Summary) -> list[Measure]:
@@ -67,10 +54,8 @@ def draw_panels(
     draw_panel: Callable[[Axes, Measure], None],
 ) -> bytes:
     """A PNG with a panel a measure and a legend of the settings, 1800 pixels wide, that is read well at 1200."""
-    from matplotlib.figure import Figure  # without pyplot: no display, no global state
-
     rows = max(1, math.ceil(len(shown) / COLUMNS))
-    figure = Figure(figsize=(12, 2.9 * rows + 0.8), layout="constrained")
+    figure = new_figure(12, 2.9 * rows + 0.8)
     grid = list(figure.subplots(rows, COLUMNS, squeeze=False).flat)
     for axes, measure in zip(grid, shown, strict=False):
         draw_panel(axes, measure)
@@ -80,9 +65,7 @@ def draw_panels(
     if not shown:
         figure.text(0.5, 0.5, "no run has logged anything to draw yet", ha="center")
     _add_legend(figure, settings, colours)
-    file = io.BytesIO()
-    figure.savefig(file, format="png", dpi=150)
-    return file.getvalue()
+    return to_png(figure)
 
 
 def mean_curve(curves: Sequence[Series]) -> Series:
@@ -126,9 +109,7 @@ def _dress(axes: Axes, measure: Measure) -> None:
         axes.set_ylim(-0.03, 1.03)
     elif measure.unit in ("tokens", "share of responses"):
         axes.set_ylim(bottom=0)
-    axes.grid(alpha=0.25)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    clean(axes)
 
 
 def _add_legend(figure: Figure, settings: Sequence[Setting], colours: Sequence[str]) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from pv_rl.errors import DataError
+from pv_runs.measures import KEYS
 from pv_runs.report.collecting import Collector, Log, Series
 
 __all__ = ["LONGEST_LINE", "Log", "Series", "find_metrics", "parse_line", "read_log"]
@@ -18,13 +19,13 @@ LONGEST_LINE = 4 * 2**20
 FILE = re.compile(r"metrics(?:-([0-9]{1,9}))?\.jsonl")
 
 
-def read_log(folder: Path) -> Log:
+def read_log(folder: Path, wanted: Callable[[str], bool] = KEYS.__contains__) -> Log:
     """Read `metrics.jsonl`, `metrics-2.jsonl` and so on, line by line, and keep only what is needed.
 
     Raises:
         DataError: a line is not what verl writes. A last line without its end is left out: it was being written.
     """
-    collector = Collector()
+    collector = Collector(wanted)
     for path in find_metrics(folder):
         collector.begin_file()
         for step, data in _lines(path):

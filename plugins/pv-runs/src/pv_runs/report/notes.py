@@ -1,4 +1,4 @@
-"""What a reader has to know beside the numbers, each a sentence or two."""
+"""Notes of a report: what a reader has to know beside the numbers, a sentence or two each."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from pv_judge.pages.text import plain, plural
-from pv_runs.report.labels import differences
-from pv_runs.report.measures import BALANCED, HELD_OUT, MEASURES, Measure
+from pv_runs.measures import BALANCED, HELD_OUT, MEASURES, Measure
 from pv_runs.report.runs import Run
-from pv_runs.report.settings import Result, Setting
+from pv_runs.report.settings import Result, Setting, differences
 
 __all__ = ["describe_end", "take_notes"]
 
@@ -88,7 +87,7 @@ def _validated(run: Run) -> int:
 
 def _of_measures(runs: Sequence[Run], keys: Mapping[Measure, str]) -> Iterator[str]:
     for measure, key in keys.items():
-        if measure.keys.index(key) and any(measure.keys[0] in run.log.series for run in runs):
+        if key in measure.keys[1:] and any(measure.keys[0] in run.log.series for run in runs):
             yield f"{measure.title} is {key}, since not all runs have {measure.keys[0]}."
         lack = [run.name for run in runs if key not in run.log.series and run.log.last_step is not None]
         if lack and any(

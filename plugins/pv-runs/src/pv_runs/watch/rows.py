@@ -1,4 +1,4 @@
-"""Which numbers of a run are shown, in which order, and how."""
+"""Rows of the view: which numbers of a run are shown, in which order, and how."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pv_rl.hookspecs import NAME
+from pv_runs.measures import KEYS, MEASURES, Measure
 from pv_runs.report.collecting import Series
-from pv_runs.report.measures import KEYS, MEASURES, Measure
 from pv_runs.watch.frame import Form, Row, Section
 
 __all__ = ["KEPT", "MOST_RULES", "RULE", "fill"]

@@ -1,12 +1,17 @@
-"""What a report measures: from which of verl's keys, in which unit, and how a run's final value is taken."""
+"""Columns of the report: title and unit of each number, the metrics that it is read from, and how it is shown.
+
+An entry of `MEASURES` is a column of all tables of `pv-rl report` (terminal, Markdown, HTML), a number in report.json
+and, with `panel=True`, a panel of the figure. docs/report.md shows how to add one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["BALANCED", "HELD_OUT", "KEYS", "MEASURES", "Kind", "Measure"]
+__all__ = ["BALANCED", "HELD_OUT", "KEYS", "MEASURES", "Kind", "Measure", "keys_of"]
 
 Kind = Literal["training", "held out", "total"]
 """The final value: the mean of the last steps, the last validation, or the sum over all steps."""
@@ -26,10 +31,15 @@ class Measure:
     title: str
     unit: str
     keys: tuple[str, ...]
-    """verl's keys, the preferred one first; a report takes the same one for all of its runs."""
+    """verl's metrics, the preferred one first; a report reads the same one for all of its runs."""
     kind: Kind = "training"
+    """How a run's steps become its final value."""
+    show: Callable[[float], str] | None = None
+    """Formats a final value; by default three significant digits."""
+    per_step: Callable[..., float] | None = None
+    """Computes a step's value from all of `keys`, in their order, in the place of reading the first that is there."""
     panel: bool = False
-    """Whether the figure shows it."""
+    """Whether the figure has a panel for it."""
 
     def choose_key(self, logged: Collection[Collection[str]]) -> str | None:
         """The first key that all runs have which have any; else the first that one has; None if none has.
@@ -37,10 +47,44 @@ class Measure:
         Args:
             logged: the keys of each run.
         """
+        if self.per_step is not None:
+            return self.name if any(all(key in keys for key in self.keys) for keys in logged) else None
         runs = [keys for keys in logged if any(key in keys for key in self.keys)]
         of_all = [key for key in self.keys if runs and all(key in keys for keys in runs)]
         of_any = [key for key in self.keys if any(key in keys for keys in runs)]
         return next(iter(of_all + of_any), None)
+
+    def final_value(self, series: Mapping[int, float], last_step: int | None, last: int) -> float | None:
+        """What a run came to; None where there is no finite number.
+
+        Training: the mean over steps `last_step - last + 1` to `last_step`, over those of them that have a number.
+        Held out: the last validation. Total: the sum over all steps.
+
+        Args:
+            series: value by step.
+            last_step: the last step that the run logged.
+            last: steps, 1 or more.
+        """
+        finite = {step: value for step, value in series.items() if math.isfinite(value)}
+        if self.kind == "held out":
+            return finite[max(series)] if series and max(series) in finite else None
+        if self.kind == "training":
+            finite = {step: value for step, value in finite.items() if step > (last_step or 0) - last}
+        if not finite:
+            return None
+        return sum(finite.values()) if self.kind == "total" else sum(finite.values()) / len(finite)
+
+    def compute(self, series: Mapping[str, Mapping[int, float]]) -> dict[int, float]:
+        """The series of `per_step`, at the steps that all of `keys` have. NaN where it divides by 0."""
+        assert self.per_step is not None
+        parts = [series.get(key, {}) for key in self.keys]
+        values = {}
+        for step in (step for step in parts[0] if all(step in part for part in parts)):
+            try:
+                values[step] = float(self.per_step(*(part[step] for part in parts)))
+            except ZeroDivisionError:
+                values[step] = math.nan
+        return values
 
 
 MEASURES = (
@@ -127,5 +171,11 @@ MEASURES = (
     Measure(name="seconds", title="time", unit="s a step", keys=("timing_s/step",)),
     Measure(name="judge_usd", title="judge", unit="$ in all", keys=("pv_rl/judge/usd/sum",), kind="total"),
 )
-KEYS = frozenset(key for measure in MEASURES if measure.kind != "held out" for key in measure.keys)
-"""What is kept of a line of metrics, beside the validations."""
+
+
+def keys_of(measures: Iterable[Measure]) -> frozenset[str]:
+    """The metrics to keep of a log, beside the validations, which are always kept."""
+    return frozenset(key for measure in measures if measure.kind != "held out" for key in measure.keys)
+
+
+KEYS = keys_of(MEASURES)
