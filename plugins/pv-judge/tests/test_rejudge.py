@@ -414,7 +414,7 @@ def test_marks_that_cannot_be_used_are_refused(ledger, tmp_path, name, text, sai
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({}, "give what is to be new"),
+        ({}, "nothing to compare"),
         ({"prompt": Path("p.txt"), "threshold": 0.5}, "--prompt needs --config"),
         ({"threshold": 1.5}, "from 0 to 1"),
         ({"threshold": 0.5, "sample": 0}, "at least 1"),
@@ -430,11 +430,11 @@ def test_options_that_say_nothing_are_refused(ledger, options, said):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("endpoints: [{url: router, model: m}]", "within a run only"),
-        ("endpoints: [{url: 'http://h/v1', model: '${trainer.model}'}]", "give every setting its value"),
+        ("endpoints: [{url: router, model: m}]", "only within a run"),
+        ("endpoints: [{url: 'http://h/v1', model: '${trainer.model}'}]", "Give every setting a value"),
         ("endpoints: [{url: 'http://h/v1', model: m}]\nretrys: {}", "judge.retrys"),
-        ("- 1", "no mapping"),
-        ("judge: null", "rules alone"),
+        ("- 1", "not a YAML mapping"),
+        ("judge: null", "only rules"),
         ("judge: {endpoints: []}", "judge.endpoints"),
         ("a: [", "cannot be read"),
     ],
