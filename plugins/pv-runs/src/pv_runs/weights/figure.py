@@ -1,13 +1,11 @@
-"""The summary as a picture: what a token weighs, and where the update goes."""
+"""Figure of `pv-rl weights`: what a token weighs, and where the update goes."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pv_rl.errors import DataError
-from pv_rl.extras import needs
-from pv_rl.files import check_target, write_atomically
+from pv_judge.pages.figure import check_plot, new_figure, save_figure
 from pv_runs.weights.summary import Summary
 from pv_runs.weights.table import FEW, label
 
@@ -15,33 +13,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
-__all__ = ["check_plot", "draw"]
+__all__ = ["draw"]
 
-FORMATS = (".png", ".pdf", ".svg")
 CURVE_POINTS = 1000
 SCATTER_POINTS = 5000
-
-
-def check_plot(path: Path) -> None:
-    """Say before any work that no picture can be made.
-
-    Raises:
-        SetupError: matplotlib is missing.
-        DataError: the name's ending is not of `FORMATS`, or its folder is missing.
-    """
-    if path.suffix not in FORMATS:
-        raise DataError(f"--plot {path} does not say what to write; end the name in {', '.join(FORMATS)}")
-    check_target("--plot", path)
-    with needs("matplotlib", "--plot", "pip install matplotlib, or leave --plot out"):
-        import matplotlib  # noqa: F401
 
 
 def draw(summary: Summary, path: Path) -> None:
     """Draw the weight of a token against the length, and the shares of the update. Written whole or not at all."""
     check_plot(path)
-    from matplotlib.figure import Figure  # without pyplot: no display, no global state
-
-    figure = Figure(figsize=(10, 4.4), layout="constrained")
+    figure = new_figure(10, 4.4)
     left, right = figure.subplots(1, 2)
     _draw_weights(left, summary)
     if summary.responses <= FEW:
@@ -52,7 +33,7 @@ def draw(summary: Summary, path: Path) -> None:
     source = summary.rollouts.source
     title = counted if source.endswith("given lengths") else f"{counted}: {_short(source)}"
     figure.suptitle(title, fontsize="medium", parse_math=False)
-    write_atomically(path, lambda file: figure.savefig(file, format=path.suffix[1:], dpi=150))
+    save_figure(figure, path)
 
 
 def _draw_weights(axes: Axes, summary: Summary) -> None:

@@ -1,58 +1,41 @@
-"""The summary on a terminal, or as plain text."""
+"""Output of `pv-rl weights`: the summary as blocks for a terminal, and as a document for JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from itertools import groupby
+from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
+from pv_judge.pages.blocks import Block, Column, Heading, Paragraph, Table
+from pv_judge.pages.text import MISSING, plural
 from pv_runs.weights.summary import ModeSummary, Part, Summary
 
-__all__ = ["FEW", "label", "print_summary"]
+__all__ = ["FEW", "blocks", "document", "label"]
 
 FEW = 20
 """Responses. Up to so many have a line each; more are shown by quarters of their length."""
-PART = "responses with"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Block:
-    """Lines that hold two numbers for each mode."""
-
-    heads: tuple[str, ...]
-    """Headings of the columns before the numbers."""
-    lines: Sequence[tuple[str, ...]]
-    """Their cells, a line each."""
-    numbers: dict[str, list[tuple[str, str]]]
-    """By spec: weight and share of each line."""
-    breaks: frozenset[int] = frozenset()
-    """Lines that are followed by an empty one."""
-
-
-def print_summary(summary: Summary, console: Console) -> None:
-    """Print all of it. What is too wide for the console goes on in a further table, so that nothing is cut."""
+def blocks(summary: Summary) -> Iterator[Block]:
+    """Everything that a terminal shows."""
     rollouts = summary.rollouts
-    counted = f"{_plural(summary.responses, 'response')} of {_plural(summary.prompts, 'prompt')}"
-    _say(console, f"{rollouts.source}: {counted}, {summary.tokens} {rollouts.unit}", style="bold")
+    counted = f"{plural(summary.responses, 'response')} of {plural(summary.prompts, 'prompt')}"
+    yield Heading(f"{rollouts.source}: {counted}, {summary.tokens} {rollouts.unit}", level=1)
     left_out = len(rollouts.lengths) - summary.responses
     if left_out:
-        _say(console, f"{left_out} of length 0 count for nothing.")
-    for note in summary.notes:
-        _say(console, note)
+        yield Paragraph(f"{plural(left_out, 'response')} of length 0 left out.")
+    yield from map(Paragraph, summary.notes)
     few = len(rollouts.lengths) <= FEW
     if few:
-        _print_block(console, summary.modes, _responses(summary))
+        yield _responses(summary)
     parts = [part for part in summary.parts if part.kind != "length" or not few]
     if parts:
-        _print_block(console, summary.modes, _parts(parts, summary.modes))
-    _print_modes(console, summary)
+        yield _parts(parts, summary.modes)
+    yield _modes(summary)
     unit = rollouts.unit.removesuffix("s")
-    _say(console, f"\nweight: of one {unit}; on a line of several responses, the mean of their {unit}s")
-    _say(console, "share: of the update, weight x length over the mode's total; advantages come on top")
+    yield Paragraph(f"\nweight: of one {unit}; on a line of several responses, the mean of their {unit}s")
+    yield Paragraph("share: of the update, weight x length over the mode's total; advantages come on top")
 
 
 def label(spec: str) -> str:
@@ -60,100 +43,82 @@ def label(spec: str) -> str:
     return spec.removesuffix("@prompt")
 
 
-def _responses(summary: Summary) -> Block:
+def document(summary: Summary) -> dict[str, Any]:
+    """A tree of plain values.
+
+    Keys: `source`, `notes`, `unit` of a length; `prompts`, `responses`, `tokens` that count; `modes`, each with
+    `spec`, `mass`, `effective_responses`, `largest_share`, `weights` (B,) and `shares` (B,); `parts`, each with
+    `kind`, `name`, `responses`, `tokens` and, by spec, `weight` and `share`; and for each of the B responses, in
+    the order of the source, `prompt` (a number from 0), `length`, `verdict` and `score` (null without any).
+    """
+    rollouts = summary.rollouts
+    return {
+        "source": rollouts.source,
+        "notes": summary.notes,
+        "unit": rollouts.unit,
+        "prompts": summary.prompts,
+        "responses": summary.responses,
+        "tokens": summary.tokens,
+        "modes": [asdict(mode) for mode in summary.modes],
+        "parts": [asdict(part) for part in summary.parts],
+        "prompt": rollouts.groups,
+        "length": rollouts.lengths,
+        "verdict": rollouts.verdicts,
+        "score": rollouts.scores,
+    }
+
+
+def _responses(summary: Summary) -> Table:
     """A line for each response."""
     rollouts = summary.rollouts
-    columns = {
-        "prompt": [str(group + 1) for group in rollouts.groups],
-        "length": list(map(str, rollouts.lengths)),
-    }
-    if rollouts.verdicts is not None:
-        columns["verdict"] = ["-" if verdict is None else str(verdict) for verdict in rollouts.verdicts]
-    if rollouts.scores is not None:
-        columns["score"] = ["-" if score is None else f"{score:g}" for score in rollouts.scores]
-    return Block(
-        heads=tuple(columns),
-        lines=list(zip(*columns.values(), strict=True)),
-        numbers={
-            mode.spec: [(_number(w), _percent(s)) for w, s in zip(mode.weights, mode.shares, strict=True)]
-            for mode in summary.modes
-        },
-    )
-
-
-def _parts(parts: Sequence[Part], modes: Sequence[ModeSummary]) -> Block:
-    """A line for each part, with a gap between kinds."""
-    return Block(
-        heads=(PART, "count"),
-        lines=[(part.name, str(part.responses)) for part in parts],
-        numbers={
-            mode.spec: [(_number(part.weight[mode.spec]), _percent(part.share[mode.spec])) for part in parts]
-            for mode in modes
-        },
-        breaks=frozenset(
-            row for row, (this, following) in enumerate(pairwise(parts)) if this.kind != following.kind
-        ),
-    )
-
-
-def _print_block(console: Console, modes: Sequence[ModeSummary], block: Block) -> None:
-    """With as many modes side by side as there is room for."""
-    rest = list(modes)
-    while rest:
-        fit = 1
-        while fit < len(rest) and _width(_side_by_side(rest[: fit + 1], block)) <= console.width:
-            fit += 1
-        _print_table(console, _side_by_side(rest[:fit], block))
-        rest = rest[fit:]
-
-
-def _side_by_side(modes: Sequence[ModeSummary], block: Block) -> Table:
-    table = _table()
-    for head in block.heads:
-        table.add_column(Text(f"\n{head}"), justify="left" if head == PART else "right")
-    for mode in modes:
-        table.add_column(Text(f"{label(mode.spec)}\nweight"), justify="right")
-        table.add_column(Text("\nshare"), justify="right")
-    for row, cells in enumerate(block.lines):
-        table.add_row(
-            *map(Text, (*cells, *(cell for mode in modes for cell in block.numbers[mode.spec][row])))
+    verdicts, scores = rollouts.verdicts, rollouts.scores
+    columns: list[Column[int]] = [
+        Column("prompt", lambda row: str(rollouts.groups[row] + 1)),
+        Column("length", lambda row: str(rollouts.lengths[row])),
+    ]
+    if verdicts is not None:
+        columns.append(
+            Column("verdict", lambda row: MISSING if verdicts[row] is None else str(verdicts[row]))
         )
-        if row in block.breaks:
-            table.add_row()
-    return table
-
-
-def _print_modes(console: Console, summary: Summary) -> None:
-    """One line a mode. The mass has a column where it is not 1 for all, as it is for grpo, dapo and balanced."""
-    with_mass = any(abs(mode.mass - 1) > 1e-6 for mode in summary.modes)
-    table = _table()
-    table.add_column("mode")
-    for head in ("effective responses", "largest share", *(["mass of the update"] if with_mass else [])):
-        table.add_column(head, justify="right")
+    if scores is not None:
+        columns.append(Column("score", lambda row: MISSING if scores[row] is None else f"{scores[row]:g}"))
+    names = len(columns)
     for mode in summary.modes:
-        cells = [label(mode.spec), f"{mode.effective_responses:.1f} of {summary.responses}"]
-        cells += [_percent(mode.largest_share), *([_number(mode.mass)] if with_mass else [])]
-        table.add_row(*map(Text, cells))
-    _print_table(console, table)
+        columns += _of_mode(mode, lambda row, mode=mode: (mode.weights[row], mode.shares[row]))
+    return Table.of(columns, range(len(rollouts.lengths)), repeated=names)
 
 
-def _table() -> Table:
-    return Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+def _parts(parts: Sequence[Part], modes: Sequence[ModeSummary]) -> Table:
+    """A line for each part, with a gap between kinds."""
+    columns: list[Column[Part]] = [
+        Column("responses with", lambda part: part.name, left=True),
+        Column("count", lambda part: str(part.responses)),
+    ]
+    for mode in modes:
+        columns += _of_mode(mode, lambda part, spec=mode.spec: (part.weight[spec], part.share[spec]))
+    gap = [""] * len(columns)
+    kinds = [Table.of(columns, of_kind).rows for _, of_kind in groupby(parts, lambda part: part.kind)]
+    return Table(columns, [row for rows in kinds for row in (*rows, gap)][:-1], repeated=2)
 
 
-def _print_table(console: Console, table: Table) -> None:
-    console.print()
-    console.print(table, crop=False, overflow="ignore", no_wrap=True, width=max(console.width, _width(table)))
+def _of_mode(mode: ModeSummary, of: Callable[[Any], tuple[float, float]]) -> list[Column[Any]]:
+    """Two columns: a mode's weight and share."""
+    return [
+        Column(label(mode.spec), lambda thing: _number(of(thing)[0]), "weight"),
+        Column(label(mode.spec), lambda thing: _percent(of(thing)[1]), "share"),
+    ]
 
 
-def _width(table: Table) -> int:
-    """Of the table if nothing is cut."""
-    unlimited = Console(width=100_000)
-    return unlimited.measure(table).maximum
-
-
-def _say(console: Console, text: str, style: str = "") -> None:
-    console.print(Text(text, style=style), soft_wrap=not console.is_terminal)
+def _modes(summary: Summary) -> Table:
+    """A line for each mode. The mass has a column where it is not 1 for all, as it is for grpo, dapo and balanced."""
+    columns: list[Column[ModeSummary]] = [
+        Column("mode", lambda mode: label(mode.spec), left=True),
+        Column("effective responses", lambda mode: f"{mode.effective_responses:.1f} of {summary.responses}"),
+        Column("largest share", lambda mode: _percent(mode.largest_share)),
+    ]
+    if any(abs(mode.mass - 1) > 1e-6 for mode in summary.modes):
+        columns.append(Column("mass of the update", lambda mode: _number(mode.mass)))
+    return Table.of(columns, summary.modes)
 
 
 def _number(value: float) -> str:
@@ -164,7 +129,3 @@ def _percent(share: float) -> str:
     if share == 0:
         return "0%"
     return f"{100 * share:.1f}%" if share >= 0.001 else f"{100 * share:.1g}%"
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' * (count != 1)}"
