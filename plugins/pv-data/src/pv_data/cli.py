@@ -82,12 +82,14 @@ def methods() -> None:
 
 
 def _list(kind: Kind) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
+    from pv_judge.pages.blocks import Column, Table
+    from pv_judge.pages.terminal import print_blocks, standard_output
     from pv_rl.plugins import entries, owner_of
 
-    table = Table("name", "what it is", "from")
-    for name, entry in entries(kind).items():
-        table.add_row(name, entry.meaning, owner_of(kind, name))
-    Console().print(table)
+    known = entries(kind)
+    columns: list[Column[str]] = [
+        Column("name", lambda name: name, left=True),
+        Column("what it is", lambda name: known[name].meaning, left=True, wrap=True),
+        Column("from", lambda name: owner_of(kind, name), left=True),
+    ]
+    print_blocks([Table.of(columns, known)], standard_output(200))

@@ -1,47 +1,58 @@
-"""Where the slices of an audit stand, and what its marks prove, on a terminal or as plain text."""
+"""Tables of an audit: the round and verdict of each slice, and what the marks prove."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Column, Table
 
+from pv_data.audit.decisions import SliceState
 from pv_data.audit.evidence import Evidence, Group
 from pv_data.audit.proven import Proven
+from pv_judge.pages.blocks import Block, Column, Heading, Paragraph, Table, Tone
+from pv_judge.pages.terminal import print_blocks
 
 __all__ = ["by_question", "print_proven"]
+
+BOUNDS = ("agree", "at least", "all at once", "by question", "labelled correct", "labelled wrong")
 
 
 def print_proven(proven: Proven, console: Console) -> None:
     """Two tables: the rounds, and the bounds."""
-    heads = ("labels", "round", "agree", "gate", "to read", "verdict")
-    standing = Table(Column("slice", overflow="fold"), *heads)
-    for name, state in sorted(proven.states.items()):
-        standing.add_row(
-            *(escape(name), str(state.size), str(state.round), f"{state.agree} of {state.checked}"),
-            *(f"{state.gate:.0%}", str(state.missing), state.verdict),
-        )
-    console.print(standing)
+    print_blocks(_blocks(proven), console)
+
+
+def _blocks(proven: Proven) -> Iterator[Block]:
+    standing: list[Column[tuple[str, SliceState]]] = [
+        Column("slice", lambda row: row[0], left=True, wrap=True),
+        Column("labels", lambda row: str(row[1].size)),
+        Column("round", lambda row: str(row[1].round)),
+        Column("agree", lambda row: f"{row[1].agree} of {row[1].checked}"),
+        Column("gate", lambda row: f"{row[1].gate:.0%}"),
+        Column("to read", lambda row: str(row[1].missing)),
+        Column("verdict", lambda row: row[1].verdict, left=True),
+    ]
+    yield Table.of(standing, sorted(proven.states.items()))
     audited = proven.audited
     if not audited.slices:
         return
-    bounds = Table(
-        Column("slice", overflow="fold"),
-        *("agree", "at least", "all at once", "by question", "labelled correct", "labelled wrong"),
-        title=f"What the marks prove, with {audited.confidence:.0%} confidence",
-        title_justify="left",
-    )
-    for name, group in audited.slices.items():
-        whole = group.checked == proven.states[name].size
-        bounds.add_row(escape(name), *_cells(group, proven.classes[name], whole))
-    bounds.add_section()
-    for name, found in (("all audited", audited), ("accepted", proven.accepted)):
-        if found is not None:
-            bounds.add_row(name, *_cells(found.pooled, found.classes))
-    console.print(bounds)
-    console.print(_notes(audited), highlight=False, markup=False)
+    lines = [
+        (name, _cells(group, proven.classes[name], group.checked == proven.states[name].size))
+        for name, group in audited.slices.items()
+    ]
+    lines += [
+        (name, _cells(found.pooled, found.classes))
+        for name, found in (("all audited", audited), ("accepted", proven.accepted))
+        if found is not None
+    ]
+    bounds: list[Column[tuple[str, list[str]]]] = [
+        Column("slice", lambda row: row[0], left=True, wrap=True),
+        *(Column(head, lambda row, place=place: row[1][place]) for place, head in enumerate(BOUNDS)),
+    ]
+    yield Heading(f"What the marks prove, with {audited.confidence:.0%} confidence")
+    tones: dict[int, Tone] = dict.fromkeys(range(len(audited.slices), len(lines)), "strong")
+    yield Table.of(bounds, lines, tones=tones)
+    yield Paragraph(_notes(audited))
 
 
 def by_question(group: Group, *, whole: bool = False) -> str:

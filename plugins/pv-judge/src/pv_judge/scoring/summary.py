@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Console
-from rich.table import Table
-
+from pv_judge.pages.blocks import Column, Heading, Table
+from pv_judge.pages.terminal import print_blocks, standard_output
 from pv_rl.rewards.base import RewardOutput
 
 __all__ = ["Summary"]
@@ -31,7 +30,6 @@ class Summary:
 
     def print(self, title: str, seconds: float, judges: Sequence[dict[str, float]]) -> None:
         """Print means over rows, the score's over those that have a reward, and what the judges report."""
-        table = Table("", "", box=None, show_header=False, title=title, title_justify="left")
         numbers = {
             "rows": f"{self.rows}",
             "seconds": f"{seconds:.2f}",
@@ -45,6 +43,8 @@ class Summary:
                 f"judge: {name.removesuffix('/sum').removesuffix('/max')}": f"{value:.4g}"
                 for name, value in report.items()
             }
-        for name, value in numbers.items():
-            table.add_row(name, value)
-        Console(soft_wrap=True, markup=False).print(table)
+        columns: list[Column[tuple[str, str]]] = [
+            Column("", lambda row: row[0], left=True),
+            Column("", lambda row: row[1], left=True),
+        ]
+        print_blocks([Heading(title, level=1), Table.of(columns, numbers.items())], standard_output())
