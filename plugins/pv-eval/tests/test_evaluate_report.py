@@ -311,7 +311,7 @@ def test_real_judge_traces_of_one_class_make_a_report(tmp_path):
 
 
 def test_no_run_and_no_place_are_refused(tmp_path):
-    with pytest.raises(DataError, match="of one run or more"):
+    with pytest.raises(DataError, match="folder of one run or more"):
         write_report([], tmp_path / "out")
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match="is not a folder"):

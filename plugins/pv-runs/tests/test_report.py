@@ -151,7 +151,7 @@ def test_a_setting_of_which_no_run_ended_has_no_mean(tmp_path):
     add_run(tmp_path, "0", state="failed", rewards=())
     summary = summarise(tmp_path)
     assert summary.settings[0].step is None
-    assert "run 0 (failed, no step logged). No run is left to average." in said(summary)
+    assert "run 0 (failed, no step logged). This setting has no run to average." in said(summary)
 
 
 def test_what_makes_means_doubtful_is_said(tmp_path):
@@ -161,14 +161,14 @@ def test_what_makes_means_doubtful_is_said(tmp_path):
     notes = said(summarise(tmp_path))
     assert "eta=0: seed 1 in 2 runs" in notes
     assert "eta=0: its runs differ in more than the seed: data.train_batch_size." in notes
-    assert "end at different steps (1, 2)" in notes
+    assert "ended at different steps (1, 2)" in notes
 
 
 def test_nan_is_left_out_and_said(tmp_path):
     add_run(tmp_path, "0", rewards=(0.2, math.nan, 0.4))
     summary = summarise(tmp_path)
     assert summary.settings[0].means["reward"].mean == pytest.approx(0.3)
-    assert "reward: NaN, infinite or null, and left out, in 1 step of run 0" in said(summary)
+    assert "reward: NaN, infinite or null in 1 step of run 0; these steps are left out" in said(summary)
 
 
 def test_a_measure_is_read_from_the_same_key_in_all_runs(tmp_path):
@@ -176,7 +176,7 @@ def test_a_measure_is_read_from_the_same_key_in_all_runs(tmp_path):
     add_run(tmp_path, "1", seed=1, data={"actor/ppo_kl": 0.7})
     summary = summarise(tmp_path)
     assert summary.settings[0].means["kl"].mean == pytest.approx(0.6)
-    assert "KL is actor/ppo_kl, since not all runs have actor/kl_loss." in said(summary)
+    assert "KL is read from actor/ppo_kl, because not all runs have actor/kl_loss." in said(summary)
 
 
 def test_our_reward_comes_before_verls(tmp_path):

@@ -266,7 +266,7 @@ def test_a_sweep_names_its_runs(tmp_path):
 
 
 def test_an_interval_of_nothing_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match=r"--interval 0 is no number of seconds from 0\.2"):
+    with pytest.raises(ConfigError, match=r"--interval is 0; give a number of seconds from 0\.2"):
         watch(make_run(tmp_path), interval=0)
 
 

@@ -41,7 +41,7 @@ def write_report(
         OSError: a file cannot be read or written.
     """
     if not folders:
-        raise DataError("a report is of one run or more; none was given")
+        raise DataError("no run was given; give the folder of one run or more")
     for folder in folders:
         if not folder.is_dir():
             raise DataError(

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from pv_judge.agreement import Estimate
 from pv_judge.pages.blocks import Block, Column, Paragraph, Table
-from pv_judge.pages.text import MISSING, coefficient, estimate, plural
+from pv_judge.pages.text import MISSING, coefficient, estimate, percent, plural
 from pv_judge.pages.writing import to_json
 from pv_judge.rejudge.report import MarkRates, Report, RewardLine
 from pv_judge.rejudge.rows import Judgment, OldRow
@@ -167,7 +167,11 @@ def _rate(counts: tuple[int, int], rate: Estimate) -> str:
 
 
 def _share(found: Estimate) -> str:
-    return estimate(found.value, found.low, found.high, "{:.1%}".format)
+    """`68.7% (65.8 to 71.2)`."""
+    if found.value is None:
+        return MISSING
+    value, _, interval = estimate(found.value, found.low, found.high, percent).partition(" ")
+    return f"{value}% {interval}".rstrip()
 
 
 def _number(found: Estimate) -> str:

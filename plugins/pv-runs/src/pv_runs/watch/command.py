@@ -52,9 +52,9 @@ def watch(
         OSError: the page cannot be written.
     """
     if not 0.2 <= interval <= 3600:
-        raise ConfigError(f"--interval {interval:g} is no number of seconds from 0.2 to 3600")
+        raise ConfigError(f"--interval is {interval:g}; give a number of seconds from 0.2 to 3600")
     if isinstance(html, Path) and not html.parent.is_dir():
-        raise ConfigError(f"--html {html}: there is no folder {html.parent}; make it first")
+        raise ConfigError(f"--html {html}: there is no folder {html.parent}; create it first")
     view = View(choose_run(folder))
     page = view.folder / PAGE if html is True else html or None
     console = console or _console()
@@ -125,7 +125,7 @@ def _write(page: Path | None, frame: Frame, refresh: float | None) -> None:
     if page is None:
         return
     if page.is_dir():
-        raise DataError(f"{page} is a folder; name a file for the page")
+        raise DataError(f"{page} is a folder; choose a file for the page")
     text = to_page(frame, refresh=refresh)
     write_atomically(page, lambda temporary: temporary.write_text(text, encoding="utf-8", errors="replace"))
 

@@ -159,4 +159,8 @@ def excerpt(trace: str, spans: Sequence[Span]) -> list[Piece]:
         kept = [(start - BEFORE, start + EVIDENCE // 2), (end - EVIDENCE // 2, end + AFTER)]
     else:
         kept = [(start - BEFORE, end + AFTER)]
-    return [(one_line(text), kind) for text, kind in cut(trace, kept, (start, end))]
+    pieces: list[Piece] = [(one_line(text), kind) for text, kind in cut(trace, kept, (start, end))]
+    for end in (0, -1):  # how much is left out there would take more room than it is worth
+        if pieces and pieces[end][1] == "gap":
+            pieces[end] = ("… " if end == 0 else " …", "gap")
+    return pieces
