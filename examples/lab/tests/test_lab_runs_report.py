@@ -13,13 +13,14 @@ from matplotlib.figure import Figure
 from rich.console import Console
 from scipy import stats
 
-from pv_lab.runs.figure import band, draw_panel
+from pv_lab.runs.measures import LENGTH
 from pv_lab.runs.order import find_orders, say_order
 from pv_lab.runs.report import report_lab
 from pv_lab.runs.stages import stages_of, value_at, windows
 from pv_lab.runs.summary import summarise_lab
 from pv_lab.runs.traces import describe_step, read_traces
 from pv_rl.errors import DataError
+from pv_runs.report.figure import band, draw_panel
 
 CONFIG = """
 seed: {seed}
@@ -244,7 +245,8 @@ def test_a_panel_is_as_high_as_the_lines_of_all_weightings_and_not_as_their_band
         add_run(tmp_path, "balanced:0.6", seed, [8, 9])
         add_run(tmp_path, "dapo", seed, [8, 40 + apart])  # its interval is 28.3 to 53.7
     axes = Figure().subplots()
-    draw_panel(axes, summarise_lab(tmp_path).settings, "response_length/mean", ["C0", "C1"])
+    settings = summarise_lab(tmp_path).settings
+    draw_panel(axes, settings, LENGTH, "response_length/mean", ["C0", "C1"], bands=True)
     low, high = axes.get_ylim()
     assert low < 8
     assert 42 < high < 45

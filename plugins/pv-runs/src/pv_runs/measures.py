@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 __all__ = ["BALANCED", "HELD_OUT", "KEYS", "MEASURES", "Kind", "Measure", "keys_of"]
@@ -22,7 +22,7 @@ BALANCED = "held_out/balanced"
 """The mean of the two, which a verifier that accepts everything has at 0.5."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Measure:
     """One number of a run."""
 
@@ -32,6 +32,7 @@ class Measure:
     unit: str
     keys: tuple[str, ...]
     """verl's metrics, the preferred one first; a report reads the same one for all of its runs."""
+    _: KW_ONLY
     kind: Kind = "training"
     """How a run's steps become its final value."""
     show: Callable[[float], str] | None = None
@@ -87,89 +88,49 @@ class Measure:
         return values
 
 
+LENGTH = "pv_rl/response_length/verdict"
+RESPONSES = "share of responses"
 MEASURES = (
+    Measure("reward", "reward", "mean of responses", ("pv_rl/reward/score", "critic/score/mean"), panel=True),
     Measure(
-        name="reward",
-        title="reward",
-        unit="mean of responses",
-        keys=("pv_rl/reward/score", "critic/score/mean"),
-        panel=True,
-    ),
-    Measure(
-        name="held_out_right",
-        title="held out, right proofs",
-        unit="accuracy",
-        keys=(HELD_OUT["right"],),
+        "held_out_right",
+        "held out, right proofs",
+        "accuracy",
+        (HELD_OUT["right"],),
         kind="held out",
         panel=True,
     ),
     Measure(
-        name="held_out_wrong",
-        title="held out, wrong proofs",
-        unit="accuracy",
-        keys=(HELD_OUT["wrong"],),
+        "held_out_wrong",
+        "held out, wrong proofs",
+        "accuracy",
+        (HELD_OUT["wrong"],),
         kind="held out",
         panel=True,
     ),
+    Measure("held_out_balanced", "held out, balanced", "accuracy", (BALANCED,), kind="held out"),
     Measure(
-        name="held_out_balanced",
-        title="held out, balanced",
-        unit="accuracy",
-        keys=(BALANCED,),
-        kind="held out",
+        "training_right", "training, right proofs", "accuracy", ("pv_rl/reward/acc/label_true",), panel=True
     ),
     Measure(
-        name="training_right",
-        title="training, right proofs",
-        unit="accuracy",
-        keys=("pv_rl/reward/acc/label_true",),
+        "training_wrong", "training, wrong proofs", "accuracy", ("pv_rl/reward/acc/label_false",), panel=True
+    ),
+    Measure("length", "response length", "tokens", ("response_length/mean",), panel=True),
+    Measure("length_true", "length, verdict True", "tokens", (f"{LENGTH}_true",), panel=True),
+    Measure("length_false", "length, verdict False", "tokens", (f"{LENGTH}_false",), panel=True),
+    Measure("length_none", "length, no verdict", "tokens", (f"{LENGTH}_none",), panel=True),
+    Measure("vetoed", "vetoed", RESPONSES, ("pv_rl/reward/vetoed",), panel=True),
+    Measure("abstained", "abstained", RESPONSES, ("pv_rl/reward/abstained",)),
+    Measure("kl", "KL", "nats", ("actor/kl_loss", "actor/ppo_kl"), panel=True),
+    Measure(
+        "effective_responses",
+        "effective responses",
+        RESPONSES,
+        ("pv_rl/effective_responses_fraction",),
         panel=True,
     ),
-    Measure(
-        name="training_wrong",
-        title="training, wrong proofs",
-        unit="accuracy",
-        keys=("pv_rl/reward/acc/label_false",),
-        panel=True,
-    ),
-    Measure(
-        name="length", title="response length", unit="tokens", keys=("response_length/mean",), panel=True
-    ),
-    Measure(
-        name="length_true",
-        title="length, verdict True",
-        unit="tokens",
-        keys=("pv_rl/response_length/verdict_true",),
-        panel=True,
-    ),
-    Measure(
-        name="length_false",
-        title="length, verdict False",
-        unit="tokens",
-        keys=("pv_rl/response_length/verdict_false",),
-        panel=True,
-    ),
-    Measure(
-        name="length_none",
-        title="length, no verdict",
-        unit="tokens",
-        keys=("pv_rl/response_length/verdict_none",),
-        panel=True,
-    ),
-    Measure(
-        name="vetoed", title="vetoed", unit="share of responses", keys=("pv_rl/reward/vetoed",), panel=True
-    ),
-    Measure(name="abstained", title="abstained", unit="share of responses", keys=("pv_rl/reward/abstained",)),
-    Measure(name="kl", title="KL", unit="nats", keys=("actor/kl_loss", "actor/ppo_kl"), panel=True),
-    Measure(
-        name="effective_responses",
-        title="effective responses",
-        unit="share of responses",
-        keys=("pv_rl/effective_responses_fraction",),
-        panel=True,
-    ),
-    Measure(name="seconds", title="time", unit="s a step", keys=("timing_s/step",)),
-    Measure(name="judge_usd", title="judge", unit="$ in all", keys=("pv_rl/judge/usd/sum",), kind="total"),
+    Measure("seconds", "time", "s a step", ("timing_s/step",)),
+    Measure("judge_usd", "judge", "$ in all", ("pv_rl/judge/usd/sum",), kind="total"),
 )
 
 

@@ -14,7 +14,6 @@ from pv_judge.pages.figure import check_figure
 from pv_judge.pages.terminal import print_blocks, print_line, standard_output
 from pv_judge.pages.text import MISSING
 from pv_judge.pages.writing import check_folder, write_pages
-from pv_lab.runs.figure import draw_lab
 from pv_lab.runs.measures import STAGED
 from pv_lab.runs.order import Order, find_orders, say_order
 from pv_lab.runs.stages import STAGES, Stage, stages_of
@@ -22,6 +21,7 @@ from pv_lab.runs.summary import summarise_lab
 from pv_lab.trace_shares import KINDS
 from pv_runs.measures import Measure
 from pv_runs.report.content import PICTURE, content, document
+from pv_runs.report.figure import draw
 from pv_runs.report.settings import Setting
 from pv_runs.report.summary import Summary
 
@@ -29,7 +29,8 @@ __all__ = ["report_lab"]
 
 CAPTION = (
     "One colour for each weighting. Thin lines are runs, one a seed; the thick line is the mean of those that are "
-    "averaged, and the band is its 95 % interval (Student's t). A dotted line is a run that is not averaged."
+    "averaged, and the band is its 95 % interval (Student's t). A dotted line that ends in a cross is a run that is "
+    "not averaged."
 )
 
 
@@ -59,9 +60,8 @@ def report_lab(folder: Path, *, out: Path | None = None, console: Console | None
     check_figure("pv-rl lab report")
     summary = summarise_lab(folder)
     orders = find_orders(summary.settings)
-    files = write_pages(
-        target, _content(summary, orders), _document(summary, orders), {PICTURE: draw_lab(summary)}
-    )
+    picture = draw(summary, [measure for measure in STAGED if measure in summary.keys], bands=True)
+    files = write_pages(target, _content(summary, orders), _document(summary, orders), {PICTURE: picture})
     console = console or standard_output()
     lines = [*_order_lines(orders), *summary.notes]
     print_blocks([_table(summary), Paragraph("mean over seeds (95 % interval of Student's t)\n")], console)

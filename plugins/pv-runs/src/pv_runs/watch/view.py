@@ -6,11 +6,11 @@ import contextlib
 import json
 import math
 import time
-from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pv_judge.pages.text import one_line, plain, plural, redact
 from pv_rl.errors import DataError
@@ -23,7 +23,7 @@ from pv_runs.watch.numbers import Numbers
 from pv_runs.watch.places import find_places
 from pv_runs.watch.rows import fill
 from pv_runs.watch.status import find_status, total_steps
-from pv_runs.watch.tail import Replaced, Tail
+from pv_runs.watch.tail import last_lines
 from pv_runs.watch.traces import Traces
 
 __all__ = ["View"]
@@ -32,8 +32,8 @@ OVER = 10
 """Steps over which a change is shown."""
 COST = "pv_rl/judge/usd/sum"
 RECORD = "run.json"
-KEPT = 5
-"""Alarms that are shown."""
+KEPT, MOST = 5, 2**20
+"""Alarms that are shown, and bytes at the end of their file that are read."""
 LONGEST = 400
 """Characters of an alarm's message."""
 
@@ -44,10 +44,8 @@ class View:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._numbers, self._traces = Numbers(), Traces()
-        self._alarms: Alarms | None = None
         self._log: Log | None = None
         self._sections: list[Section] = []
-        self._settings = SettingsFile(folder)
 
     def look(self, now: float | None = None) -> Frame:
         """The run at this moment.
@@ -55,9 +53,8 @@ class View:
         Args:
             now: seconds since the epoch; the clock's by default.
         """
-        settings = self._settings.look()
+        settings = _read_settings(self.folder, _stamp(self.folder))
         places = find_places(self.folder, settings.config, settings.about)
-        self._alarms = self._alarms or Alarms(places.sentinel)
         log = self._numbers.look(places.metrics)
         if log is not self._log:
             self._log, self._sections = log, fill(log.series, OVER, log.last_step)
@@ -86,83 +83,52 @@ class View:
             sections=self._sections,
             traces=traces,
             traces_from=source,
-            alarms=self._alarms.look(),
+            alarms=_alarms(places.sentinel),
             notes=notes,
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """As read from a run's folder; none of it is shown as it is."""
-
-    config: Mapping[str, str] = field(default_factory=dict)
+class _Settings(NamedTuple):
+    config: Mapping[str, str]
     """By dotted key, nothing resolved."""
-    about: Mapping[str, Any] = field(default_factory=dict)
-    """What run.json says."""
-    notes: tuple[str, ...] = ()
+    about: Mapping[str, Any]
+    """What run.json has."""
+    notes: tuple[str, ...]
     """What could not be read."""
 
 
-class SettingsFile:
-    """Reads the files again only when one of them has changed: a config has 1,000 lines."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._stamp: object = None
-        self._settings = Settings()
-
-    def look(self) -> Settings:
-        """What they say now."""
-        stamp = []
-        for name in (RECORD, *(f"{config}/config.yaml" for config in CONFIGS)):
-            with contextlib.suppress(OSError):
-                state = (self._folder / name).stat()
-                stamp.append((name, state.st_mtime_ns, state.st_size, state.st_ino))
-        if stamp != self._stamp:
-            self._settings, self._stamp = _read(self._folder), stamp
-        return self._settings
-
-
-def _read(folder: Path) -> Settings:
-    config: dict[str, str] = {}
-    about: dict[str, Any] = {}
-    notes = []
-    try:
-        config = read_config(folder)
-    except (DataError, OSError) as error:
-        notes.append(plain(redact(str(error))))
-    try:
-        about = read_about(folder / RECORD)
-    except (DataError, OSError) as error:
-        notes.append(plain(redact(str(error))))
-    return Settings(config=config, about=about, notes=tuple(notes))
-
-
-class Alarms:
-    """The last alarms of a file that may come late or never."""
-
-    def __init__(self, path: Path) -> None:
-        self._tail = Tail(path)
-        self._seen: deque[Alarm] = deque(maxlen=KEPT)
-        self._there = False
-
-    def look(self) -> list[Alarm] | None:
-        """The latest first; None as long as there is no file."""
-        try:
-            self._read()
-        except Replaced:
-            self._tail = Tail(self._tail.path)
-            self._seen.clear()
-            with contextlib.suppress(Replaced):
-                self._read()
-        return list(reversed(self._seen)) if self._there else None
-
-    def _read(self) -> None:
+def _stamp(folder: Path) -> tuple[object, ...]:
+    """Differs when the config or run.json has changed: a config has 1,000 lines, too many to parse at each look."""
+    stamp = []
+    for name in (RECORD, *(f"{config}/config.yaml" for config in CONFIGS)):
         with contextlib.suppress(OSError):
-            for line in self._tail.look():
-                if (alarm := _parse(line)) is not None:
-                    self._seen.append(alarm)
-            self._there = True
+            state = (folder / name).stat()
+            stamp.append((name, state.st_mtime_ns, state.st_size, state.st_ino))
+    return tuple(stamp)
+
+
+@lru_cache(maxsize=1)
+def _read_settings(folder: Path, stamp: tuple[object, ...]) -> _Settings:
+    notes = []
+
+    def read(reader: Callable[[Path], dict[str, Any]], path: Path) -> dict[str, Any]:
+        try:
+            return reader(path)
+        except (DataError, OSError) as error:
+            notes.append(plain(redact(str(error))))
+            return {}
+
+    config, about = read(read_config, folder), read(read_about, folder / RECORD)
+    return _Settings(config, about, tuple(notes))
+
+
+def _alarms(path: Path) -> list[Alarm] | None:
+    """The last alarms of `sentinel.jsonl`, the latest first; None as long as there is no file."""
+    try:
+        lines = last_lines(path, MOST)
+    except OSError:
+        return None
+    return list(islice((alarm for line in lines if (alarm := _parse(line)) is not None), KEPT))
 
 
 def _parse(line: bytes) -> Alarm | None:
