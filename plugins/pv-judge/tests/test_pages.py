@@ -114,7 +114,7 @@ def test_a_wide_table_continues_below_with_the_names_of_its_rows():
 def test_a_row_that_stands_out_is_bold_in_markdown_and_has_its_tone_in_html():
     table = Table.of([NAMES], ["a", "b"], tones={1: "bad"})
     assert to_markdown([table]).splitlines() == ["| name, unit |", "| --- |", "| a |", "| **b** |"]
-    assert '<tr class="bad"><td class=" name">b</td></tr>' in to_html([table])
+    assert '<tr class="bad"><td class="name">b</td></tr>' in to_html([table])
 
 
 def test_a_mark_without_colours_is_in_brackets():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pv_judge.pages.blocks import Block, Column, Paragraph, Table
-from pv_judge.pages.figure import new_figure, save_figure
+from pv_judge.pages.figure import choose_colours, new_figure, save_figure
 from pv_judge.pages.markdown import to_markdown
 from pv_judge.pages.text import MISSING, estimate
 from pv_lab.many_runs import read_runs
@@ -134,9 +134,8 @@ def _draw(table: pd.DataFrame) -> Figure:
     figure = new_figure(4 * len(shares), 3.4)
     for number, share in enumerate(shares, start=1):
         axes = figure.add_subplot(1, len(shares), number)
-        for rate in rates:
+        for rate, colour in zip(rates, choose_colours(len(rates), ordered=True), strict=True):
             runs = table[(table["p_true"] == share) & (table["lr"] == rate)]
-            colour = f"C{rates.index(rate)}"
             axes.plot(
                 runs["eta"] + 0.012 * (rates.index(rate) - 1.5),
                 runs["balanced"],

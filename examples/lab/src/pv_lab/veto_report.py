@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pv_judge.pages.blocks import Block, Column, Paragraph, Table
-from pv_judge.pages.figure import new_figure, save_figure
+from pv_judge.pages.figure import choose_colours, new_figure, save_figure
 from pv_judge.pages.markdown import to_markdown
 from pv_judge.pages.text import MISSING, estimate
 from pv_lab.many_runs import RUN, read_runs
@@ -127,13 +127,13 @@ def _draw(rows: pd.DataFrame) -> Figure:
         variants = [name for name in names if name.split("/")[0] == experiment]
         for line, measure in enumerate(DRAWN):
             panel = axes[line][column]
-            for number, name in enumerate(variants):
+            for name, colour in zip(variants, choose_colours(len(variants)), strict=True):
                 runs = held_out[held_out["name"] == name].pivot_table(
                     index="step", columns="seed", values=measure
                 )
-                panel.plot(runs.index, runs, color=f"C{number}", lw=0.5, alpha=0.5)
+                panel.plot(runs.index, runs, color=colour, lw=0.5, alpha=0.5)
                 label = name.split("/")[1] if line == 0 else None
-                panel.plot(runs.index, runs.mean(axis=1), color=f"C{number}", lw=1.8, label=label)
+                panel.plot(runs.index, runs.mean(axis=1), color=colour, lw=1.8, label=label)
             panel.set(ylim=(0, 1), title=experiment if line == 0 else "", xlabel="step" if line else "")
             panel.spines[["top", "right"]].set_visible(False)
             if column == 0:
