@@ -16,7 +16,7 @@ from pv_judge.pages.terminal import print_blocks
 from pv_rl.cli import app
 from pv_runs.weights import Rollouts, read_lengths, summarise
 from pv_runs.weights.figure import draw
-from pv_runs.weights.table import blocks
+from pv_runs.weights.output import blocks
 
 runner = CliRunner()
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
+from pv_data.report.agreement import Ratio
 from pv_data.report.labels import JudgeQuality, LabelReport, RuleQuality, SliceQuality
-from pv_data.report.ratio import Ratio
 from pv_judge.pages.blocks import Block, Column, Heading, Items, Paragraph, Table
 from pv_judge.pages.text import MISSING, coefficient, estimate, percent, plain
 from pv_judge.pages.writing import write_pages

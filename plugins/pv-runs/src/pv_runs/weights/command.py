@@ -14,9 +14,9 @@ from pv_rl.errors import DataError
 from pv_rl.files import check_target, write_atomically
 from pv_runs.weights.figure import draw
 from pv_runs.weights.lengths import read_lengths
+from pv_runs.weights.output import blocks, document
 from pv_runs.weights.reading import read_rollouts
 from pv_runs.weights.summary import DEFAULT_MODES, summarise
-from pv_runs.weights.table import blocks, document
 
 __all__ = ["show_weights"]
 

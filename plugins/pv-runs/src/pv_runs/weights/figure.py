@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pv_judge.pages.figure import check_plot, choose_colours, new_figure, save_figure
+from pv_runs.weights.output import FEW, label
 from pv_runs.weights.summary import ModeSummary, Summary
-from pv_runs.weights.table import FEW, label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
