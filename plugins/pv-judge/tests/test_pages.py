@@ -8,6 +8,7 @@ import math
 import re
 from html.parser import HTMLParser
 
+import places
 import pytest
 from jinja2 import UndefinedError
 from rich.console import Console
@@ -186,3 +187,11 @@ def test_all_files_of_a_report_are_written_or_none(tmp_path, monkeypatch):
 def test_a_block_must_have_its_picture():
     with pytest.raises(UndefinedError, match="figure"):
         to_html([Picture("figure", "")])
+
+
+def test_no_other_module_draws_tables_or_writes_html():
+    pattern = re.compile(r"rich\.table|from html import|<!DOCTYPE|Figure\(figsize")
+    folders = [*places.ROOT.glob("plugins/*/src"), *places.ROOT.glob("examples/*/src"), places.ROOT / "src"]
+    files = [file for folder in folders for file in folder.rglob("*.py")]
+    found = {file.parent.name for file in files if pattern.search(file.read_text())}
+    assert found == {"pages"}
