@@ -14,12 +14,13 @@ from jinja2 import UndefinedError
 from rich.console import Console
 
 from pv_judge.pages.blocks import Beside, Column, Curve, Excerpt, Heading, Items, Paragraph, Picture, Table
+from pv_judge.pages.curve import condense, sparkline
 from pv_judge.pages.excerpt import cut
 from pv_judge.pages.figure import choose_colours
 from pv_judge.pages.html import to_html
 from pv_judge.pages.markdown import to_markdown
 from pv_judge.pages.terminal import print_blocks
-from pv_judge.pages.text import estimate, one_line, percent, visible
+from pv_judge.pages.text import estimate, markdown, natural, number, one_line, percent, plain, redact, visible
 from pv_judge.pages.writing import write_pages
 
 EVIL = (
@@ -195,3 +196,68 @@ def test_no_other_module_draws_tables_or_writes_html():
     files = [file for folder in folders for file in folder.rglob("*.py")]
     found = {file.parent.name for file in files if pattern.search(file.read_text())}
     assert found == {"pages"}
+
+
+def test_numbers_in_text_are_sorted_by_value():
+    labels = ["eta=10", "eta=1", "eta=0.3", "eta=0", "lr=2e-4", "lr=1e-5", "b=-1", "run-2", "run-10"]
+    ordered = ["b=-1", "eta=0", "eta=0.3", "eta=1", "eta=10", "lr=1e-5", "lr=2e-4", "run-2", "run-10"]
+    assert sorted(labels, key=natural) == ordered
+
+
+def test_numbers_are_short_and_an_interval_has_the_decimals_of_its_mean():
+    assert [number(x) for x in (0.71249, 412.3, 12345.6, 0, 0.00001234)] == [
+        "0.712",
+        "412",
+        "12346",
+        "0.000",
+        "1.23e-05",
+    ]
+    assert (number(1.87, 0.6), number(-0.0001, 0.6)) == ("1.870", "0.000")
+
+
+def test_text_from_outside_is_one_printable_line():
+    assert plain("a\n\x1b[31mb\ud800\u202e  c") == "a [31mb c"
+    assert plain("x" * 300) == "x" * 197 + "..."
+
+
+def test_markdown_shows_text_as_it_is():
+    assert markdown("a|b <i> *c* [d](e)") == r"a\|b \<i\> \*c\* \[d\](e)"
+    assert markdown("http://x www.x") == r"http:\//x www\.x"
+    assert markdown("# 1") == r"\# 1"
+    assert markdown("balanced:0.6@prompt, -0.5") == "balanced:0.6@prompt, -0.5"
+
+
+def test_a_sparkline_runs_from_the_least_to_the_greatest():
+    assert sparkline(range(8), 8) == "▁▂▃▄▅▆▇█"
+    assert sparkline([2, 2, 2], 8) == "▁▁▁"
+    assert sparkline([0, math.nan, 1], 8) == "▁ █"
+    assert sparkline([math.nan], 8) == ""
+    assert sparkline([-1e308, 1e308], 8) == "▁█"
+
+
+def test_what_does_not_change_is_flat_also_where_means_of_it_are_rounded():
+    assert sparkline([0.6] * 180, 28) == "▁" * 28
+
+
+def test_a_long_series_is_condensed_to_means_of_neighbours():
+    assert condense([1, 3, math.nan, 5], 2) == [2, 5]
+    assert condense([0, 1, 2, 3, 4, 5], 3) == [0.5, 2.5, 4.5]
+    assert len(condense(range(1000), 48)) == 48
+    assert math.isnan(condense([math.nan, math.nan, 1, 1], 2)[0])
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "sk-abcdefghijklmnop1234",
+        "hf_abcdefghijklmnopqrst",
+        "Bearer abcdefgh1234",
+        "api_key=abcdefgh12",
+        "AKIA" + "A" * 16,
+    ],
+)
+def test_what_looks_like_a_key_is_blotted_out(secret):
+    shown = redact(f"said {secret} and more")
+    assert "***" in shown
+    assert secret.split()[-1].split("=")[-1] not in shown
+    assert shown.endswith(" and more")

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import json
 import subprocess
 import sys
 import time
 
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner
 
-from pv_judge.pages.terminal import print_blocks
 from pv_rl.cli import app
-from pv_runs.weights import Rollouts, read_lengths, summarise
+from pv_runs.weights import Rollouts, summarise
 from pv_runs.weights.figure import draw
-from pv_runs.weights.output import blocks
 
 runner = CliRunner()
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -78,20 +74,6 @@ def test_a_mass_that_is_not_one_is_shown(monkeypatch):
     stdout = weights("--lengths", "1,2,5", "--mode", "dapo").stdout
     assert "mass of the update" in stdout
     assert "dapo 2.5 of 3 62.5% 0.08" in map(words, stdout.splitlines())
-
-
-def test_a_terminal_of_80_columns_gets_whole_lines():
-    summary = summarise(
-        read_lengths([MANY.removeprefix("--lengths=")]),
-        ["grpo", "dapo", "balanced", "grpo@batch", "dapo@batch", "balanced:0.123456@batch"],
-    )
-    terminal = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
-    print_blocks(blocks(summary), terminal)
-    text = terminal.file.getvalue()
-    assert max(map(len, text.splitlines())) <= 80
-    assert "…" not in text
-    assert all(name in text for name in ("dapo@batch", "balanced:0.123456@batch"))
-    assert text.count("31 to 40 tokens") > 1  # the rest of the modes is in a further table
 
 
 def test_piped_output_is_not_cut_however_many_modes_there_are(tmp_path):
