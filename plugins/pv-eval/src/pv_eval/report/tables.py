@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 from pv_eval.best_of_curves import BestOf
 from pv_eval.intervals import Estimate as Mine
@@ -51,41 +52,25 @@ OF_SLICES = ("accuracy", "balanced_accuracy", "accuracy_right", "accuracy_wrong"
 VERIFIER: Column[Any] = Column("verifier", lambda row: row[0].name, left=True)
 
 
-class Line(NamedTuple):
-    """A line of the main table."""
-
-    name: str
-    pairs: str
-    votes: str
-    cells: Mapping[str, str]
-
-
 def main_table(entries: Sequence[Entry]) -> Table:
     """A line a verifier, and what one that accepts everything would get on the first one's set."""
-    lines = [
-        Line(
-            entry.name,
-            f"{found.pairs} of {found.questions}",
-            _span(found.samples),
-            {name: _share(found.metrics[name]) for name in SHOWN},
-        )
-        for entry in entries
-        for found in (entry.evaluation,)
-    ]
-    always = _share(entries[0].evaluation.metrics["accuracy_of_always_true"])
-    floor = {"accuracy": always, "missing": "0.0", "accepted": "100.0"}
-    floor |= {"accuracy_right": "100.0", "accuracy_wrong": "0.0", "balanced_accuracy": "50.0"}
-    lines.append(Line("(accepts everything)", "", "", floor))
-    columns: list[Column[Line]] = [
-        Column("verifier", lambda line: line.name, left=True),
-        Column("pairs", lambda line: line.pairs, "of questions"),
-        Column("n", lambda line: line.votes, "votes a pair"),
+    columns: list[Column[Entry]] = [
+        Column("verifier", lambda entry: entry.name, left=True),
+        Column(
+            "pairs", lambda entry: f"{entry.evaluation.pairs} of {entry.evaluation.questions}", "of questions"
+        ),
+        Column("n", lambda entry: _span(entry.evaluation.samples), "votes a pair"),
         *(
-            Column(title, lambda line, name=name: line.cells.get(name, MISSING), unit)
+            Column(title, lambda entry, name=name: _share(entry.evaluation.metrics[name]), unit)
             for name, (title, unit) in SHOWN.items()
         ),
     ]
-    return Table.of(columns, lines)
+    table = Table.of(columns, entries)
+    always = _share(entries[0].evaluation.metrics["accuracy_of_always_true"])
+    floor = {"accuracy": always, "missing": "0.0", "accepted": "100.0"}
+    floor |= {"accuracy_right": "100.0", "accuracy_wrong": "0.0", "balanced_accuracy": "50.0"}
+    accepts = ["(accepts everything)", "", "", *(floor.get(name, MISSING) for name in SHOWN)]
+    return replace(table, rows=[*table.rows, accepts])
 
 
 def paper_table(entries: Sequence[Entry], set_name: str) -> Table | None:

@@ -50,7 +50,7 @@ def blocks(plan: Plan) -> Iterator[Block]:
 
 
 def document(plan: Plan) -> dict[str, Any]:
-    """A tree of plain values.
+    """The plan for a program; `to_json` writes it.
 
     Keys: `runs`; `estimate`, what the numbers are; `layout`; `memory`, with `fits`, `phases` (each with its sum `gib`),
     `host` and `kv_cache`; `remedy`; `counts`; `time`, with `between`; `judge`; `findings`; `assumed`; `setup`.
@@ -62,13 +62,13 @@ def document(plan: Plan) -> dict[str, Any]:
     return {
         "runs": plan.runs,
         "estimate": {"measured": False, "factor": FACTOR},
-        "layout": asdict(plan.layout),
+        "layout": plan.layout,
         "memory": {**memory, "fits": plan.memory.fits, "host_gib": plan.memory.host_gib},
-        "remedy": None if plan.remedy is None else asdict(plan.remedy),
-        "counts": asdict(plan.counts),
-        "time": {**asdict(plan.time), "between": list(plan.time.between)},
-        "judge": None if plan.judge is None else asdict(plan.judge),
-        "findings": [asdict(finding) for finding in plan.findings],
+        "remedy": plan.remedy,
+        "counts": plan.counts,
+        "time": {**asdict(plan.time), "between": plan.time.between},
+        "judge": plan.judge,
+        "findings": plan.findings,
         "assumed": setup.pop("assumed"),
         "setup": setup,
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
@@ -44,7 +43,7 @@ def label(spec: str) -> str:
 
 
 def document(summary: Summary) -> dict[str, Any]:
-    """A tree of plain values.
+    """The summary for a program; `to_json` writes it.
 
     Keys: `source`, `notes`, `unit` of a length; `prompts`, `responses`, `tokens` that count; `modes`, each with
     `spec`, `mass`, `effective_responses`, `largest_share`, `weights` (B,) and `shares` (B,); `parts`, each with
@@ -59,8 +58,8 @@ def document(summary: Summary) -> dict[str, Any]:
         "prompts": summary.prompts,
         "responses": summary.responses,
         "tokens": summary.tokens,
-        "modes": [asdict(mode) for mode in summary.modes],
-        "parts": [asdict(part) for part in summary.parts],
+        "modes": summary.modes,
+        "parts": summary.parts,
         "prompt": rollouts.groups,
         "length": rollouts.lengths,
         "verdict": rollouts.verdicts,
