@@ -113,6 +113,18 @@ def test_a_wide_table_continues_below_with_the_names_of_its_rows():
     assert text.count("first") == text.count("name") > 1
 
 
+def test_a_line_break_in_a_name_makes_no_further_row():
+    console = Console(file=io.StringIO(), width=60)
+    print_blocks([Table.of([NAMES], ["a\nb"]), Items(["c\n- d"])], console)
+    assert [line.rstrip() for line in console.file.getvalue().splitlines()] == [
+        "",
+        "name",
+        "unit",
+        "a b",
+        "- c - d",
+    ]
+
+
 def test_a_row_that_stands_out_is_bold_in_markdown_and_has_its_tone_in_html():
     table = Table.of([NAMES], ["a", "b"], tones={1: "bad"})
     assert to_markdown([table]).splitlines() == ["| name, unit |", "| --- |", "| a |", "| **b** |"]

@@ -57,7 +57,7 @@ def print_blocks(blocks: Iterable[Block], console: Console) -> None:
 
 def print_line(console: Console, text: str) -> None:
     """Print one line of plain text, unbroken."""
-    console.print(Text(visible(text)), soft_wrap=True)
+    console.print(Text(_line(text)), soft_wrap=True)
 
 
 def renderables(blocks: Iterable[Block], console: Console, width: int) -> Iterator[RenderableType]:
@@ -65,15 +65,15 @@ def renderables(blocks: Iterable[Block], console: Console, width: int) -> Iterat
     for block in blocks:
         if isinstance(block, Heading):
             before = "\n" if block.level == 2 else ""
-            yield Text.assemble(before, (visible(block.text), HEADINGS.get(block.level, "")))
+            yield Text.assemble(before, (_line(block.text), HEADINGS.get(block.level, "")))
         elif isinstance(block, Paragraph):
             yield Text(visible(block.text), style=STYLES[block.tone])
         elif isinstance(block, Items):
-            yield from (Text(f"- {visible(line)}") for line in block.lines)
+            yield from (Text(f"- {_line(line)}") for line in block.lines)
         elif isinstance(block, Table):
             yield _table(block, range(len(block.columns)), console, width)
         elif isinstance(block, Excerpt):
-            yield Text(visible(block.title), style=STYLES[block.tone])
+            yield Text(_line(block.title), style=STYLES[block.tone])
             yield Padding(_excerpt(block, console), (0, 0, 0, 2))
         elif isinstance(block, Beside):
             yield _beside(block, console, width)
@@ -156,12 +156,17 @@ def _cell(cell: Cell, column: Column[object], console: Console, room: int) -> Te
         size = max(LEAST, min(SPARK, room - (20 if labelled else 0)))
         line = sparkline(cell.values, size, blocks)
         return Text.assemble(
-            (line.ljust(size), "cyan"), (f"  {visible(cell.label)}" if labelled else "", "dim")
+            (line.ljust(size), "cyan"), (f"  {_line(cell.label)}" if labelled else "", "dim")
         )
-    text = Text(visible(cell))
+    text = Text(_line(cell))
     if column.width is not None:
         text.truncate(column.width, overflow="ellipsis")
     return text
+
+
+def _line(text: str) -> str:
+    """One line: a line break in a name must not look like a further row."""
+    return visible(text).replace("\n", " ")
 
 
 def _width(table: RichTable) -> int:
