@@ -88,8 +88,8 @@ def _content(summary: Summary, orders: Sequence[Order]) -> Iterator[Block]:
 
 def _order_lines(orders: Sequence[Order]) -> list[str]:
     return [say_order(order) for order in orders] or [
-        "Nothing can be said: it takes runs of two weightings from dapo to grpo, of scope prompt, that ended well at "
-        "the same step, with a seed in common."
+        "No order: this needs finished runs of two or more weightings from dapo to grpo, of scope prompt, that ended "
+        "at the same step and share a seed."
     ]
 
 

@@ -75,7 +75,7 @@ def rejudge(
     say = partial(print_line, console)
     say(f"{ledger}: {number} rows" + (f", {len(rows)} of them drawn" if len(rows) < number else ""))
     if lost:
-        say(f"Marks that are of no row of the ledger: {lost}.")
+        say(f"Marks without a row in the ledger: {lost}.")
 
     about: dict[str, Any] = {"ledger": str(ledger)}
     judgments: Mapping[str, Judgment] = {}
@@ -90,14 +90,14 @@ def rejudge(
         foreseen = asyncio.run(plan(traces, judge, instructions, _answer_tokens(table, judge)))
         _print_plan(foreseen, model, judge, say)
         if foreseen.calls and not yes:
-            say("Nothing was sent. Give --yes to send it.")
+            say("No request was sent. Use --yes to send them.")
             return
         judgments = _ask(traces, judge, instructions)
     elif threshold is not None:
         say(f"New: the old answers, a veto from confidence {threshold:g}.")
         silent = sum(row.judged is not None and row.judge_fluent is None for row in rows)
         if silent:
-            say(f"The ledger does not have the judge's answer for {silent} rows: they stay as they were.")
+            say(f"The ledger has no judge's answer for {silent} rows; their decisions do not change.")
     about |= {"threshold": threshold}
     report = compare(rows, judgments, threshold)
     if config is not None or threshold is not None:
@@ -189,11 +189,11 @@ def _answer_tokens(table: pa.Table, judge: JudgeConfig) -> float:
 def _print_plan(foreseen: Plan, model: str, judge: JudgeConfig, say: Callable[[str], None]) -> None:
     cost = f"no price for {model} in prices" if foreseen.usd is None else f"${foreseen.usd:.4f}"
     say(
-        f"To judge: {foreseen.rows} rows; known from the cache: {foreseen.known}; questions to send: {foreseen.calls}. "
+        f"To judge: {foreseen.rows} rows; answered in the cache: {foreseen.known}; requests to send: {foreseen.calls}. "
         f"About {foreseen.prompt_tokens} prompt and {foreseen.completion_tokens} answer tokens: {cost}."
     )
     if foreseen.calls and judge.cache is None:
-        say("No cache is set in the config: what is asked now is paid for again next time.")
+        say("The config sets no cache, so the next replay pays for the same requests again.")
 
 
 def _ask(traces: Mapping[str, str], judge: JudgeConfig, prompt: FluencyPrompt) -> dict[str, Judgment]:

@@ -46,7 +46,9 @@ PARQUET: Mapping[str, tuple[str, Value]] = {
 def report_blocks(report: Report) -> Iterator[Block]:
     """Everything that a terminal shows."""
     if report.by_rules:
-        yield Paragraph(f"Vetoed by rules, which come first, and left so: {plural(report.by_rules, 'row')}.")
+        yield Paragraph(
+            f"Vetoed by rules, which run first; not judged again: {plural(report.by_rules, 'row')}."
+        )
     yield _confusion(report)
     found = report.agreement
     yield Paragraph(
@@ -54,18 +56,16 @@ def report_blocks(report: Report) -> Iterator[Block]:
         f"kappa {_number(found.kappa)}, AC1 {_number(found.ac1)}."
     )
     for kind, number in sorted(report.failures.items()):
-        yield Paragraph(f"Without an answer of the new judge, {kind}: {plural(number, 'row')}.")
+        yield Paragraph(f"No answer from the new judge, {kind}: {plural(number, 'row')}.")
     if report.old_marks is not None and report.new_marks is not None:
         yield marks_table({"old": report.old_marks, "new": report.new_marks})
     yield from _rewards(report)
     yield Paragraph(
         f"\nCost: {_dollars(report.usd)} for {report.requests} requests, {report.prompt_tokens} prompt and "
-        f"{report.completion_tokens} answer tokens; {report.cached} answers were known. "
-        f"The old judge took {_dollars(report.old_usd)}."
+        f"{report.completion_tokens} answer tokens; {report.cached} answers were from the cache. "
+        f"The old judge cost {_dollars(report.old_usd)}."
     )
-    yield Paragraph(
-        "Intervals are of 95%: of rates by Wilson's score, of the others by a bootstrap over prompts."
-    )
+    yield Paragraph("95% intervals: of rates by Wilson's score, of the others by a bootstrap over prompts.")
 
 
 def marks_table(marks: Mapping[str, MarkRates]) -> Table:

@@ -31,8 +31,8 @@ def take_notes(settings: Sequence[Setting], keys: Mapping[Measure, str]) -> Iter
     runs = [result.run for setting in settings for result in setting.results]
     if any(setting.averaged and len(setting.averaged) < FEW for setting in settings):
         yield (
-            f"Settings with fewer than {FEW} seeds: an interval of 2 values is 12.7 standard errors to each side and "
-            "says little, one value has none. Look at the single runs."
+            f"Settings with fewer than {FEW} seeds: with 2 values an interval is 12.7 standard errors to each side, "
+            "with 1 value there is none. Compare the single runs."
         )
     steps = sorted({setting.step for setting in settings if setting.step is not None})
     if len(steps) > 1:
