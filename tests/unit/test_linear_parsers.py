@@ -40,13 +40,12 @@ from pv_judge.answer import JudgeFailure
 from pv_judge.completion import RequestFailed, read_completion
 from pv_judge.fluency import FluencyPrompt, parse_fluency
 from pv_judge.http import retry_after_s
-from pv_judge.pages.text import markdown, natural, plain
+from pv_judge.pages.text import markdown, natural, one_line, plain
 from pv_rl.errors import PvRlError
 from pv_rl.losses.mode import resolve_mode
 from pv_rl.recipes.override import quoted
 from pv_rl.rewards.degeneration import BUILTIN_RULES
 from pv_rl.verdict import end_of_trace, parse_verdict
-from pv_runs.watch.text import visible
 
 MOST_GROWTH = 8
 
@@ -243,7 +242,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "Retry-After": lambda text: retry_after_s(text, 0),
     "a loss mode": resolve_mode,
     "text for a report": lambda text: (markdown(plain(text)), markdown(text), natural(text)),
-    "text for the terminal": visible,
+    "text for the terminal": one_line,
     "a value for Hydra": quoted,
     "a grade": parse_check,
     "a model's proof": body_of,

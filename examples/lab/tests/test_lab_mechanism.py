@@ -289,7 +289,14 @@ def test_main_setting_is_never_written_without_its_controls(tmp_path):
     picture, table, raw = (tmp_path / "new" / name for name in FILES)
     assert picture.read_bytes().startswith(b"\x89PNG")
     text = table.read_text()
-    for name in ("main", "balanced labels", "other rates", "twice as long", "p_true 0.56", "Three regimes:"):
+    for name in (
+        "main",
+        "balanced labels",
+        "other rates",
+        "twice as long",
+        "p\\_true 0.56",
+        "Three regimes:",
+    ):
         assert name in text
     names = [experiment["name"] for experiment in json.loads(raw.read_text())["experiments"]]
     assert len(names) == 1 + 3 + 12

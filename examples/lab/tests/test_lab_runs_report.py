@@ -13,13 +13,14 @@ from matplotlib.figure import Figure
 from rich.console import Console
 from scipy import stats
 
-from pv_lab.runs.figure import band, draw_panel
+from pv_lab.runs.measures import LENGTH
 from pv_lab.runs.order import find_orders, say_order
 from pv_lab.runs.report import report_lab
 from pv_lab.runs.stages import stages_of, value_at, windows
 from pv_lab.runs.summary import summarise_lab
 from pv_lab.runs.traces import describe_step, read_traces
 from pv_rl.errors import DataError
+from pv_runs.report.figure import band, draw_panel
 
 CONFIG = """
 seed: {seed}
@@ -184,16 +185,15 @@ def test_the_order_is_there_if_every_seed_and_every_interval_has_it(tmp_path):
     assert end.there
     text = say_order(end)
     assert text.startswith(
-        "End (step 10): the order of lengths dapo > balanced:0.6 > grpo is there: in 3 of 3 seeds"
+        "End (step 10): the order of lengths dapo > balanced:0.6 > grpo holds in 3 of 3 seeds"
     )
     assert "dapo - grpo is 6.00 tokens (95 % interval 6.00 to 6.00)" in text
     assert "in 1 of 6 seeds" in text
 
     assert middle.in_order == ()  # all are 20 tokens long there
     assert not middle.there
-    assert (
-        "Middle (step 5): the order of lengths dapo > balanced:0.6 > grpo is not there: it holds in 0 of 3 seeds"
-        in (say_order(middle))
+    assert "Middle (step 5): the order of lengths dapo > balanced:0.6 > grpo holds only in 0 of 3 seeds" in (
+        say_order(middle)
     )
 
 
@@ -209,14 +209,14 @@ def test_an_order_in_some_seeds_is_said_with_how_many(tmp_path):
     three(tmp_path, [(46, 42, 40), (48, 45, 42), (44, 45, 38)])
     _, end = find_orders(summarise_lab(tmp_path).settings)
     assert end.in_order == ("0", "1")
-    assert "is not there: it holds in 2 of 3 seeds" in say_order(end)
+    assert "holds only in 2 of 3 seeds" in say_order(end)
 
 
 def test_one_seed_shows_nothing(tmp_path):
     three(tmp_path, [(46, 42, 40)])
     _, end = find_orders(summarise_lab(tmp_path).settings)
     assert not end.there
-    assert "one seed has no interval, so that it is not shown" in say_order(end)
+    assert "one seed has no interval, so it is not significant" in say_order(end)
 
 
 def test_an_eta_list_is_ordered_by_eta_and_other_modes_stay_out(tmp_path):
@@ -244,7 +244,8 @@ def test_a_panel_is_as_high_as_the_lines_of_all_weightings_and_not_as_their_band
         add_run(tmp_path, "balanced:0.6", seed, [8, 9])
         add_run(tmp_path, "dapo", seed, [8, 40 + apart])  # its interval is 28.3 to 53.7
     axes = Figure().subplots()
-    draw_panel(axes, summarise_lab(tmp_path).settings, "response_length/mean", ["C0", "C1"])
+    settings = summarise_lab(tmp_path).settings
+    draw_panel(axes, settings, LENGTH, "response_length/mean", ["C0", "C1"], bands=True)
     low, high = axes.get_ylim()
     assert low < 8
     assert 42 < high < 45
@@ -281,10 +282,10 @@ def test_a_report_is_written_whole_with_all_that_it_says(tmp_path):
     text = (folder / "report.md").read_text()
     assert "| response length | tokens | grpo | 1, 5, 10 | 20.0 (20.0 to 20.0) |" in text
     assert "| bare traces | share of responses | dapo | 1, 5, 10 | 0.500 (0.500 to 0.500) |" in text
-    assert "the order of lengths dapo \\> balanced:0.6 \\> grpo is there: in 3 of 3 seeds" in text
+    assert "the order of lengths dapo \\> balanced:0.6 \\> grpo holds in 3 of 3 seeds" in text
     assert "## Runs" in text  # what pv-rl report says comes after
-    assert text.count("![curves of the runs](report.png)") == 1
-    assert "is there: in 3 of 3 seeds" in console.file.getvalue()
+    assert text.count("![report](report.png)") == 1
+    assert "holds in 3 of 3 seeds" in console.file.getvalue()
 
     known = json.loads((folder / "report.json").read_text())
     end = known["order"][1]
@@ -298,7 +299,7 @@ def test_a_report_is_written_whole_with_all_that_it_says(tmp_path):
 def test_a_lab_that_has_just_begun_has_a_report(tmp_path):
     add_run(tmp_path, "grpo", 0, [], state="running")
     report_lab(tmp_path, console=Console(file=io.StringIO()))
-    assert "Nothing can be said" in (tmp_path / "report" / "report.md").read_text()
+    assert "No order: this needs" in (tmp_path / "report" / "report.md").read_text()
 
 
 def test_what_is_no_lab_is_refused(tmp_path):

@@ -66,7 +66,7 @@ def test_a_finite_slice_leaves_out_plans_that_read_more_than_there_is():
         (["plan", "--good", "0.7"], "give bad below good"),
         (["plan", "--agreement", "80"], "agreement is 80"),
         (["plan", "--minutes", "nan"], "minutes is nan"),
-        (["plan", "--plot", "plans.txt"], "end the name in .png"),
+        (["plan", "--plot", "plans.txt"], "use one of .png"),
         (["plan", "--json", "no/such/folder.json"], "there is no folder no/such"),
     ],
 )

@@ -72,7 +72,7 @@ def test_triples_are_counted_and_the_table_reads_well():
     table = distribution(rows)
     assert table.to_markdown() == (
         "| source | model | method | positive | negative | total |\n"
-        "|---|---|---|---:|---:|---:|\n"
+        "| --- | --- | --- | ---: | ---: | ---: |\n"
         "| a | y | proof | 0 | 1 | 1 |\n"
         "| B | z | proof | 1,200 | 0 | 1,200 |\n"
         "| **LLM-aided, 2 combinations** |  |  | **1,200** | **1** | **1,201** |\n"

@@ -13,11 +13,9 @@ import pytest
 from scipy.stats import binomtest
 
 from pv_data.records import Label
+from pv_data.report.agreement import Peers, Raters, Ratio, raters
 from pv_data.report.labels import measure_labels
 from pv_data.report.page import write_label_report
-from pv_data.report.peers import Peers
-from pv_data.report.raters import Raters, raters
-from pv_data.report.ratio import Ratio
 from pv_rl.errors import DataError
 
 NUMBERS = count()

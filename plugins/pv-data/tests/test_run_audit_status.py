@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import random
+import re
 import shlex
 from pathlib import Path
 
@@ -57,11 +58,8 @@ def test_status_says_all_that_the_marks_prove(tmp_path):
     assert told["accepted"]["pooled"]["checked"] == 30
     assert told["above"] == {"threshold": 0.8, "slices": ["S/proof/a"]}
     text = CliRunner().invoke(app, call).output
-    cells = {
-        line.split("│")[1].strip(): [one.strip() for one in line.split("│")[2:-1]]
-        for line in text.splitlines()
-        if "│" in line
-    }
+    rows = [re.split(r" {2,}", line.strip()) for line in text.splitlines()]
+    cells = {row[0]: row[1:] for row in rows}  # of the later table, where a name is in both
     assert cells["S/proof/c"] == [
         "12 of 30",
         "0.400",

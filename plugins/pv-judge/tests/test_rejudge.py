@@ -215,7 +215,7 @@ def test_another_threshold_needs_no_judge(ledger, capsys):
     assert ["fluent", "2", "0", "0"] in lines
     assert ["vetoed", "1", "1", "0"] in lines
     assert ["all", "6", "0.4000", "0.6000", "+0.2000", "1"] in lines
-    assert "left so: 1 row." in out
+    assert "not judged again: 1 row." in out
     assert "$0.0000 for 0 requests" in out
 
 
@@ -223,9 +223,9 @@ def test_without_yes_the_plan_is_printed_and_nothing_is_sent(ledger, server, tmp
     config = judge_file(tmp_path, server.url, prices={"m": {"input": 1.0, "output": 1000.0}})
     rejudge(ledger=ledger, config=config)
     out = capsys.readouterr().out
-    assert "To judge: 5 rows; known from the cache: 0; questions to send: 5." in out
+    assert "To judge: 5 rows; answered in the cache: 0; requests to send: 5." in out
     assert "100 answer tokens: $0.1" in out  # five times the ledger's mean of 20
-    assert "Nothing was sent" in out
+    assert "No request was sent" in out
     assert server.requests == []
 
 
@@ -280,8 +280,8 @@ def test_what_the_cache_knows_is_not_sent_again(ledger, server, tmp_path, capsys
     capsys.readouterr()
     rejudge(ledger=ledger, config=config)  # and needs no --yes
     out = capsys.readouterr().out
-    assert "known from the cache: 5; questions to send: 0." in out
-    assert "5 answers were known" in out
+    assert "answered in the cache: 5; requests to send: 0." in out
+    assert "5 answers were from the cache" in out
     assert len(server.chats()) == first == 5
 
 
@@ -301,7 +301,7 @@ def test_a_trace_that_comes_twice_is_sent_once(tmp_path, server, capsys):
         for uid in "abc":
             writer.append(row(uid, "the same"))
     rejudge(ledger=tmp_path / "ledger", config=judge_file(tmp_path, server.url), yes=True)
-    assert "To judge: 3 rows; known from the cache: 0; questions to send: 1." in capsys.readouterr().out
+    assert "To judge: 3 rows; answered in the cache: 0; requests to send: 1." in capsys.readouterr().out
     assert len(server.chats()) == 1
 
 
@@ -365,7 +365,7 @@ def test_marks_alone_give_the_rates_of_the_old_decisions(ledger, tmp_path, capsy
     out = capsys.readouterr().out
     assert "1 of 2: 50.0%" in out
     assert "1 of 1: 100.0%" in out
-    assert "of no row of the ledger: 1." in out
+    assert "without a row in the ledger: 1." in out
     assert "mean reward" not in out
 
 
@@ -414,7 +414,7 @@ def test_marks_that_cannot_be_used_are_refused(ledger, tmp_path, name, text, sai
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({}, "give what is to be new"),
+        ({}, "nothing to compare"),
         ({"prompt": Path("p.txt"), "threshold": 0.5}, "--prompt needs --config"),
         ({"threshold": 1.5}, "from 0 to 1"),
         ({"threshold": 0.5, "sample": 0}, "at least 1"),
@@ -430,11 +430,11 @@ def test_options_that_say_nothing_are_refused(ledger, options, said):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("endpoints: [{url: router, model: m}]", "within a run only"),
-        ("endpoints: [{url: 'http://h/v1', model: '${trainer.model}'}]", "give every setting its value"),
+        ("endpoints: [{url: router, model: m}]", "only within a run"),
+        ("endpoints: [{url: 'http://h/v1', model: '${trainer.model}'}]", "Give every setting a value"),
         ("endpoints: [{url: 'http://h/v1', model: m}]\nretrys: {}", "judge.retrys"),
-        ("- 1", "no mapping"),
-        ("judge: null", "rules alone"),
+        ("- 1", "not a YAML mapping"),
+        ("judge: null", "only rules"),
         ("judge: {endpoints: []}", "judge.endpoints"),
         ("a: [", "cannot be read"),
     ],

@@ -49,7 +49,7 @@ def dump(tmp_path) -> str:
 
 
 def numbers(output: str) -> dict[str, str]:
-    lines = [line.rsplit(maxsplit=1) for line in output.splitlines() if line.startswith(" ")]
+    lines = [line.rsplit(maxsplit=1) for line in output.splitlines() if "  " in line]
     return {line[0].strip(): line[1] for line in lines if len(line) == 2}
 
 

@@ -6,17 +6,19 @@ import io
 import json
 import math
 import re
-from html.parser import HTMLParser
+import textwrap
 
+import places
 import pytest
 from rich.console import Console
 
-from pv_judge.pages.colours import choose_colours
+from pv_judge.pages.terminal import print_blocks
 from pv_rl.errors import DataError
+from pv_runs.measures import MEASURES, Measure
 from pv_runs.report.command import report
+from pv_runs.report.content import printed
 from pv_runs.report.figure import mean_curve, panels
 from pv_runs.report.summary import summarise
-from pv_runs.report.terminal import print_report
 
 FILES = ["report.html", "report.json", "report.md", "report.png"]
 CONFIG = """
@@ -149,7 +151,7 @@ def test_a_setting_of_which_no_run_ended_has_no_mean(tmp_path):
     add_run(tmp_path, "0", state="failed", rewards=())
     summary = summarise(tmp_path)
     assert summary.settings[0].step is None
-    assert "run 0 (failed, no step logged). No run is left to average." in said(summary)
+    assert "run 0 (failed, no step logged). This setting has no run to average." in said(summary)
 
 
 def test_what_makes_means_doubtful_is_said(tmp_path):
@@ -159,14 +161,14 @@ def test_what_makes_means_doubtful_is_said(tmp_path):
     notes = said(summarise(tmp_path))
     assert "eta=0: seed 1 in 2 runs" in notes
     assert "eta=0: its runs differ in more than the seed: data.train_batch_size." in notes
-    assert "end at different steps (1, 2)" in notes
+    assert "ended at different steps (1, 2)" in notes
 
 
 def test_nan_is_left_out_and_said(tmp_path):
     add_run(tmp_path, "0", rewards=(0.2, math.nan, 0.4))
     summary = summarise(tmp_path)
     assert summary.settings[0].means["reward"].mean == pytest.approx(0.3)
-    assert "reward: NaN, infinite or null, and left out, in 1 step of run 0" in said(summary)
+    assert "reward: NaN, infinite or null in 1 step of run 0; these steps are left out" in said(summary)
 
 
 def test_a_measure_is_read_from_the_same_key_in_all_runs(tmp_path):
@@ -174,7 +176,7 @@ def test_a_measure_is_read_from_the_same_key_in_all_runs(tmp_path):
     add_run(tmp_path, "1", seed=1, data={"actor/ppo_kl": 0.7})
     summary = summarise(tmp_path)
     assert summary.settings[0].means["kl"].mean == pytest.approx(0.6)
-    assert "KL is actor/ppo_kl, since not all runs have actor/kl_loss." in said(summary)
+    assert "KL is read from actor/ppo_kl, because not all runs have actor/kl_loss." in said(summary)
 
 
 def test_our_reward_comes_before_verls(tmp_path):
@@ -213,17 +215,6 @@ def test_the_mean_curve_has_the_steps_that_all_runs_have():
     assert mean_curve([]) == {}
 
 
-def test_settings_in_order_have_a_scale_and_others_colours_apart():
-    def light(colour):
-        red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
-        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-    scale = choose_colours(4, ordered=True)
-    assert sorted(scale, key=light) == scale
-    assert choose_colours(2, ordered=False) == ["#0072B2", "#D55E00"]
-    assert len(set(choose_colours(12, ordered=False))) == 12
-
-
 def test_a_report_of_one_run_is_written_whole(tmp_path, capsys):
     run = add_run(tmp_path, "7", rewards=(0.25,) * 6, seed=3)
     report(run)
@@ -256,84 +247,49 @@ def test_the_numbers_are_in_the_json(tmp_path):
     assert (known["runs"][2]["state"], known["runs"][2]["error"]) == ("failed", "boom")
 
 
-class Page(HTMLParser):
-    """Tags, attributes and text of a page."""
-
-    def __init__(self):
-        super().__init__()
-        self.tags, self.attributes, self.text = [], [], ""
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += attrs
-
-    def handle_data(self, data):
-        self.text += data
-
-
-def test_a_page_shows_what_it_is_given_as_text_and_fetches_nothing(tmp_path):
-    evil = '<script>alert("1")</script>|<img src=x onerror=y>&amp;$x$'
-    add_run(tmp_path, "<b>0", f"a={evil}", seed=0, state="failed", error=f"{evil}\n# x")
-    add_run(tmp_path, "1", "a=_x", seed='"<i>"')
-    report(tmp_path)
-    text = (tmp_path / "report" / "report.html").read_text()
-    page = Page()
-    page.feed(text)
-    assert f"a={evil}" in page.text
-    assert "<b>0" in page.text
-    assert not {"script", "link", "iframe", "b", "i"}.intersection(page.tags)
-    assert page.tags.count("img") == 1
-    links = [value for name, value in page.attributes if name in ("src", "href", "onerror")]
-    assert [link[:22] for link in links] == ["data:image/png;base64,"]
-    assert not re.search(r"https?:|url\(|@import", text)
-    assert "prefers-color-scheme: dark" in text
-    assert "default-src 'none'" in text
-
-    lines = (tmp_path / "report" / "report.md").read_text().splitlines()
-    cells = {len(re.findall(r"(?<!\\)\|", line)) for line in lines if line.startswith("|")}
-    assert len(cells) == 2  # of the two tables: no label has opened a further column
-    assert not any(re.search(r"(?<!\\)<", line) for line in lines)
-
-
-def test_a_terminal_of_80_columns_gets_whole_lines(tmp_path):
-    data = {"response_length/mean": 20, "actor/kl_loss": 0.1, "timing_s/step": 3, "pv_rl/reward/vetoed": 0.5}
+def test_the_terminal_shows_the_settings_and_the_notes(tmp_path):
     for seed in (0, 1):
-        add_run(tmp_path, f"[red]{seed}", "a=[bold]", seed=seed, data=data)
+        add_run(tmp_path, f"[red]{seed}", "a=[bold]", seed=seed, data={"timing_s/step": 3})
     add_run(tmp_path, "2", "a=x", state="failed", error="[red]no")
     terminal = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
-    print_report(summarise(tmp_path), terminal)
+    print_blocks(printed(summarise(tmp_path)), terminal)
     text = terminal.file.getvalue()
-    assert max(map(len, text.splitlines())) <= 80
-    assert text.count("a=[bold]") > 1  # the rest of the columns is in a further table
     assert "0.500 (0.500 to 0.500)" in text
     assert "3.00 (3.00 to 3.00)" in text
+    assert "a=[bold]" in text
     assert "[red]no" in text
 
 
-def test_a_failure_leaves_an_earlier_report_as_it_was(tmp_path, monkeypatch):
-    add_run(tmp_path, "0")
-    report(tmp_path)
-    before = {file.name: file.read_bytes() for file in (tmp_path / "report").iterdir()}
-    add_run(tmp_path, "1", "a=1")
-    real = type(tmp_path).write_bytes
-
-    def write(self, data):
-        if "report.json" in self.name:
-            raise OSError("disk full")
-        return real(self, data)
-
-    monkeypatch.setattr(type(tmp_path), "write_bytes", write)
-    with pytest.raises(OSError, match="disk full"):
-        report(tmp_path)
-    assert {file.name: file.read_bytes() for file in (tmp_path / "report").iterdir()} == before
+def test_a_column_of_the_guide_is_in_every_form_of_the_report(tmp_path, capsys):
+    guide = (places.ROOT / "docs" / "report.md").read_text().partition("## Add a column")[2]
+    examples = re.findall(r"^    Measure\(\n.*?^    \),\n", guide, re.MULTILINE | re.DOTALL)
+    added = [eval(textwrap.dedent(example).rstrip(",\n"), {"Measure": Measure}) for example in examples]
+    assert [measure.name for measure in added] == ["entropy", "speed"]
+    data = {"actor/entropy": 1.5, "perf/total_num_tokens": 24_690, "timing_s/step": 2}
+    add_run(tmp_path, "0", seed=0, data=data)
+    add_run(tmp_path, "1", seed=1, data={**data, "timing_s/step": 0})  # no speed, and no error
+    report(tmp_path, measures=(*MEASURES, *added))
+    known = json.loads((tmp_path / "report" / "report.json").read_text())
+    assert known["runs"][0]["values"]["speed"] == pytest.approx(12.345)
+    assert known["runs"][0]["series"]["entropy"] == {"step": [1], "value": [1.5]}
+    assert known["runs"][1]["series"]["speed"] == {"step": [1], "value": [None]}
+    for text in (
+        capsys.readouterr().out,
+        (tmp_path / "report" / "report.md").read_text(),
+        (tmp_path / "report" / "report.html").read_text(),
+    ):
+        assert "1.50 (1.50 to 1.50)" in text
+        assert "thousand tokens / s" in text
+        assert "12.3 (-) of 1 run" in text
+    assert "entropy" in [measure.name for measure in panels(summarise(tmp_path, measures=added))]
 
 
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"last": 0}, "--last 0 is no number of steps"),
+        ({"last": 0}, "--last is 0; give"),
         ({"out": "missing/there"}, "there is no folder"),
-        ({"out": "0/metrics.jsonl"}, "is no folder, so nothing can be written there"),
+        ({"out": "0/metrics.jsonl"}, "is not a folder"),
     ],
 )
 def test_options_that_cannot_be_are_refused(tmp_path, options, text):

@@ -8,7 +8,6 @@ import os
 
 import pytest
 
-from pv_judge.pages.text import markdown, natural, number, plain
 from pv_rl.errors import DataError
 from pv_runs.growing_file import LONGEST_LINE
 from pv_runs.hydra_record import look_up, read_config, read_overrides
@@ -205,32 +204,3 @@ def test_one_seed_has_no_interval_and_none_no_mean():
     one = mean_of_seeds([0.5])
     assert (one.mean, one.low, one.high, one.number) == (0.5, None, None, 1)
     assert mean_of_seeds([]) is None
-
-
-def test_numbers_in_text_are_sorted_by_value():
-    labels = ["eta=10", "eta=1", "eta=0.3", "eta=0", "lr=2e-4", "lr=1e-5", "b=-1", "run-2", "run-10"]
-    ordered = ["b=-1", "eta=0", "eta=0.3", "eta=1", "eta=10", "lr=1e-5", "lr=2e-4", "run-2", "run-10"]
-    assert sorted(labels, key=natural) == ordered
-
-
-def test_numbers_are_short_and_an_interval_has_the_decimals_of_its_mean():
-    assert [number(x) for x in (0.71249, 412.3, 12345.6, 0, 0.00001234)] == [
-        "0.712",
-        "412",
-        "12346",
-        "0.000",
-        "1.23e-05",
-    ]
-    assert (number(1.87, 0.6), number(-0.0001, 0.6)) == ("1.870", "0.000")
-
-
-def test_text_from_outside_is_one_printable_line():
-    assert plain("a\n\x1b[31mb\ud800\u202e  c") == "a [31mb c"
-    assert plain("x" * 300) == "x" * 197 + "..."
-
-
-def test_markdown_shows_text_as_it_is():
-    assert markdown("a|b <i> *c* [d](e)") == r"a\|b \<i\> \*c\* \[d\](e)"
-    assert markdown("http://x www.x") == r"http:\//x www\.x"
-    assert markdown("# 1") == r"\# 1"
-    assert markdown("balanced:0.6@prompt, -0.5") == "balanced:0.6@prompt, -0.5"

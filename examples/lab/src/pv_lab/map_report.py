@@ -1,13 +1,18 @@
-"""The tables and the figure of the map: `python -m pv_lab.map_report DIR --out REPORT`."""
+"""Report of the weighting map, tables and a figure: `python -m pv_lab.map_report DIR --out REPORT`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pv_judge.pages.blocks import Block, Column, Paragraph, Table
+from pv_judge.pages.figure import choose_colours, new_figure, save_figure
+from pv_judge.pages.markdown import to_markdown
+from pv_judge.pages.text import MISSING, estimate
 from pv_lab.many_runs import read_runs
 from pv_rl.errors import DataError, PvRlError
 from pv_rl.files import write_atomically
@@ -16,6 +21,7 @@ from pv_runs.report.interval import mean_of_seeds
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 __all__ = ["COLLAPSED", "outcomes", "write_report"]
 
@@ -64,80 +70,72 @@ def write_report(runs: Path, out: Path) -> None:
     table = outcomes(read_runs(runs).to_pandas())
     out.mkdir(parents=True, exist_ok=True)
     write_atomically(out / "runs.csv", lambda path: table.round(4).to_csv(path, index=False))
-    text = "\n\n".join([_accuracy(table), _endings(table), _lengths(table)]) + "\n"
+    text = to_markdown(_blocks(table))
     write_atomically(out / "map.md", lambda path: path.write_text(text))
-    _draw(table, out / "map.png")
+    save_figure(_draw(table), out / "map.png", dpi=130)
 
 
-def _accuracy(table: pd.DataFrame) -> str:
-    def cell(group: pd.DataFrame) -> str:
-        low, high = group["balanced"].min(), group["balanced"].max()
-        return f"{group['balanced'].mean():.3f} ({low:.2f} to {high:.2f})"
-
-    return "Balanced accuracy at the end, mean (extremes of the seeds):\n\n" + _by_eta(table, cell)
-
-
-def _endings(table: pd.DataFrame) -> str:
-    def cell(group: pd.DataFrame) -> str:
-        counts = group["ending"].value_counts()
-        kinds = [f"{counts[kind]} {kind}" for kind in ("accepts", "rejects", "other") if kind in counts]
-        return ", ".join(kinds) if kinds else "0"
-
-    head = f"Runs that ended below {COLLAPSED} (accepting or rejecting 95 % and more, or otherwise):\n\n"
-    return head + _by_eta(table, cell)
-
-
-def _by_eta(table: pd.DataFrame, cell) -> str:
+def _blocks(table: pd.DataFrame) -> Iterator[Block]:
     etas = sorted(table["eta"].unique())
-    lines = ["| right proofs | rate | " + " | ".join(f"eta {eta:g}" for eta in etas) + " |"]
-    lines.append("|---|---|" + "---|" * len(etas))
-    for share, rate, setting in _settings(table):
-        groups = [setting[setting["eta"] == eta] for eta in etas]
-        cells = ["-" if group.empty else cell(group) for group in groups]
-        lines.append(f"| {share:.0%} | {rate:g} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def _settings(table: pd.DataFrame) -> Iterator[tuple[float, float, pd.DataFrame]]:
-    """Share of right proofs, rate, and the runs that have both."""
-    for share in sorted(table["p_true"].unique()):
-        for rate in sorted(table["lr"].unique()):
-            runs = table.loc[(table["p_true"] == share) & (table["lr"] == rate)]
-            if not runs.empty:
-                yield share, rate, runs
-
-
-def _lengths(table: pd.DataFrame) -> str:
-    """How much longer responses are under eta 0 (dapo) than under eta 1 (grpo), seed by seed."""
     steps = sorted(int(name.split("_")[1]) for name in table if name.startswith("length_"))[1:]
-    lines = ["| right proofs | rate | " + " | ".join(f"step {step}" for step in steps) + " |"]
-    lines.append("|---|---|" + "---|" * len(steps))
-    for share, rate, setting in _settings(table):
-        ends = [setting[setting["eta"] == eta].set_index("seed") for eta in (0.0, 1.0)]
-        cells = [_said((ends[0][f"length_{step}"] - ends[1][f"length_{step}"]).tolist()) for step in steps]
-        lines.append(f"| {share:.0%} | {rate:g} | " + " | ".join(cells) + " |")
-    head = "Tokens of a held-out response under `dapo` less those under `grpo`, same seed, mean (95 % interval):\n\n"
-    return head + "\n".join(lines)
+    yield Paragraph("Balanced accuracy at the end, mean (extremes of the seeds):")
+    yield _by_setting(table, {f"eta {eta:g}": partial(_of_eta, eta, _accuracy) for eta in etas})
+    yield Paragraph(
+        f"Runs that ended below {COLLAPSED} (accepting or rejecting 95 % and more, or otherwise):"
+    )
+    yield _by_setting(table, {f"eta {eta:g}": partial(_of_eta, eta, _endings) for eta in etas})
+    yield Paragraph(
+        "Tokens of a held-out response under `dapo` less those under `grpo`, same seed, mean (95 % interval):"
+    )
+    yield _by_setting(table, {f"step {step}": partial(_longer, step) for step in steps})
 
 
-def _said(differences: list[float]) -> str:
-    found = mean_of_seeds([one for one in differences if one == one])
-    if found is None:
-        return "-"
-    interval = "" if found.low is None else f" ({found.low:.1f} to {found.high:.1f})"
-    return f"{found.mean:.1f}{interval}"
+def _by_setting(table: pd.DataFrame, cells: Mapping[str, Callable[[pd.DataFrame], str]]) -> Table:
+    """A row for each share of right proofs and rate; a cell shows the runs that have both."""
+    settings = [
+        (share, rate, runs)
+        for share in sorted(table["p_true"].unique())
+        for rate in sorted(table["lr"].unique())
+        if not (runs := table.loc[(table["p_true"] == share) & (table["lr"] == rate)]).empty
+    ]
+    columns: list[Column[tuple[float, float, pd.DataFrame]]] = [
+        Column("right proofs", lambda row: f"{row[0]:.0%}", left=True),
+        Column("rate", lambda row: f"{row[1]:g}", left=True),
+        *(Column(title, lambda row, show=show: show(row[2]), left=True) for title, show in cells.items()),
+    ]
+    return Table.of(columns, settings, repeated=2)
 
 
-def _draw(table: pd.DataFrame, path: Path) -> None:
-    from matplotlib.figure import Figure
+def _of_eta(eta: float, show: Callable[[pd.DataFrame], str], runs: pd.DataFrame) -> str:
+    group = runs[runs["eta"] == eta]
+    return MISSING if group.empty else show(group)
 
+
+def _accuracy(group: pd.DataFrame) -> str:
+    low, high = group["balanced"].min(), group["balanced"].max()
+    return f"{group['balanced'].mean():.3f} ({low:.2f} to {high:.2f})"
+
+
+def _endings(group: pd.DataFrame) -> str:
+    counts = group["ending"].value_counts()
+    kinds = [f"{counts[kind]} {kind}" for kind in ("accepts", "rejects", "other") if kind in counts]
+    return ", ".join(kinds) or "0"
+
+
+def _longer(step: int, runs: pd.DataFrame) -> str:
+    """How much longer responses are under eta 0 (dapo) than under eta 1 (grpo), seed by seed."""
+    long, short = (runs[runs["eta"] == eta].set_index("seed")[f"length_{step}"] for eta in (0.0, 1.0))
+    found = mean_of_seeds((long - short).dropna().tolist())
+    return MISSING if found is None else estimate(found.mean, found.low, found.high, "{:.1f}".format)
+
+
+def _draw(table: pd.DataFrame) -> Figure:
     shares, rates = sorted(table["p_true"].unique()), sorted(table["lr"].unique())
-    figure = Figure(figsize=(4 * len(shares), 3.4), layout="constrained")
+    figure = new_figure(4 * len(shares), 3.4)
     for number, share in enumerate(shares, start=1):
         axes = figure.add_subplot(1, len(shares), number)
-        for rate in rates:
+        for rate, colour in zip(rates, choose_colours(len(rates), ordered=True), strict=True):
             runs = table[(table["p_true"] == share) & (table["lr"] == rate)]
-            colour = f"C{rates.index(rate)}"
             axes.plot(
                 runs["eta"] + 0.012 * (rates.index(rate) - 1.5),
                 runs["balanced"],
@@ -153,7 +151,7 @@ def _draw(table: pd.DataFrame, path: Path) -> None:
         if number == 1:
             axes.set_ylabel("balanced accuracy at the end")
             axes.legend(frameon=False, loc="center left")
-    write_atomically(path, lambda part: figure.savefig(part, dpi=130, format="png"))
+    return figure
 
 
 def main(

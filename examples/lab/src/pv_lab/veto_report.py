@@ -1,4 +1,4 @@
-"""The table, the figure and every run of the veto experiment: `python -m pv_lab.veto_report RUNS --out REPORT`."""
+"""Report of the veto experiment, tables and a figure: `python -m pv_lab.veto_report RUNS --out REPORT`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pv_judge.pages.blocks import Block, Column, Paragraph, Table
+from pv_judge.pages.figure import choose_colours, new_figure, save_figure
+from pv_judge.pages.markdown import to_markdown
+from pv_judge.pages.text import MISSING, estimate
 from pv_lab.many_runs import RUN, read_runs
 from pv_lab.map_report import COLLAPSED
 from pv_rl.errors import DataError, PvRlError
@@ -16,6 +20,7 @@ from pv_runs.report.interval import mean_of_seeds
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 __all__ = ["outcomes", "write_report"]
 
@@ -67,46 +72,40 @@ def write_report(runs: Path, out: Path) -> None:
     found = outcomes(rows)
     out.mkdir(parents=True, exist_ok=True)
     write_atomically(out / "veto_runs.csv", lambda path: found.round(4).to_csv(path, index=False))
-    text = "\n\n".join(_tables(found)) + "\n"
+    text = to_markdown(_blocks(found))
     write_atomically(out / "veto.md", lambda path: path.write_text(text))
-    _draw(rows, out / "veto.png")
+    save_figure(_draw(rows), out / "veto.png", dpi=130)
 
 
-def _tables(found: pd.DataFrame) -> Iterator[str]:
-    names = list(dict.fromkeys(found["name"]))
-    for experiment in dict.fromkeys(name.split("/")[0] for name in names):
-        heads = [
-            *MEASURES.values(),
-            "vetoed in training",
-            "abstained",
+def _blocks(found: pd.DataFrame) -> Iterator[Block]:
+    """A table for each experiment, a row for each of its variants."""
+    variants = {str(name): group for name, group in found.groupby("name", sort=False)}
+    columns: list[Column[str]] = [
+        Column("", lambda name: name.split("/")[1], left=True),
+        Column("runs", lambda name: str(len(variants[name])), left=True),
+        *(
+            Column(title, lambda name, key=key: _said(variants[name][key].dropna().tolist(), key), left=True)
+            for key, title in {**MEASURES, "vetoed": "vetoed in training", "abstained": "abstained"}.items()
+        ),
+        Column(
             f"below {COLLAPSED}",
-            "0.8 reached by step",
-        ]
-        lines = [
-            f"**{experiment}**",
-            "",
-            "| | runs | " + " | ".join(heads) + " |",
-            "|---" * (len(heads) + 2) + "|",
-        ]
-        for name in names:
-            if name.split("/")[0] == experiment:
-                group = found.loc[found["name"] == name]
-                cells = [_said(group[column].dropna().tolist(), column) for column in (*MEASURES, *TRAINED)]
-                cells.append(f"{(group['balanced'] < COLLAPSED).sum()} of {len(group)}")
-                cells.append(_steps(group["learned_by"].tolist()))
-                lines.append(f"| {name.split('/')[1]} | {len(group)} | " + " | ".join(cells) + " |")
-        yield "\n".join(lines)
+            lambda name: f"{(variants[name]['balanced'] < COLLAPSED).sum()} of {len(variants[name])}",
+            left=True,
+        ),
+        Column("0.8 reached by step", lambda name: _steps(variants[name]["learned_by"].tolist()), left=True),
+    ]
+    for experiment in dict.fromkeys(name.split("/")[0] for name in variants):
+        yield Paragraph(experiment, "strong")
+        yield Table.of(columns, [name for name in variants if name.split("/")[0] == experiment])
 
 
 def _said(values: Sequence[float], column: str) -> str:
     """The mean over seeds, of some columns with its 95 % interval."""
     found = mean_of_seeds(values)
     if found is None:
-        return "-"
-    digits = 1 if column == "length" else 3
-    bounded = column in WITH_INTERVAL and found.low is not None
-    interval = f" ({found.low:.{digits}f} to {found.high:.{digits}f})" if bounded else ""
-    return f"{found.mean:.{digits}f}{interval}"
+        return MISSING
+    low, high = (found.low, found.high) if column in WITH_INTERVAL else (None, None)
+    return estimate(found.mean, low, high, ("{:.1f}" if column == "length" else "{:.3f}").format)
 
 
 def _steps(values: Sequence[float]) -> str:
@@ -116,33 +115,31 @@ def _steps(values: Sequence[float]) -> str:
     return f"{reached[0]} to {reached[-1]}{never}" if reached else "never"
 
 
-def _draw(rows: pd.DataFrame, path: Path) -> None:
+def _draw(rows: pd.DataFrame) -> Figure:
     """A column an experiment; every run a thin line, the mean of a variant a thick one."""
-    from matplotlib.figure import Figure
-
     held_out = rows[rows["split"] == "held_out"]
     held_out = held_out.assign(balanced=(held_out["right_proofs"] + held_out["wrong_proofs"]) / 2)
     names = list(dict.fromkeys(held_out["name"]))
     experiments = list(dict.fromkeys(name.split("/")[0] for name in names))
-    figure = Figure(figsize=(3.4 * len(experiments), 6.4), layout="constrained")
+    figure = new_figure(3.4 * len(experiments), 6.4)
     axes = figure.subplots(len(DRAWN), len(experiments), squeeze=False, sharey="row")
     for column, experiment in enumerate(experiments):
         variants = [name for name in names if name.split("/")[0] == experiment]
         for line, measure in enumerate(DRAWN):
             panel = axes[line][column]
-            for number, name in enumerate(variants):
+            for name, colour in zip(variants, choose_colours(len(variants)), strict=True):
                 runs = held_out[held_out["name"] == name].pivot_table(
                     index="step", columns="seed", values=measure
                 )
-                panel.plot(runs.index, runs, color=f"C{number}", lw=0.5, alpha=0.5)
+                panel.plot(runs.index, runs, color=colour, lw=0.5, alpha=0.5)
                 label = name.split("/")[1] if line == 0 else None
-                panel.plot(runs.index, runs.mean(axis=1), color=f"C{number}", lw=1.8, label=label)
+                panel.plot(runs.index, runs.mean(axis=1), color=colour, lw=1.8, label=label)
             panel.set(ylim=(0, 1), title=experiment if line == 0 else "", xlabel="step" if line else "")
             panel.spines[["top", "right"]].set_visible(False)
             if column == 0:
                 panel.set_ylabel(f"{MEASURES[measure]}, held out")
         axes[0][column].legend(frameon=False, fontsize=6, loc="lower right")
-    write_atomically(path, lambda part: figure.savefig(part, dpi=130, format="png"))
+    return figure
 
 
 def main(

@@ -81,10 +81,13 @@ def methods() -> None:
 
 
 def _list(registry: Registry) -> None:
-    from rich.console import Console
-    from rich.table import Table
+    from pv_judge.pages.blocks import Column, Table
+    from pv_judge.pages.terminal import print_blocks, standard_output
 
-    table = Table("name", "what it is", "from")
-    for name, entry in registry.entries().items():
-        table.add_row(name, entry.meaning, registry.owner(name))
-    Console().print(table)
+    known = registry.entries()
+    columns: list[Column[str]] = [
+        Column("name", lambda name: name, left=True),
+        Column("what it is", lambda name: known[name].meaning, left=True, wrap=True),
+        Column("from", registry.owner, left=True),
+    ]
+    print_blocks([Table.of(columns, known)], standard_output(200))

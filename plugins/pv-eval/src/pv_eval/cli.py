@@ -230,31 +230,42 @@ def _as_json(best: BestOf) -> dict[str, Any]:
     }
 
 
-def _print(name: str, best: BestOf) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48)
+"""Numbers of candidates that the table shows, beside the largest."""
 
-    from pv_judge.pages.text import plain
+
+def _print(name: str, best: BestOf) -> None:
+    from pv_judge.pages.blocks import Column, Paragraph, Table
+    from pv_judge.pages.terminal import print_blocks, standard_output
+    from pv_judge.pages.text import coefficient, plain
 
     fewest, most = best.candidates
-    console = Console(highlight=False)
-    console.print(
-        Text(
-            f"{plain(name, 80)}: {best.problems} problems, {fewest} to {most} candidates each; {best.left_out} with "
-            f"fewer left out; {best.without_score} candidates without a score"
-        )
+    counted = (
+        f"{plain(name, 80)}: {best.problems} problems, {fewest} to {most} candidates each; {best.left_out} with "
+        f"fewer left out; {best.without_score} candidates without a score"
     )
-    table = Table("k", "verifier", "interval", "ties: worst", "ties: best", "random", "oracle", box=None)
-    for column in table.columns:
-        column.justify = "right"
-    for k in (size for size in best.sizes if size in SHOWN or size == best.sizes[-1]):
-        at = {line: curve[k - 1] for line, curve in best.curves.items()}
-        one = at["uniform"]
-        interval = f"{one.low:.3f} to {one.high:.3f}" if one.low == one.low else "-"
-        rest = (f"{at[line].value:.3f}" for line in ("pessimistic", "optimistic", "random", "oracle"))
-        table.add_row(str(k), f"{one.value:.3f}", interval, *rest)
-    console.print(table)
+    titles = {
+        "ties: worst": "pessimistic",
+        "ties: best": "optimistic",
+        "random": "random",
+        "oracle": "oracle",
+    }
+
+    def interval(k: int) -> str:
+        one = best.curves["uniform"][k - 1]
+        return f"{one.low:.3f} to {one.high:.3f}" if one.low == one.low else "-"
+
+    columns: list[Column[int]] = [
+        Column("k", str),
+        Column("verifier", lambda k: coefficient(best.curves["uniform"][k - 1].value)),
+        Column("interval", interval),
+        *(
+            Column(title, lambda k, line=line: coefficient(best.curves[line][k - 1].value))
+            for title, line in titles.items()
+        ),
+    ]
+    sizes = [k for k in best.sizes if k in SIZES or k == best.sizes[-1]]
+    print_blocks([Paragraph(counted), Table.of(columns, sizes)], standard_output())
 
 
 def export(

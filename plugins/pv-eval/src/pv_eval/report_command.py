@@ -31,13 +31,11 @@ def report(
     ] = 3,
 ) -> None:
     """Measure verifiers from their votes: a page, Markdown and JSON, beside the paper's numbers."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     from pv_eval.intervals import Bootstrap
-    from pv_eval.report.tables import main_grid
+    from pv_eval.report.tables import main_table
     from pv_eval.report.writing import write_report
+    from pv_judge.pages.blocks import Column, Items, Table
+    from pv_judge.pages.terminal import print_blocks, print_line, standard_output
     from pv_judge.pages.text import plain
 
     try:
@@ -46,17 +44,19 @@ def report(
     except (PvRlError, OSError) as error:
         typer.echo(f"pv-data report: {plain(error, 2000)}", err=True)
         raise typer.Exit(1) from error
-    console = Console(highlight=False)
-    grid = main_grid(summary.entries)
+    console = standard_output()
+    table = main_table(summary.entries)
+    titles = [f"{one.title} ({one.unit})" if one.unit else one.title for one in table.columns]
     # upright: a verifier a column, since a terminal is not wide enough for a line each
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column, name in enumerate(["", *(line[0] for line in grid.lines)]):
-        table.add_column(Text(plain(name, 40)), justify="right" if column else "left")
-    for row, (title, unit) in enumerate(grid.heads[1:], start=1):
-        table.add_row(Text(f"{title} ({unit})" if unit else title), *(Text(line[row]) for line in grid.lines))
-    console.print(table)
-    for entry in summary.entries:
-        for problem in entry.evaluation.problems:
-            console.print(Text(f"- {plain(f'{entry.name}: {problem}', 400)}"), soft_wrap=True)
+    columns = [
+        Column("", lambda place: titles[place], left=True),
+        *(Column(plain(row[0], 40), lambda place, row=row: row[place]) for row in table.rows),
+    ]
+    problems = [
+        plain(f"{entry.name}: {problem}", 400)
+        for entry in summary.entries
+        for problem in entry.evaluation.problems
+    ]
+    print_blocks([Table.of(columns, range(1, len(titles))), Items(problems)], console)
     for path in files:
-        console.print(Text(f"wrote {path}"), soft_wrap=True)
+        print_line(console, f"wrote {path}")

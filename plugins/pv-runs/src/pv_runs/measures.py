@@ -1,14 +1,19 @@
-"""What a report measures: from which of verl's keys, in which unit, and how a run's final value is taken."""
+"""Columns of the report: title and unit of each number, the metrics that it is read from, and how it is shown.
+
+An entry of `MEASURES` is a column of all tables of `pv-rl report` (terminal, Markdown, HTML), a number in report.json
+and, with `panel=True`, a panel of the figure. docs/report.md shows how to add one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 from pv_rl import metric_names
 
-__all__ = ["BALANCED", "HELD_OUT", "KEYS", "MEASURES", "Kind", "Measure"]
+__all__ = ["BALANCED", "HELD_OUT", "KEYS", "MEASURES", "Kind", "Measure", "keys_of"]
 
 Kind = Literal["training", "held out", "total"]
 """The final value: the mean of the last steps, the last validation, or the sum over all steps."""
@@ -19,7 +24,7 @@ BALANCED = "held_out/balanced"
 """The mean of the two, which a verifier that accepts everything has at 0.5."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Measure:
     """One number of a run."""
 
@@ -28,10 +33,16 @@ class Measure:
     title: str
     unit: str
     keys: tuple[str, ...]
-    """verl's keys, the preferred one first; a report takes the same one for all of its runs."""
+    """verl's metrics, the preferred one first; a report reads the same one for all of its runs."""
+    _: KW_ONLY
     kind: Kind = "training"
+    """How a run's steps become its final value."""
+    show: Callable[[float], str] | None = None
+    """Formats a final value; by default three significant digits."""
+    per_step: Callable[..., float] | None = None
+    """Computes a step's value from all of `keys`, in their order, in the place of reading the first that is there."""
     panel: bool = False
-    """Whether the figure shows it."""
+    """Whether the figure has a panel for it."""
 
     def choose_key(self, logged: Collection[Collection[str]]) -> str | None:
         """The first key that all runs have which have any; else the first that one has; None if none has.
@@ -39,95 +50,90 @@ class Measure:
         Args:
             logged: the keys of each run.
         """
+        if self.per_step is not None:
+            return self.name if any(all(key in keys for key in self.keys) for keys in logged) else None
         runs = [keys for keys in logged if any(key in keys for key in self.keys)]
         of_all = [key for key in self.keys if runs and all(key in keys for keys in runs)]
         of_any = [key for key in self.keys if any(key in keys for keys in runs)]
         return next(iter(of_all + of_any), None)
 
+    def final_value(self, series: Mapping[int, float], last_step: int | None, last: int) -> float | None:
+        """What a run came to; None where there is no finite number.
 
+        Training: the mean over steps `last_step - last + 1` to `last_step`, over those of them that have a number.
+        Held out: the last validation. Total: the sum over all steps.
+
+        Args:
+            series: value by step.
+            last_step: the last step that the run logged.
+            last: steps, 1 or more.
+        """
+        finite = {step: value for step, value in series.items() if math.isfinite(value)}
+        if self.kind == "held out":
+            return finite[max(series)] if series and max(series) in finite else None
+        if self.kind == "training":
+            finite = {step: value for step, value in finite.items() if step > (last_step or 0) - last}
+        if not finite:
+            return None
+        return sum(finite.values()) if self.kind == "total" else sum(finite.values()) / len(finite)
+
+    def compute(self, series: Mapping[str, Mapping[int, float]]) -> dict[int, float]:
+        """The series of `per_step`, at the steps that all of `keys` have. NaN where it divides by 0."""
+        assert self.per_step is not None
+        parts = [series.get(key, {}) for key in self.keys]
+        values = {}
+        for step in (step for step in parts[0] if all(step in part for part in parts)):
+            try:
+                values[step] = float(self.per_step(*(part[step] for part in parts)))
+            except ZeroDivisionError:
+                values[step] = math.nan
+        return values
+
+
+RESPONSES = "share of responses"
 MEASURES = (
+    Measure("reward", "reward", "mean of responses", (metric_names.SCORE, "critic/score/mean"), panel=True),
     Measure(
-        name="reward",
-        title="reward",
-        unit="mean of responses",
-        keys=(metric_names.SCORE, "critic/score/mean"),
-        panel=True,
-    ),
-    Measure(
-        name="held_out_right",
-        title="held out, right proofs",
-        unit="accuracy",
-        keys=(HELD_OUT["right"],),
+        "held_out_right",
+        "held out, right proofs",
+        "accuracy",
+        (HELD_OUT["right"],),
         kind="held out",
         panel=True,
     ),
     Measure(
-        name="held_out_wrong",
-        title="held out, wrong proofs",
-        unit="accuracy",
-        keys=(HELD_OUT["wrong"],),
+        "held_out_wrong",
+        "held out, wrong proofs",
+        "accuracy",
+        (HELD_OUT["wrong"],),
         kind="held out",
         panel=True,
     ),
+    Measure("held_out_balanced", "held out, balanced", "accuracy", (BALANCED,), kind="held out"),
+    Measure("training_right", "training, right proofs", "accuracy", (metric_names.ACC_RIGHT,), panel=True),
+    Measure("training_wrong", "training, wrong proofs", "accuracy", (metric_names.ACC_WRONG,), panel=True),
+    Measure("length", "response length", "tokens", ("response_length/mean",), panel=True),
+    Measure("length_true", "length, verdict True", "tokens", (metric_names.LENGTH_TRUE,), panel=True),
+    Measure("length_false", "length, verdict False", "tokens", (metric_names.LENGTH_FALSE,), panel=True),
+    Measure("length_none", "length, no verdict", "tokens", (metric_names.LENGTH_NONE,), panel=True),
+    Measure("vetoed", "vetoed", RESPONSES, (metric_names.VETOED,), panel=True),
+    Measure("abstained", "abstained", RESPONSES, (metric_names.ABSTAINED,)),
+    Measure("kl", "KL", "nats", ("actor/kl_loss", "actor/ppo_kl"), panel=True),
     Measure(
-        name="held_out_balanced",
-        title="held out, balanced",
-        unit="accuracy",
-        keys=(BALANCED,),
-        kind="held out",
-    ),
-    Measure(
-        name="training_right",
-        title="training, right proofs",
-        unit="accuracy",
-        keys=(metric_names.ACC_RIGHT,),
+        "effective_responses",
+        "effective responses",
+        RESPONSES,
+        (metric_names.EFFECTIVE_FRACTION,),
         panel=True,
     ),
-    Measure(
-        name="training_wrong",
-        title="training, wrong proofs",
-        unit="accuracy",
-        keys=(metric_names.ACC_WRONG,),
-        panel=True,
-    ),
-    Measure(
-        name="length", title="response length", unit="tokens", keys=("response_length/mean",), panel=True
-    ),
-    Measure(
-        name="length_true",
-        title="length, verdict True",
-        unit="tokens",
-        keys=(metric_names.LENGTH_TRUE,),
-        panel=True,
-    ),
-    Measure(
-        name="length_false",
-        title="length, verdict False",
-        unit="tokens",
-        keys=(metric_names.LENGTH_FALSE,),
-        panel=True,
-    ),
-    Measure(
-        name="length_none",
-        title="length, no verdict",
-        unit="tokens",
-        keys=(metric_names.LENGTH_NONE,),
-        panel=True,
-    ),
-    Measure(
-        name="vetoed", title="vetoed", unit="share of responses", keys=(metric_names.VETOED,), panel=True
-    ),
-    Measure(name="abstained", title="abstained", unit="share of responses", keys=(metric_names.ABSTAINED,)),
-    Measure(name="kl", title="KL", unit="nats", keys=("actor/kl_loss", "actor/ppo_kl"), panel=True),
-    Measure(
-        name="effective_responses",
-        title="effective responses",
-        unit="share of responses",
-        keys=(metric_names.EFFECTIVE_FRACTION,),
-        panel=True,
-    ),
-    Measure(name="seconds", title="time", unit="s a step", keys=("timing_s/step",)),
-    Measure(name="judge_usd", title="judge", unit="$ in all", keys=(metric_names.COST,), kind="total"),
+    Measure("seconds", "time", "s a step", ("timing_s/step",)),
+    Measure("judge_usd", "judge", "$ in all", (metric_names.COST,), kind="total"),
 )
-KEYS = frozenset(key for measure in MEASURES if measure.kind != "held out" for key in measure.keys)
-"""What is kept of a line of metrics, beside the validations."""
+
+
+def keys_of(measures: Iterable[Measure]) -> frozenset[str]:
+    """The metrics to keep of a log, beside the validations, which are always kept."""
+    return frozenset(key for measure in measures if measure.kind != "held out" for key in measure.keys)
+
+
+KEYS = keys_of(MEASURES)

@@ -20,13 +20,13 @@ __all__ = ["LONGEST_LINE", "Collector", "Log", "Series", "find_metrics", "parse_
 FILE = re.compile(r"metrics(?:-([0-9]{1,9}))?\.jsonl")
 
 
-def read_log(folder: Path) -> Log:
+def read_log(folder: Path, wanted: Callable[[str], bool] = KEYS.__contains__) -> Log:
     """Read `metrics.jsonl`, `metrics-2.jsonl` and so on, line by line, and keep only what is needed.
 
     Raises:
         DataError: a line is not what verl writes. A last line without its end is left out: it was being written.
     """
-    collector = Collector()
+    collector = Collector(wanted)
     for path in find_metrics(folder):
         collector.begin_file()
         for step, data in _lines(path):

@@ -8,9 +8,10 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import chain, groupby
 from pathlib import Path
 
+from pv_judge.pages.figure import check_figure
 from pv_lab.mechanism.document import markdown, numbers
 from pv_lab.mechanism.experiments import Experiment, experiments
-from pv_lab.mechanism.figure import check_figure, draw
+from pv_lab.mechanism.figure import draw
 from pv_lab.mechanism.outcome import Outcome, run_experiments
 from pv_lab.mechanism.settings import Setting
 from pv_rl.errors import ConfigError
@@ -30,7 +31,7 @@ def show_mechanism(
         PvRlError: something given is not what it should be, or matplotlib or scipy is missing.
     """
     began = time.perf_counter()
-    check_figure()
+    check_figure("the figure of the mechanism")
     outcomes = train_all(setting=setting, eta=eta, seeds=seeds, seed=seed, processes=processes)
     picture, table, raw = draw(outcomes), markdown(outcomes), numbers(outcomes, seed)
     out.mkdir(parents=True, exist_ok=True)

@@ -1,15 +1,17 @@
-"""The same as Markdown, and every number for a program."""
+"""Tables of the mechanism as Markdown, and its numbers as JSON."""
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
+from pv_judge.pages.blocks import Block, Column, Paragraph, Table
+from pv_judge.pages.markdown import to_markdown
+from pv_judge.pages.text import MISSING, estimate
 from pv_lab.mechanism.outcome import MEASURES, ArmOutcome, Outcome
 from pv_runs.report.interval import MeanOfSeeds
 
@@ -28,40 +30,40 @@ HEADS = (
 
 def markdown(outcomes: Sequence[Outcome]) -> str:
     """A table of the main setting and its controls, one of the perturbed settings, and what survived."""
-    full = [outcome for outcome in outcomes if outcome.experiment.kind != "perturbed"]
-    changed = [outcome for outcome in outcomes if outcome.experiment.kind == "perturbed"]
-    lines = [
-        "Mean over runs and Student's 95 % interval. Middle and end: a tenth of the steps. Accuracy: at the end.",
-        "",
-        f"| setting | weighting | runs | {' | '.join(HEADS)} |",
-        "|" + "---|" * (len(HEADS) + 3),
+    return to_markdown(_blocks(outcomes))
+
+
+def _blocks(outcomes: Sequence[Outcome]) -> Iterator[Block]:
+    arms: list[Column[tuple[str, ArmOutcome]]] = [
+        Column("setting", lambda row: row[0], left=True),
+        Column("weighting", lambda row: row[1].arm.label, left=True),
+        Column("runs", lambda row: str(row[1].arm.seeds)),
+        *(
+            Column(head, lambda row, measure=measure: _cell(row[1].mean(measure), measure))
+            for head, measure in zip(HEADS, MEASURES, strict=True)
+        ),
     ]
-    lines += [_arm_row(outcome.experiment.name, arm) for outcome in full for arm in outcome.arms]
-    if changed:
-        names = [arm.arm.label for arm in changed[0].arms]
-        runs = changed[0].arms[0].arm.seeds
-        lines += [
-            "",
-            f"One number changed, means over {runs} runs of {', '.join(names)}. Order: the lengths fall from the first "
-            "to the last. Three regimes: at the end the last accepts at once with probability 0.8 or more, the others "
-            "with 0.5 or less, and the order is there.",
-            "",
-            "| changed | tokens, middle | order | tokens, end | order | accepts at once, end | three regimes |",
-            "|" + "---|" * 7,
-        ]
-        lines += [_changed_row(outcome) for outcome in changed]
-        kept = [
-            sum(outcome.ordered("length_middle") for outcome in changed),
-            sum(outcome.ordered("length_end") for outcome in changed),
-            sum(outcome.three_regimes() for outcome in changed),
-        ]
-        of = len(changed)
-        lines += [
-            "",
-            f"Order in the middle: {kept[0]} of {of}. Order at the end: {kept[1]} of {of}. "
-            f"Three regimes: {kept[2]} of {of}.",
-        ]
-    return "\n".join(lines) + "\n"
+    full = [outcome for outcome in outcomes if outcome.experiment.kind != "perturbed"]
+    yield Paragraph(
+        "Mean over runs and Student's 95 % interval. Middle and end: a tenth of the steps. Accuracy: at the end."
+    )
+    yield Table.of(arms, [(outcome.experiment.name, arm) for outcome in full for arm in outcome.arms])
+    changed = [outcome for outcome in outcomes if outcome.experiment.kind == "perturbed"]
+    if not changed:
+        return
+    names = [arm.arm.label for arm in changed[0].arms]
+    yield Paragraph(
+        f"One number changed, means over {changed[0].arms[0].arm.seeds} runs of {', '.join(names)}. Order: the lengths "
+        "fall from the first to the last. Three regimes: at the end the last accepts at once with probability 0.8 or "
+        "more, the others with 0.5 or less, and the order is there."
+    )
+    yield Table.of(CHANGED, changed)
+    of = len(changed)
+    yield Paragraph(
+        f"Order in the middle: {sum(one.ordered('length_middle') for one in changed)} of {of}. "
+        f"Order at the end: {sum(one.ordered('length_end') for one in changed)} of {of}. "
+        f"Three regimes: {sum(one.three_regimes() for one in changed)} of {of}."
+    )
 
 
 def numbers(outcomes: Sequence[Outcome], seed: int) -> str:
@@ -98,28 +100,26 @@ def _plain(values: Any) -> Any:
     return plain.tolist()
 
 
-def _arm_row(name: str, arm: ArmOutcome) -> str:
-    cells = [_cell(arm.mean(measure), 0 if measure.startswith("length") else 2) for measure in MEASURES]
-    return f"| {name} | {arm.arm.label} | {arm.arm.seeds} | {' | '.join(cells)} |"
+def _cell(found: MeanOfSeeds, measure: str) -> str:
+    text = estimate(found.mean, found.low, found.high, _digits(measure))
+    return text if text == MISSING or found.low is not None else f"{text} ({MISSING})"
 
 
-def _cell(found: MeanOfSeeds, digits: int) -> str:
-    if math.isnan(found.mean):
-        return "-"
-    if found.low is None or found.high is None:
-        return f"{found.mean:.{digits}f} (-)"
-    return f"{found.mean:.{digits}f} ({found.low:.{digits}f} to {found.high:.{digits}f})"
+def _digits(measure: str) -> Callable[[float], str]:
+    return ("{:.0f}" if measure.startswith("length") else "{:.2f}").format
 
 
-def _changed_row(outcome: Outcome) -> str:
-    def means(measure: str, digits: int) -> str:
-        return " / ".join(f"{arm.mean(measure).mean:.{digits}f}" for arm in outcome.arms)
+def _means(outcome: Outcome, measure: str) -> str:
+    return " / ".join(map(_digits(measure), (arm.mean(measure).mean for arm in outcome.arms)))
 
-    def yes(holds: bool) -> str:
-        return "yes" if holds else "no"
 
-    return (
-        f"| {outcome.experiment.name} | {means('length_middle', 0)} | {yes(outcome.ordered('length_middle'))} "
-        f"| {means('length_end', 0)} | {yes(outcome.ordered('length_end'))} | {means('short_end', 2)} "
-        f"| {yes(outcome.three_regimes())} |"
-    )
+YES = {True: "yes", False: "no"}
+CHANGED: Sequence[Column[Outcome]] = (
+    Column("changed", lambda one: one.experiment.name, left=True),
+    Column("tokens, middle", lambda one: _means(one, "length_middle")),
+    Column("order", lambda one: YES[one.ordered("length_middle")]),
+    Column("tokens, end", lambda one: _means(one, "length_end")),
+    Column("order", lambda one: YES[one.ordered("length_end")]),
+    Column("accepts at once, end", lambda one: _means(one, "short_end")),
+    Column("three regimes", lambda one: YES[one.three_regimes()]),
+)

@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pv_judge.pages.colours import choose_colours
+from pv_judge.pages.figure import choose_colours, clean, new_figure, to_png
 from pv_lab.mechanism.outcome import ArmOutcome, Outcome
 from pv_lab.mechanism.policy import BEHAVIOURS
-from pv_rl.extras import needs
 from pv_runs.report.interval import mean_of_seeds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["check_figure", "draw", "shown_steps"]
+__all__ = ["draw", "shown_steps"]
 
 BEHAVIOUR_COLOURS = ("#999999", "#56B4E9", "#CC79A7")
 LABELS = {"short": "accepts at once", "check": "checks once", "recheck": "checks repeatedly"}
-
-
-def check_figure() -> None:
-    """Say before any work that no figure can be drawn.
-
-    Raises:
-        SetupError: matplotlib is missing.
-    """
-    with needs("matplotlib", "the figure of the mechanism", "pip install matplotlib"):
-        import matplotlib  # noqa: F401
 
 
 def shown_steps(number: int) -> list[int]:
@@ -39,16 +27,12 @@ def shown_steps(number: int) -> list[int]:
 
 def draw(outcomes: Sequence[Outcome]) -> bytes:
     """A PNG, 1200 pixels wide."""
-    from matplotlib.figure import Figure  # without pyplot: no display, no global state
-
     main = next(outcome for outcome in outcomes if outcome.experiment.kind == "main")
     controls = [outcome for outcome in outcomes if outcome.experiment.kind == "control"]
     perturbed = [outcome for outcome in outcomes if outcome.experiment.kind == "perturbed"]
-    colours = dict(
-        zip([arm.arm.label for arm in main.arms], choose_colours(len(main.arms), False), strict=True)
-    )
+    colours = dict(zip([arm.arm.label for arm in main.arms], choose_colours(len(main.arms)), strict=True))
 
-    figure = Figure(figsize=(12, 14), layout="constrained")
+    figure = new_figure(12, 14)
     grid = figure.subfigures(4, 1, squeeze=False, height_ratios=[1.0, 1.0, 1.0, 1.2])
     bars, lines, lengths, dots = grid[:, 0]
     bars.suptitle("Main setting: mean probability of each behaviour, by training step (colours as below)")
@@ -69,9 +53,7 @@ def draw(outcomes: Sequence[Outcome]) -> bytes:
     dots.suptitle("One number of the main setting changed: mean tokens at the end, every run")
     _draw_dots(dots.subplots(), [main, *perturbed], colours)
 
-    file = io.BytesIO()
-    figure.savefig(file, format="png", dpi=100, pil_kwargs={"optimize": True})
-    return file.getvalue()
+    return to_png(figure, dpi=100)
 
 
 def _draw_bars(axes: Axes, arms: Sequence[ArmOutcome], step: int) -> None:
@@ -134,6 +116,4 @@ def _dress(axes: Axes, title: str, x_label: str) -> None:
     axes.set_title(title, fontsize=10)
     axes.set_xlabel(x_label, fontsize=9)
     axes.tick_params(labelsize=9)
-    axes.grid(alpha=0.25, axis="y")
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    clean(axes, "y")

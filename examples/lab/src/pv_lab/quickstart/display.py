@@ -7,8 +7,8 @@ import time
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
+from pv_judge.pages.blocks import Block, Column, Heading, Table
 from pv_lab.quickstart.curves import Point
 
 __all__ = ["Display", "before_and_after", "show"]
@@ -91,21 +91,27 @@ def show(value: float | None, digits: int = 2) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
 
 
-def before_and_after(points: list[Point], mode: str) -> Table:
+def before_and_after(points: list[Point], mode: str) -> list[Block]:
     """A table of the first and the last validation, with the rewards and lengths of the steps beside them."""
     validated = [p for p in points if p.balanced is not None]
     trained = [p for p in points if p.reward is not None]
     first, last = validated[0], validated[-1]
-    table = Table(title=f"The lab verifier before and after {last.step} steps of {mode}")
-    for heading in ("", "before", "after"):
-        table.add_column(heading, justify="left" if not heading else "right")
-    table.add_row("held-out accuracy, right proofs", show(first.right), show(last.right))
-    table.add_row("held-out accuracy, wrong proofs", show(first.wrong), show(last.wrong))
-    table.add_row("held-out balanced accuracy", show(first.balanced), show(last.balanced))
+    lines = [
+        ("held-out accuracy, right proofs", show(first.right), show(last.right)),
+        ("held-out accuracy, wrong proofs", show(first.wrong), show(last.wrong)),
+        ("held-out balanced accuracy", show(first.balanced), show(last.balanced)),
+    ]
     if trained:
         window = max(1, min(5, len(trained) // 2))
         start, end = trained[:window], trained[-window:]
         for name, attribute, digits in (("reward", "reward", 2), ("response length, tokens", "length", 0)):
             values = [sum(getattr(p, attribute) for p in part) / len(part) for part in (start, end)]
-            table.add_row(f"{name} (mean of {window} steps)", *(show(v, digits) for v in values))
-    return table
+            before, after = (show(value, digits) for value in values)
+            lines.append((f"{name} (mean of {window} steps)", before, after))
+    columns: list[Column[tuple[str, str, str]]] = [
+        Column("", lambda line: line[0], left=True),
+        Column("before", lambda line: line[1]),
+        Column("after", lambda line: line[2]),
+    ]
+    title = Heading(f"The lab verifier before and after {last.step} steps of {mode}", level=1)
+    return [title, Table.of(columns, lines)]

@@ -1,21 +1,20 @@
-"""The two curves of a run as a PNG."""
+"""Figure of a quick-start run: reward with accuracy, and response length."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from pv_judge.pages.figure import new_figure, save_figure
 from pv_lab.quickstart.curves import Point
-from pv_rl.files import write_atomically
 
 __all__ = ["draw"]
 
 
 def draw(points: list[Point], mode: str, path: Path) -> None:
     """Draw reward with held-out accuracy, and response length, against the step. Written whole or not at all."""
-    from matplotlib.figure import Figure  # without pyplot: no display, no global state
     from matplotlib.ticker import MaxNLocator
 
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    figure = new_figure(9, 3.6)
     left, right = figure.subplots(1, 2)
     trained = [p for p in points if p.reward is not None]
     validated = [p for p in points if p.balanced is not None]
@@ -36,4 +35,4 @@ def draw(points: list[Point], mode: str, path: Path) -> None:
     for axes in (left, right):
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))  # there is no step 2.5
 
-    write_atomically(path, lambda temporary: figure.savefig(temporary, format="png", dpi=120))
+    save_figure(figure, path, dpi=120)

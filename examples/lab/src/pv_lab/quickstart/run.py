@@ -16,6 +16,7 @@ from pathlib import Path
 import psutil
 from rich.console import Console
 
+from pv_judge.pages.terminal import print_blocks
 from pv_judge.processes import interruptible, process_tree
 from pv_lab.quickstart.curves import Point, follow
 from pv_lab.quickstart.display import Display, before_and_after
@@ -118,7 +119,7 @@ def _make_folder(out: Path) -> None:
 
 
 def _report(points: list[Point], settings: Settings, out: Path, console: Console, seconds: float) -> None:
-    console.print(before_and_after(points, settings.mode))
+    print_blocks(before_and_after(points, settings.mode), console)
     draw(points, settings.mode, out / "curves.png")
     record = {
         "settings": asdict(settings) | {"out": str(out)},

@@ -1,4 +1,4 @@
-"""What the lab measures beside `pv_runs.report`, and which of all measures it puts side by side."""
+"""Columns of the lab's report: shares of each kind of trace, and the measures that it shows by stage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether lengths are in the order of eta, seed by seed: dapo > balanced > grpo."""
+"""Order of lengths: whether responses are longer the smaller eta is, seed by seed (dapo > balanced > grpo)."""
 
 from __future__ import annotations
 
@@ -108,16 +108,16 @@ def say_order(order: Order) -> str:
     count = len(order.seeds)
     how_many = f"{len(order.in_order)} of {plural(count, 'seed')}"
     if order.there:
-        verdict = f"is there: in {how_many}, and no interval of a difference between neighbours holds 0"
+        verdict = f"holds in {how_many}, and no interval of a difference between neighbours holds 0"
     elif order.in_order == order.seeds:
         why = (
             "an interval of a difference between neighbours holds 0"
             if count > 1
             else "one seed has no interval"
         )
-        verdict = f"is there in {how_many}, but {why}, so that it is not shown"
+        verdict = f"holds in {how_many}, but {why}, so it is not significant"
     else:
-        verdict = f"is not there: it holds in {how_many}"
+        verdict = f"holds only in {how_many}"
     return (
         f"{order.stage.capitalize()} ({say_steps(order.first, order.last)}): the order of lengths "
         f"{' > '.join(order.labels)} {verdict}. {'; '.join(_say_differences(order))}. "

@@ -1,4 +1,4 @@
-"""The runs of a lab as `pv_runs.report` puts them together, with what their traces say."""
+"""Summary of a lab's runs: that of `pv_runs.report`, with the shares of each kind of trace as further series."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ from pv_lab.runs.traces import SHARES, read_traces
 from pv_rl.errors import DataError
 from pv_runs.hydra_record import look_up
 from pv_runs.measures import MEASURES
-from pv_runs.report.labels import label_runs
-from pv_runs.report.notes import take_notes
-from pv_runs.report.runs import Run, read_run
-from pv_runs.report.settings import group
-from pv_runs.report.summary import Summary
-from pv_runs.run_folder import RunFolder, find_runs
+from pv_runs.report.runs import Run
+from pv_runs.report.settings import label_runs
+from pv_runs.report.summary import Summary, combine, read_runs
+from pv_runs.run_folder import RunFolder
 
 __all__ = ["LAST", "summarise_lab"]
 
@@ -35,22 +33,10 @@ def summarise_lab(folder: Path) -> Summary:
     """
     silent: list[str] = []
     apart: list[str] = []
-    runs = []
-    for path in find_runs(folder):
-        name = path.resolve().name if path == folder else str(path.relative_to(folder))
-        runs.append(_with_traces(read_run(path, name), path, silent, apart))
-    logged = [run.log.series for run in runs]
-    measures = (*MEASURES, *TRACES)
-    keys = {measure: key for measure in measures if (key := measure.choose_key(logged)) is not None}
+    runs = [_with_traces(run, path, silent, apart) for path, run in read_runs(folder).items()]
     labels = [label.removeprefix("loss_agg_mode=") for label in label_runs(runs, [MODE])]
-    settings = group(runs, labels, keys, LAST)
-    return Summary(
-        source=plain(folder),
-        last=LAST,
-        keys=keys,
-        settings=settings,
-        notes=(*take_notes(settings, keys), *_notes(silent, apart)),
-    )
+    summary = combine(plain(folder), runs, labels, last=LAST, measures=(*MEASURES, *TRACES))
+    return replace(summary, notes=(*summary.notes, *_notes(silent, apart)))
 
 
 def _with_traces(run: Run, path: Path, silent: list[str], apart: list[str]) -> Run:

@@ -1,101 +1,97 @@
-"""Audit tables on a terminal: a comparison of plans, and what the marks of a run prove."""
+"""Audit tables: a comparison of plans, and what the marks of a run prove."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Column, Table
 
-from pv_data.audit.comparison import Comparison
+from pv_data.audit.comparison import Comparison, PlanFigures
 from pv_data.audit.evidence import Evidence, Group, Proven
+from pv_data.audit.marks import SliceState
+from pv_judge.pages.blocks import Block, Column, Heading, Paragraph, Table, Tone
+from pv_judge.pages.terminal import print_blocks
 
 __all__ = ["by_question", "print_comparison", "print_proven"]
+
+BOUNDS = ("agree", "at least", "all at once", "by question", "labelled correct", "labelled wrong")
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
     """Two tables: what is accepted, and what is read."""
-    heads = [f"{100 * one:g}%" for one in comparison.agreements]
+    print_blocks(_comparison_blocks(comparison), console)
 
-    accepted = _table("plan", "accepts with", *heads, "bound")
-    for one in comparison.plans:
-        last = one.plan.stages[-1]
-        accepted.add_row(
-            one.plan.name,
-            f"{last.accept} of {last.checked}",
-            *(f"{point.accept:.1%}" for point in one.at),
-            f"{one.bound:.4f}",
-        )
-    _print(
-        console, f"Accepted, of slices of {comparison.size:,} proofs whose true agreement is", style="bold"
-    )
-    console.print(accepted)
-    _print(
-        console,
+
+def _comparison_blocks(comparison: Comparison) -> Iterator[Block]:
+    heads = list(enumerate(f"{100 * one:g}%" for one in comparison.agreements))
+    name: Column[PlanFigures] = Column("plan", lambda one: one.plan.name, left=True)
+    accepted: list[Column[PlanFigures]] = [
+        name,
+        Column("accepts with", lambda one: f"{one.plan.stages[-1].accept} of {one.plan.stages[-1].checked}"),
+        *(Column(head, lambda one, place=place: f"{one.at[place].accept:.1%}") for place, head in heads),
+        Column("bound", lambda one: f"{one.bound:.4f}"),
+    ]
+    read: list[Column[PlanFigures]] = [
+        name,
+        Column("most", lambda one: str(one.plan.most)),
+        *(
+            Column(head, lambda one, place=place: f"{one.at[place].expected_checked:.1f}")
+            for place, head in heads
+        ),
+        Column("hours", lambda one: f"{comparison.hours(one.plan.most):.1f}"),
+    ]
+    yield Paragraph(f"Accepted, of slices of {comparison.size:,} proofs whose true agreement is", "strong")
+    yield Table.of(accepted, comparison.plans)
+    yield Paragraph(
         f"bound: a slice whose agreement is lower is accepted with at most {100 * (1 - comparison.confidence):g}%. "
         '"accepts with" is the last look; a sequential plan accepts earlier. paper: 30 proofs in every round; '
-        '"30 at the end": only to accept. curtailed: stopped once the outcome is certain.',
+        '"30 at the end": only to accept. curtailed: stopped once the outcome is certain.'
     )
-    console.print()
-
-    read = _table("plan", "most", *heads, "hours")
-    for one in comparison.plans:
-        read.add_row(
-            one.plan.name,
-            str(one.plan.most),
-            *(f"{point.expected_checked:.1f}" for point in one.at),
-            f"{comparison.hours(one.plan.most):.1f}",
-        )
-    _print(console, "Proofs read on average, at these agreements", style="bold")
-    console.print(read)
+    yield Paragraph("\nProofs read on average, at these agreements", "strong")
+    yield Table.of(read, comparison.plans)
     draws = f"from {comparison.size:,} without replacement" if comparison.finite else "independently"
-    _print(
-        console,
+    yield Paragraph(
         f"hours: for the most proofs, at {comparison.minutes:g} human minutes each. Proofs are taken to be drawn "
-        f"{draws}; several of one question say less than as many of different questions.",
+        f"{draws}; several of one question say less than as many of different questions."
     )
-
-
-def _table(*heads: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for place, head in enumerate(heads):
-        table.add_column(head, justify="left" if place == 0 else "right", no_wrap=place > 0)
-    return table
-
-
-def _print(console: Console, text: str, style: str = "") -> None:
-    console.print(text, style=style, markup=False, highlight=False)
 
 
 def print_proven(proven: Proven, console: Console) -> None:
     """Two tables: the rounds, and the bounds."""
-    heads = ("labels", "round", "agree", "gate", "to read", "verdict")
-    standing = Table(Column("slice", overflow="fold"), *heads)
-    for name, state in sorted(proven.states.items()):
-        standing.add_row(
-            *(escape(name), str(state.size), str(state.round), f"{state.agree} of {state.checked}"),
-            *(f"{state.gate:.0%}", str(state.missing), state.verdict),
-        )
-    console.print(standing)
+    print_blocks(_proven_blocks(proven), console)
+
+
+def _proven_blocks(proven: Proven) -> Iterator[Block]:
+    standing: list[Column[tuple[str, SliceState]]] = [
+        Column("slice", lambda row: row[0], left=True, wrap=True),
+        Column("labels", lambda row: str(row[1].size)),
+        Column("round", lambda row: str(row[1].round)),
+        Column("agree", lambda row: f"{row[1].agree} of {row[1].checked}"),
+        Column("gate", lambda row: f"{row[1].gate:.0%}"),
+        Column("to read", lambda row: str(row[1].missing)),
+        Column("verdict", lambda row: row[1].verdict, left=True),
+    ]
+    yield Table.of(standing, sorted(proven.states.items()))
     audited = proven.audited
     if not audited.slices:
         return
-    bounds = Table(
-        Column("slice", overflow="fold"),
-        *("agree", "at least", "all at once", "by question", "labelled correct", "labelled wrong"),
-        title=f"What the marks prove, with {audited.confidence:.0%} confidence",
-        title_justify="left",
-    )
-    for name, group in audited.slices.items():
-        whole = group.checked == proven.states[name].size
-        bounds.add_row(escape(name), *_cells(group, proven.classes[name], whole))
-    bounds.add_section()
-    for name, found in (("all audited", audited), ("accepted", proven.accepted)):
-        if found is not None:
-            bounds.add_row(name, *_cells(found.pooled, found.classes))
-    console.print(bounds)
-    console.print(_notes(audited), highlight=False, markup=False)
+    lines = [
+        (name, _cells(group, proven.classes[name], group.checked == proven.states[name].size))
+        for name, group in audited.slices.items()
+    ]
+    lines += [
+        (name, _cells(found.pooled, found.classes))
+        for name, found in (("all audited", audited), ("accepted", proven.accepted))
+        if found is not None
+    ]
+    bounds: list[Column[tuple[str, list[str]]]] = [
+        Column("slice", lambda row: row[0], left=True, wrap=True),
+        *(Column(head, lambda row, place=place: row[1][place]) for place, head in enumerate(BOUNDS)),
+    ]
+    yield Heading(f"What the marks prove, with {audited.confidence:.0%} confidence")
+    tones: dict[int, Tone] = dict.fromkeys(range(len(audited.slices), len(lines)), "strong")
+    yield Table.of(bounds, lines, tones=tones)
+    yield Paragraph(_notes(audited))
 
 
 def by_question(group: Group, *, whole: bool = False) -> str:

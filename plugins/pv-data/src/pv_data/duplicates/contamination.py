@@ -13,6 +13,9 @@ import typer
 from pv_data.duplicates.clusters import Nearby
 from pv_data.records import Aside, Problem, Proof
 from pv_data.sources.reading.unusable import FILE_NOT_READ
+from pv_judge.pages.blocks import Block, Column, Paragraph, Table
+from pv_judge.pages.markdown import to_markdown
+from pv_judge.pages.text import plain
 from pv_rl.errors import DataError
 
 __all__ = ["Contamination", "Hit", "contamination", "contamination_command", "problems_of"]
@@ -63,25 +66,37 @@ class Contamination:
 
     def to_markdown(self) -> str:
         """Counts by source and set, and the nearest pairs."""
-        counts, sets = self.counts(), sorted(self.test_problems)
-        lines = [
-            f"Problems of the run with a Jaccard similarity of at least {self.threshold:g} to one of a test set.",
-            "",
-            f"| source | problems | {' | '.join(f'{_cell(one)} ({self.test_problems[one]})' for one in sets)} |",
-            f"|---|---|{'---|' * len(sets)}",
+        return to_markdown(self._blocks())
+
+    def _blocks(self) -> Iterator[Block]:
+        counts = self.counts()
+        by_source: list[Column[str]] = [
+            Column("source", plain, left=True),
+            Column("problems", lambda source: str(self.problems[source])),
+            *(
+                Column(f"{plain(one)} ({number})", lambda source, one=one: str(counts[source, one]))
+                for one, number in sorted(self.test_problems.items())
+            ),
         ]
-        for source in sorted(self.problems):
-            cells = " | ".join(str(counts[source, one]) for one in sets)
-            lines.append(f"| {_cell(source)} | {self.problems[source]} | {cells} |")
+        yield Paragraph(
+            f"Problems of the run with a Jaccard similarity of at least {self.threshold:g} to one of a test set."
+        )
+        yield Table.of(by_source, sorted(self.problems))
         if not self.hits:
-            return "\n".join([*lines, "", "No pair was found.", ""])
-        lines += ["", "| similarity | problem | test set | text | text there |", "|---|---|---|---|---|"]
-        for hit in self.hits[:LISTED]:
-            problem, there = f"{hit.source} {hit.native_id}", f"{hit.test_set} {hit.test_id}"
-            cells = (problem, there, hit.text, hit.test_text)
-            lines.append(f"| {hit.similarity:.2f} | {' | '.join(map(_cell, cells))} |")
-        more = len(self.hits) - LISTED
-        return "\n".join([*lines, "", *([f"And {more} more pairs.", ""] if more > 0 else [])])
+            yield Paragraph("No pair was found.")
+            return
+        yield Table.of(PAIRS, self.hits[:LISTED])
+        if len(self.hits) > LISTED:
+            yield Paragraph(f"And {len(self.hits) - LISTED} more pairs.")
+
+
+PAIRS: tuple[Column[Hit], ...] = (
+    Column("similarity", lambda hit: f"{hit.similarity:.2f}"),
+    Column("problem", lambda hit: plain(f"{hit.source} {hit.native_id}", SHOWN), left=True),
+    Column("test set", lambda hit: plain(f"{hit.test_set} {hit.test_id}", SHOWN), left=True),
+    Column("text", lambda hit: plain(hit.text, SHOWN), left=True),
+    Column("text there", lambda hit: plain(hit.test_text, SHOWN), left=True),
+)
 
 
 def contamination(
@@ -146,14 +161,6 @@ def _hit(problem: Problem, name: str, there: Problem, value: float) -> Hit:
         text=problem.text,
         test_text=there.text,
     )
-
-
-def _cell(text: str) -> str:
-    """A text of others in a table: one line, no bars, code marks or HTML of its own."""
-    short = " ".join(text.split())[:SHOWN]
-    for sign in "\\|`<>[]*_$":
-        short = short.replace(sign, f"\\{sign}")
-    return short
 
 
 def contamination_command(

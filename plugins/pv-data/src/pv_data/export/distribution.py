@@ -6,10 +6,12 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pv_data.records import GROUND_TRUTH, Qpc, Slice
-from pv_judge.pages.text import markdown, plain
+from pv_judge.pages.blocks import Column, Table
+from pv_judge.pages.markdown import to_markdown
+from pv_judge.pages.text import plain
 
 __all__ = ["GROUPS", "Distribution", "Line", "distribution", "no_formula"]
 
@@ -70,16 +72,26 @@ class Distribution:
 
     def to_markdown(self) -> str:
         """A table with a sum for each group and for all."""
-        rows = ["| source | model | method | positive | negative | total |", "|---|---|---|---:|---:|---:|"]
+        rows: list[tuple[Line, bool]] = []
         for group, title in GROUPS.items():
             lines = [line for line in self.lines if line.group == group]
-            rows += [_row((line.source, line.model, line.method), line) for line in lines]
+            rows += [(line, False) for line in lines]
             if lines:
-                rows.append(
-                    _row((f"{title}, {len(lines)} combinations", "", ""), self.sum(group), strong=True)
-                )
-        rows.append(_row((f"All, {len(self.lines)} combinations", "", ""), self.sum(), strong=True))
-        return "\n".join(rows) + "\n"
+                rows.append((replace(self.sum(group), source=f"{title}, {len(lines)} combinations"), True))
+        rows.append((replace(self.sum(), source=f"All, {len(self.lines)} combinations"), True))
+        sums = [number for number, (_, is_sum) in enumerate(rows) if is_sum]
+        table = Table.of(COLUMNS, [line for line, _ in rows], tones=dict.fromkeys(sums, "strong"))
+        return to_markdown([table])
+
+
+COLUMNS: tuple[Column[Line], ...] = (
+    Column("source", lambda line: plain(line.source), left=True),
+    Column("model", lambda line: plain(line.model), left=True),
+    Column("method", lambda line: plain(line.method), left=True),
+    Column("positive", lambda line: f"{line.positive:,}"),
+    Column("negative", lambda line: f"{line.negative:,}"),
+    Column("total", lambda line: f"{line.total:,}"),
+)
 
 
 def distribution(rows: Iterable[Qpc], *, human_sources: Collection[str] = ()) -> Distribution:
@@ -122,14 +134,6 @@ def _group(one: Slice, human_sources: Collection[str]) -> str:
     if one.method == AUXILIARY:
         return "auxiliary"
     return "human" if one.method == GROUND_TRUTH or one.source in human_sources else "llm_aided"
-
-
-def _row(names: tuple[str, str, str], line: Line, *, strong: bool = False) -> str:
-    cells = [
-        *(markdown(plain(name)) for name in names),
-        *(f"{number:,}" for number in (line.positive, line.negative, line.total)),
-    ]
-    return f"| {' | '.join(f'**{cell}**' if strong and cell else cell for cell in cells)} |"
 
 
 def no_formula(text: str) -> str:

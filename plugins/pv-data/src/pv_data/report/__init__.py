@@ -1,1 +1,1 @@
-"""What a run's labels are worth: against what is known, and by how far the judges agree."""
+"""Report on labels: how often they are true where the truth is known, and how far the judges agree."""

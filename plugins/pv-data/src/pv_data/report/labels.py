@@ -1,4 +1,4 @@
-"""What the panel's labels are worth where the truth is known, and what another rule would have made of the same votes.
+"""Label quality: the panel's labels against what is known, and what another rule would have made of the same votes.
 
 For a rule and a slice, `kept` proofs of `judged` get a label. Among those whose truth is known:
 
@@ -21,9 +21,17 @@ from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
 from pv_data.records import Label
-from pv_data.report.peers import Ballot, Peers, ballots, peers
-from pv_data.report.raters import Raters, raters
-from pv_data.report.ratio import CONFIDENCE, Ratio, ratio
+from pv_data.report.agreement import (
+    CONFIDENCE,
+    Ballot,
+    Peers,
+    Raters,
+    Ratio,
+    ballots,
+    peers,
+    raters,
+    ratio,
+)
 from pv_rl.errors import DataError
 
 __all__ = ["JudgeQuality", "LabelReport", "Ratio", "RuleQuality", "SliceQuality", "measure_labels"]

@@ -1,52 +1,121 @@
-"""The report on labels as Markdown, as one HTML page that fetches nothing, and as JSON for a program."""
+"""Report on labels: `labels.md`, `labels.html` and `labels.json`."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
-from pv_data.report.labels import LabelReport, RuleQuality, SliceQuality
-from pv_data.report.ratio import Ratio
-from pv_judge.pages.blocks import Block, Grid, Heading, Items, Paragraph
-from pv_judge.pages.markdown_file import to_markdown
-from pv_judge.pages.text import plain
-from pv_judge.pages.web_page import to_html
-from pv_rl.files import write_together
+from pv_data.report.agreement import Ratio
+from pv_data.report.labels import JudgeQuality, LabelReport, RuleQuality, SliceQuality
+from pv_judge.pages.blocks import Block, Column, Heading, Items, Paragraph, Table
+from pv_judge.pages.text import MISSING, coefficient, estimate, percent, plain
+from pv_judge.pages.writing import write_pages
 
 __all__ = ["blocks", "write_label_report"]
+
+OfRule: TypeAlias = "tuple[SliceQuality, str, RuleQuality]"
+OfJudge: TypeAlias = "tuple[SliceQuality, JudgeQuality]"
 
 
 def write_label_report(folder: Path, report: LabelReport, title: str = "Labels") -> None:
     """Write `labels.md`, `labels.html` and `labels.json`, all or none."""
     folder.mkdir(parents=True, exist_ok=True)
-    content = list(blocks(report, title))
-    data = json.dumps(asdict(report), ensure_ascii=False, indent=1) + "\n"
-    texts = {
-        "labels.md": to_markdown(content, ""),
-        "labels.html": to_html(content, b""),
-        "labels.json": data,
-    }
-    write_together({folder / name: text.encode("utf-8", "replace") for name, text in texts.items()})
+    write_pages(folder, blocks(report, title), report, name="labels")
 
 
-def blocks(report: LabelReport, title: str) -> Iterable[Block]:
-    """The parts of the report; names of slices and judges are from outside and cut to one printable line."""
-    pooled = report.pooled
-    yield Heading(plain(title))
+def blocks(report: LabelReport, title: str) -> Iterator[Block]:
+    """The parts of the report; names of slices and judges are from outside and cut to one short line."""
+    parts = [report.pooled, *report.slices] if len(report.slices) != 1 else list(report.slices)
+    judges = [(part, judge) for part in parts for judge in part.judges]
+    yield Heading(plain(title), level=1)
     yield Paragraph(_summary(report))
-    parts = [pooled, *report.slices] if len(report.slices) != 1 else list(report.slices)
     yield Heading("Labels against what is known")
-    yield _labels(parts)
+    yield Table.of(
+        LABELS, [(part, name, rule) for part in parts for name, rule in _distinct(part.rules)], repeated=2
+    )
     yield Heading("Agreement of the judges")
-    yield _agreement(parts)
+    yield Table.of(AGREEMENT, parts)
     yield Heading("Each judge")
-    yield _judges(parts)
+    yield Table.of(JUDGES, judges, repeated=2)
     yield Heading("Each judge beside the others")
-    yield _peers(parts)
+    yield Table.of(PEERS, judges, repeated=2)
     yield Heading("How to read this")
     yield Items(_notes(report))
+
+
+def _distinct(rules: Sequence[RuleQuality]) -> Iterable[tuple[str, RuleQuality]]:
+    """Rules and their names; that of the run has no line of its own where it came to the same as another."""
+    *others, own = rules
+    same = [rule.rule for rule in others if replace(rule, rule=own.rule) == own]
+    for rule in others:
+        yield f"{rule.rule}, as this run" if rule.rule in same[:1] else rule.rule, rule
+    if not same:
+        yield own.rule, own
+
+
+def _share(ratio: Ratio) -> str:
+    return MISSING if ratio.value is None else f"{percent(ratio.value)} %"
+
+
+def _cell(ratio: Ratio) -> str:
+    """`83.3 (35.9 to 99.6), 5/6`."""
+    if ratio.value is None:
+        return MISSING
+    return f"{estimate(ratio.value, ratio.low, ratio.high, percent)}, {ratio.hits:,}/{ratio.number:,}"
+
+
+LABELS: Sequence[Column[OfRule]] = (
+    Column("slice", lambda row: plain(row[0].slice), left=True),
+    Column("rule", lambda row: row[1], left=True),
+    Column("judged", lambda row: f"{row[0].judged:,}"),
+    Column("kept", lambda row: _share(row[2].kept), "% of judged"),
+    Column("known", lambda row: f"{row[0].known_true:,} / {row[0].known_false:,}", "right / wrong"),
+    Column("precision of True", lambda row: _cell(row[2].precision_true), "%"),
+    Column("recall of True", lambda row: _cell(row[2].recall_true), "%"),
+    Column("precision of False", lambda row: _cell(row[2].precision_false), "%"),
+    Column("recall of False", lambda row: _cell(row[2].recall_false), "%"),
+)
+AGREEMENT: Sequence[Column[SliceQuality]] = (
+    Column("slice", lambda part: plain(part.slice), left=True),
+    Column("proofs", lambda part: f"{part.agreement.items:,}", "2 votes or more"),
+    Column(
+        "votes",
+        lambda part: (
+            f"{part.agreement.votes / part.agreement.items:.3g}" if part.agreement.items else MISSING
+        ),
+        "a proof",
+    ),
+    Column("agreement", lambda part: percent(part.agreement.raw), "%"),
+    Column("Fleiss kappa", lambda part: coefficient(part.agreement.kappa)),
+    Column("Krippendorff alpha", lambda part: coefficient(part.agreement.alpha)),
+    Column("Gwet AC1", lambda part: coefficient(part.agreement.ac1)),
+    Column("on True", lambda part: percent(part.agreement.on_true), "%"),
+    Column("on False", lambda part: percent(part.agreement.on_false), "%"),
+)
+OF_JUDGE: Sequence[Column[OfJudge]] = (
+    Column("slice", lambda row: plain(row[0].slice), left=True),
+    Column("judge", lambda row: plain(row[1].judge), left=True),
+)
+JUDGES: Sequence[Column[OfJudge]] = (
+    *OF_JUDGE,
+    Column("votes", lambda row: f"{row[1].accepts.number:,}"),
+    Column("accepts", lambda row: _share(row[1].accepts), "%"),
+    Column("true", lambda row: _cell(row[1].right), "% of known"),
+    Column("accepts right proofs", lambda row: _cell(row[1].on_right), "%"),
+    Column("rejects wrong proofs", lambda row: _cell(row[1].on_wrong), "%"),
+)
+PEERS: Sequence[Column[OfJudge]] = (
+    *OF_JUDGE,
+    Column("as most of the others", lambda row: _cell(row[1].peers.with_others), "% of votes"),
+    Column("left out", lambda row: f"{row[1].peers.ties:,}", "others tied"),
+    Column("Cohen kappa", lambda row: coefficient(row[1].peers.kappa)),
+    Column("accepts what they accept", lambda row: _cell(row[1].peers.others_accept), "%"),
+    Column("rejects what they reject", lambda row: _cell(row[1].peers.others_reject), "%"),
+    Column("its votes all alike", lambda row: _cell(row[1].peers.alike), "% of proofs"),
+    Column("two of its votes", lambda row: percent(row[1].peers.pairwise), "% alike"),
+)
 
 
 def _summary(report: LabelReport) -> str:
@@ -61,93 +130,6 @@ def _summary(report: LabelReport) -> str:
         f"({pooled.known_true:,} are). Unanimity keeps {_share(unanimous.kept)} of the proofs and its labels are true "
         f"in {_share(unanimous.right)}; majority keeps {_share(majority.kept)}, true in {_share(majority.right)}."
     )
-
-
-def _labels(parts: list[SliceQuality]) -> Grid:
-    heads = (
-        *(("slice", ""), ("rule", ""), ("judged", ""), ("kept", "% of judged"), ("known", "right / wrong")),
-        *((f"{what} of {label}", "%") for label in ("True", "False") for what in ("precision", "recall")),
-    )
-    lines = [
-        [
-            *(plain(part.slice), name, f"{part.judged:,}", _share(rule.kept)),
-            f"{part.known_true:,} / {part.known_false:,}",
-            *map(_cell, (rule.precision_true, rule.recall_true, rule.precision_false, rule.recall_false)),
-        ]
-        for part in parts
-        for name, rule in _distinct(part.rules)
-    ]
-    return Grid(leading=2, heads=heads, lines=lines)
-
-
-def _distinct(rules: Sequence[RuleQuality]) -> Iterable[tuple[str, RuleQuality]]:
-    """Rules and their names; that of the run has no line of its own where it came to the same as another."""
-    *others, own = rules
-    same = [rule.rule for rule in others if replace(rule, rule=own.rule) == own]
-    for rule in others:
-        yield f"{rule.rule}, as this run" if rule.rule in same[:1] else rule.rule, rule
-    if not same:
-        yield own.rule, own
-
-
-def _agreement(parts: list[SliceQuality]) -> Grid:
-    heads = (
-        *(
-            ("slice", ""),
-            ("proofs", "2 votes or more"),
-            ("votes", "a proof"),
-            ("agreement", "%"),
-            ("Fleiss kappa", ""),
-        ),
-        *(("Krippendorff alpha", ""), ("Gwet AC1", ""), ("on True", "%"), ("on False", "%")),
-    )
-    lines = []
-    for part in parts:
-        found = part.agreement
-        votes = f"{found.votes / found.items:.3g}" if found.items else "-"
-        lines.append(
-            [
-                *(plain(part.slice), f"{found.items:,}", votes, _percent(found.raw)),
-                *map(_number, (found.kappa, found.alpha, found.ac1)),
-                *(_percent(found.on_true), _percent(found.on_false)),
-            ]
-        )
-    return Grid(leading=1, heads=heads, lines=lines)
-
-
-def _judges(parts: list[SliceQuality]) -> Grid:
-    heads = (
-        *(("slice", ""), ("judge", ""), ("votes", ""), ("accepts", "%"), ("true", "% of known")),
-        *(("accepts right proofs", "%"), ("rejects wrong proofs", "%")),
-    )
-    lines = [
-        [
-            *(plain(part.slice), plain(judge.judge), f"{judge.accepts.number:,}", _share(judge.accepts)),
-            *map(_cell, (judge.right, judge.on_right, judge.on_wrong)),
-        ]
-        for part in parts
-        for judge in part.judges
-    ]
-    return Grid(leading=2, heads=heads, lines=lines)
-
-
-def _peers(parts: list[SliceQuality]) -> Grid:
-    heads = (
-        *(("slice", ""), ("judge", ""), ("as most of the others", "% of votes"), ("left out", "others tied")),
-        *(("Cohen kappa", ""), ("accepts what they accept", "%"), ("rejects what they reject", "%")),
-        *(("its votes all alike", "% of proofs"), ("two of its votes", "% alike")),
-    )
-    lines = [
-        [
-            *(plain(part.slice), plain(judge.judge), _cell(found.with_others), f"{found.ties:,}"),
-            *(_number(found.kappa), _cell(found.others_accept), _cell(found.others_reject)),
-            *(_cell(found.alike), _percent(found.pairwise)),
-        ]
-        for part in parts
-        for judge in part.judges
-        for found in (judge.peers,)
-    ]
-    return Grid(leading=2, heads=heads, lines=lines)
 
 
 def _notes(report: LabelReport) -> list[str]:
@@ -168,22 +150,3 @@ def _notes(report: LabelReport) -> list[str]:
         "pairs. All alike: proofs on which a judge that voted more than once said the same each time. A judge that "
         "agrees with the others, or with itself, need not be right.",
     ]
-
-
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.1f}"
-
-
-def _share(ratio: Ratio) -> str:
-    return "-" if ratio.value is None else f"{100 * ratio.value:.1f} %"
-
-
-def _cell(ratio: Ratio) -> str:
-    if ratio.value is None:
-        return "-"
-    interval = "" if ratio.low is None else f" ({_percent(ratio.low)} to {_percent(ratio.high)})"
-    return f"{_percent(ratio.value)}{interval}, {ratio.hits:,}/{ratio.number:,}"
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 
 from pv_data.filters import CHARACTERS_PER_TOKEN
 from pv_data.labels.check import check_messages
@@ -21,6 +19,8 @@ from pv_data.run.generate import Generating, methods
 from pv_data.run.judge import Judging
 from pv_data.table import read_rows
 from pv_judge.answer import Messages
+from pv_judge.pages.blocks import Column, Heading, Table
+from pv_judge.pages.terminal import print_blocks
 
 __all__ = ["Estimate", "estimates", "plan"]
 
@@ -109,21 +109,21 @@ def plan(config: RunConfig, console: Console) -> None:
         collect(Path(folder), config, Console(stderr=True))
         check_names(Path(folder), config)
         found = estimates(Path(folder), config)
-    table = Table(title="What the run would ask", box=SIMPLE_HEAD)
-    table.add_column("what", overflow="fold")
-    table.add_column("model", overflow="fold")
-    for column in ("calls", "tokens in", "out", "USD", "at most"):
-        table.add_column(column, justify="right", no_wrap=True)
-    for one in found:
-        table.add_row(
-            *(one.what, one.model, f"{one.calls:,}", _short(one.prompt_tokens), _short(one.expected_tokens)),
-            *(_dollars(one.usd), _dollars(one.most_usd)),
-        )
     usd = [one.usd for one in found]
     total = sum(usd for usd in usd if usd is not None)
-    table.add_section()
-    table.add_row("all", "", f"{sum(one.calls for one in found):,}", "", "", _dollars(total), "")
-    console.print(table)
+    columns: list[Column[Estimate]] = [
+        Column("what", lambda one: one.what, left=True, wrap=True),
+        Column("model", lambda one: one.model, left=True, wrap=True),
+        Column("calls", lambda one: f"{one.calls:,}"),
+        Column("tokens in", lambda one: _short(one.prompt_tokens)),
+        Column("out", lambda one: _short(one.expected_tokens)),
+        Column("USD", lambda one: _dollars(one.usd)),
+        Column("at most", lambda one: _dollars(one.most_usd)),
+    ]
+    table = Table.of(columns, found, tones={len(found): "strong"})
+    everything = ["all", "", f"{sum(one.calls for one in found):,}", "", "", _dollars(total), ""]
+    title = Heading("What the run would ask", level=1)
+    print_blocks([title, replace(table, rows=[*table.rows, everything])], console)
     if any(config.models[one.model].local is not None for one in found):
         console.print("Local models cost no dollars; what runs them is not counted.")
     if None in usd:

@@ -1,4 +1,4 @@
-"""Which pairs to show: those that a verifier gets most wrong, and those on which two differ most."""
+"""Cases: the pairs that a verifier gets most wrong, and those on which two verifiers differ most."""
 
 from __future__ import annotations
 

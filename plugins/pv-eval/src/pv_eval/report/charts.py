@@ -1,51 +1,34 @@
-"""The figures, each drawn for light and for dark pages."""
+"""Figures of an evaluation report: reliability, length and best of k."""
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from pv_eval.report.summary import Entry
-from pv_judge.pages.colours import choose_colours
+from pv_judge.pages.figure import check_figure, choose_colours, clean, new_figure, to_png
 from pv_judge.pages.text import plain
-from pv_rl.extras import needs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from pv_eval.intervals import Estimate
 
-__all__ = ["Drawn", "draw_charts"]
+__all__ = ["draw_charts"]
 
 Painter: TypeAlias = "Callable[[Axes, Sequence[Entry]], None]"
 
-THEMES = {"light": "#1c1c1c", "dark": "#e4e4e4"}
-"""Colour of lines and letters; the page shows through behind them."""
 BARS = ("true", "false", "right", "wrong")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Drawn:
-    """PNG files of one figure."""
-
-    light: bytes
-    """Transparent, as is `dark`."""
-    dark: bytes
-    on_white: bytes
-    """For Markdown, whose page may be of any colour."""
-
-
-def draw_charts(entries: Sequence[Entry]) -> dict[str, Drawn]:
-    """`reliability`, `length` and, where there is a choice, `best_of`.
+def draw_charts(entries: Sequence[Entry]) -> dict[str, bytes]:
+    """PNG files: `reliability`, `length` and, where there is a choice, `best_of`.
 
     Raises:
         SetupError: matplotlib is missing.
     """
-    with needs("matplotlib", "a report's figures", "pip install matplotlib"):
-        import matplotlib  # noqa: F401
+    check_figure("a report's figures")
     painters: dict[str, Painter] = {"reliability": _reliability}
     if any(row.votes for entry in entries for row in entry.evaluation.lengths):
         painters["length"] = _length
@@ -54,34 +37,15 @@ def draw_charts(entries: Sequence[Entry]) -> dict[str, Drawn]:
     return {name: _draw(paint, entries) for name, paint in painters.items()}
 
 
-def _draw(paint: Painter, entries: Sequence[Entry]) -> Drawn:
-    light, on_white = _draw_theme(paint, entries, "light", (True, False))
-    (dark,) = _draw_theme(paint, entries, "dark", (True,))
-    return Drawn(light=light, dark=dark, on_white=on_white)
-
-
-def _draw_theme(
-    paint: Painter, entries: Sequence[Entry], theme: str, transparent: Sequence[bool]
-) -> list[bytes]:
-    """The figure, once for each of `transparent`."""
+def _draw(paint: Painter, entries: Sequence[Entry]) -> bytes:
     from matplotlib import rc_context
-    from matplotlib.figure import Figure  # without pyplot: no display, no global state
 
-    keys = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
-    settings: dict[Any, Any] = {"axes.facecolor": "none", "text.parse_math": False}  # a name may hold $
-    with rc_context(settings | dict.fromkeys(keys, THEMES[theme])):
-        figure = Figure(figsize=(7, 4.4), layout="constrained")
+    with rc_context({"text.parse_math": False}):  # a name may hold $
+        figure = new_figure(7, 4.4)
         axes = figure.subplots()
         paint(axes, entries)
-        axes.grid(alpha=0.25)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
-        drawn = []
-        for see_through in transparent:
-            file = io.BytesIO()
-            figure.savefig(file, format="png", dpi=110, transparent=see_through)
-            drawn.append(file.getvalue())
-    return drawn
+        clean(axes)
+        return to_png(figure, dpi=110)
 
 
 def _reliability(axes: Axes, entries: Sequence[Entry]) -> None:
@@ -113,7 +77,6 @@ def _length(axes: Axes, entries: Sequence[Entry]) -> None:
         means = [rows[kind].mean for kind in BARS]
         places = [place - 0.4 + width * (number + 0.5) for place in range(len(BARS))]
         heights = [0.0 if math.isnan(mean.value) else mean.value for mean in means]
-        ink = axes.xaxis.label.get_color()
         axes.bar(
             places,
             heights,
@@ -121,7 +84,6 @@ def _length(axes: Axes, entries: Sequence[Entry]) -> None:
             yerr=_reach(means),
             color=colour,
             label=_label(entry),
-            ecolor=ink,
             capsize=3,
         )
     units = sorted({entry.info.length_unit for entry in entries})
@@ -153,9 +115,7 @@ def _best_of(axes: Axes, entries: Sequence[Entry]) -> None:
 
 
 def _coloured(entries: Sequence[Entry]) -> list[tuple[Entry, str]]:
-    # black would not be seen on a dark page
-    colours = ["#999999" if one == "#000000" else one for one in choose_colours(len(entries), ordered=False)]
-    return list(zip(entries, colours, strict=True))
+    return list(zip(entries, choose_colours(len(entries)), strict=True))
 
 
 def _label(entry: Entry) -> str:

@@ -1,4 +1,4 @@
-"""The paper's numbers on the sets that it names, read from `paper_numbers.csv` beside this file.
+"""Printed numbers of the paper on the sets that it names, read from `paper_numbers.csv` beside this file.
 
 They are copied as printed from the tables of "ProofVerifier: A Scalable, Diversity-Driven Framework for
 Natural-Language Proof Verification": main results, head to head, transfer, style, error types. All are Avg@8 in percent

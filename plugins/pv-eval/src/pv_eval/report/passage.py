@@ -1,19 +1,25 @@
-"""The place of a trace to look at: where it is malformed, or else its last statement before the verdict."""
+"""Passages: the place of a trace to look at, where it is malformed or else its last statement before the verdict."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
+from pv_judge.pages.blocks import Piece
+from pv_judge.pages.excerpt import cut
 from pv_rl.rewards.degeneration import find_anomalies
 from pv_rl.verdict import end_of_trace, parse_verdict
 
-__all__ = ["Passage", "find_passage"]
+__all__ = ["Passage", "excerpt", "find_passage"]
 
 SEARCHED = 200_000
 """Characters at the end of a trace that are searched."""
 LONGEST = 600
 """Characters of a statement that are marked."""
+WHOLE = 6000
+"""Characters of a text that is shown whole."""
+ENDS, AROUND, MARKED = 1500, 500, 1000
+"""Characters that are kept of a longer one: at each of its ends, on each side of the passage, of the passage."""
 SENTENCE_END = re.compile(r"[.!?]\s+")
 
 
@@ -50,3 +56,20 @@ def find_passage(trace: str) -> Passage | None:
     for match in SENTENCE_END.finditer(text, floor, end):
         start = match.end()
     return Passage(start=skipped + start, end=skipped + end, why="last statement")
+
+
+def excerpt(text: str, passage: Passage | None = None, whole: int = WHOLE) -> tuple[Piece, ...]:
+    """A text with its passage marked; of a long text the beginning, the passage and the end.
+
+    Args:
+        text: of any length and content.
+        passage: to mark and to keep.
+        whole: longest text that is not cut.
+    """
+    start, end = (passage.start, min(passage.end, passage.start + MARKED)) if passage else (0, 0)
+    kept = [(0, len(text))]
+    if len(text) > whole:
+        ends, around = ENDS * whole // WHOLE, AROUND * whole // WHOLE
+        middle = [(start - around, end + around)] if passage else []
+        kept = [(0, ends), *middle, (len(text) - ends, len(text))]
+    return cut(text, kept, (start, end))

@@ -1,4 +1,4 @@
-"""What a report is about: one or several verifiers, each on a set, and how the later compare with the first."""
+"""Summary of an evaluation: one or several verifiers, each on a set, and how later ones compare with the first."""
 
 from __future__ import annotations
 

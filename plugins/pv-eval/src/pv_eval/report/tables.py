@@ -1,26 +1,31 @@
-"""The tables of a report."""
+"""Tables of an evaluation report. An entry of `SHOWN` is a column of the main table, of slices and of comparisons."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
+from pv_eval.best_of import BestOf
+from pv_eval.intervals import Estimate as Mine
 from pv_eval.majority import TIES
-from pv_eval.report.blocks import Grid
-from pv_eval.report.numbers import NOTHING, amount, coefficient, p_value, percent, points
 from pv_eval.report.paper import paper_numbers
 from pv_eval.report.summary import Entry, Summary, Versus
+from pv_judge.agreement import Estimate as Theirs
+from pv_judge.pages.blocks import Column, Table
+from pv_judge.pages.text import MISSING, coefficient, estimate, p_value, percent, points, whole
 
 __all__ = [
-    "agreement_grid",
-    "best_of_grid",
-    "bins_grid",
-    "lengths_grid",
-    "main_grid",
-    "majority_grid",
-    "paper_grid",
+    "agreement_table",
+    "best_of_table",
+    "bins_table",
+    "lengths_table",
+    "main_table",
+    "majority_table",
+    "paper_table",
     "sets",
-    "slices_grid",
-    "versus_grid",
+    "slices_table",
+    "versus_table",
 ]
 
 SHOWN = {
@@ -36,166 +41,197 @@ SHOWN = {
     "accepted": ("accepted", "votes, %"),
 }
 MOST_SIZES = 12
+BEST_OF = (
+    ("best-of-k", "a tie is any of them, %"),
+    ("if ties are right", "%"),
+    ("if ties are wrong", "%"),
+    ("oracle", "any of k is right, %"),
+    ("random", "%"),
+)
+OF_SLICES = ("accuracy", "balanced_accuracy", "accuracy_right", "accuracy_wrong", "missing")
+VERIFIER: Column[Any] = Column("verifier", lambda row: row[0].name, left=True)
 
 
-def main_grid(entries: Sequence[Entry]) -> Grid:
+def main_table(entries: Sequence[Entry]) -> Table:
     """A line a verifier, and what one that accepts everything would get on the first one's set."""
-    lines = [
-        [
-            entry.name,
-            f"{entry.evaluation.pairs} of {entry.evaluation.questions}",
-            _span(entry.evaluation.samples),
-            *(percent(entry.evaluation.metrics[name]) for name in SHOWN),
-        ]
-        for entry in entries
+    columns: list[Column[Entry]] = [
+        Column("verifier", lambda entry: entry.name, left=True),
+        Column(
+            "pairs", lambda entry: f"{entry.evaluation.pairs} of {entry.evaluation.questions}", "of questions"
+        ),
+        Column("n", lambda entry: _span(entry.evaluation.samples), "votes a pair"),
+        *(
+            Column(title, lambda entry, name=name: _share(entry.evaluation.metrics[name]), unit)
+            for name, (title, unit) in SHOWN.items()
+        ),
     ]
-    metrics = entries[0].evaluation.metrics
-    floor = {"accuracy": percent(metrics["accuracy_of_always_true"]), "missing": "0.0", "accepted": "100.0"}
+    table = Table.of(columns, entries)
+    always = _share(entries[0].evaluation.metrics["accuracy_of_always_true"])
+    floor = {"accuracy": always, "missing": "0.0", "accepted": "100.0"}
     floor |= {"accuracy_right": "100.0", "accuracy_wrong": "0.0", "balanced_accuracy": "50.0"}
-    lines.append(["(accepts everything)", "", "", *(floor.get(name, NOTHING) for name in SHOWN)])
-    heads = [("verifier", ""), ("pairs", "of questions"), ("n", "votes a pair"), *SHOWN.values()]
-    return Grid(leading=1, heads=heads, lines=lines)
+    accepts = ["(accepts everything)", "", "", *(floor.get(name, MISSING) for name in SHOWN)]
+    return replace(table, rows=[*table.rows, accepts])
 
 
-def paper_grid(entries: Sequence[Entry], set_name: str) -> Grid | None:
+def paper_table(entries: Sequence[Entry], set_name: str) -> Table | None:
     """Ours beside the paper's of the same set; None where the paper has none."""
     printed = paper_numbers(set_name)
     if not printed:
         return None
     ours = [
-        [entry.name, "", percent(entry.evaluation.metrics["accuracy"]), "measured here"]
+        (entry.name, "", _share(entry.evaluation.metrics["accuracy"]), "measured here")
         for entry in entries
         if entry.info.set_name == set_name
     ]
-    theirs = [[row.model, row.slice, f"{row.percent:.1f}", f"the paper, {row.table}"] for row in printed]
-    heads = [("verifier", ""), ("part", ""), ("Avg@n", "%"), ("whose number", "")]
-    return Grid(leading=2, heads=heads, lines=[*ours, *theirs])
-
-
-def majority_grid(entries: Sequence[Entry]) -> Grid:
-    """maj@k, ties as coins, with the bounds."""
-    lines = [
-        [entry.name, str(k), *(percent(values[ties]) for ties in TIES)]
-        for entry in entries
-        for k, values in entry.evaluation.majority.items()
+    theirs = [(row.model, row.slice, f"{row.percent:.1f}", f"the paper, {row.table}") for row in printed]
+    columns: list[Column[tuple[str, str, str, str]]] = [
+        Column("verifier", lambda row: row[0], left=True),
+        Column("part", lambda row: row[1], left=True),
+        Column("Avg@n", lambda row: row[2], "%"),
+        Column("whose number", lambda row: row[3]),
     ]
-    heads = [("verifier", ""), ("k", ""), ("maj@k", "a tie is a coin, %"), ("if ties are right", "%")]
-    return Grid(leading=1, heads=[*heads, ("if ties are wrong", "%")], lines=lines)
+    return Table.of(columns, [*ours, *theirs], repeated=2)
 
 
-def slices_grid(entries: Sequence[Entry]) -> Grid | None:
+def majority_table(entries: Sequence[Entry]) -> Table:
+    """maj@k, ties as coins, with the bounds."""
+    titles = (("maj@k", "a tie is a coin, %"), ("if ties are right", "%"), ("if ties are wrong", "%"))
+    columns: list[Column[tuple[Entry, Any]]] = [
+        VERIFIER,
+        Column("k", lambda row: str(row[1][0])),
+        *(
+            Column(title, lambda row, ties=ties: _share(row[1][1][ties]), unit)
+            for ties, (title, unit) in zip(TIES, titles, strict=True)
+        ),
+    ]
+    return Table.of(
+        columns, [(entry, found) for entry in entries for found in entry.evaluation.majority.items()]
+    )
+
+
+def slices_table(entries: Sequence[Entry]) -> Table | None:
     """A line a slice and verifier; None where there are no slices."""
-    names = ("accuracy", "balanced_accuracy", "accuracy_right", "accuracy_wrong", "missing")
     lines = [
-        [part.name or "(no slice)", entry.name, f"{part.pairs} of {part.questions}", str(part.right)]
-        + [percent(part.metrics[metric]) for metric in names]
+        (entry, part)
         for name in dict.fromkeys(part.name for entry in entries for part in entry.evaluation.slices)
         for entry in entries
         for part in entry.evaluation.slices
         if part.name == name
     ]
-    heads = [("slice", ""), ("verifier", ""), ("pairs", "of questions"), ("right", "proofs")]
-    return Grid(leading=2, heads=[*heads, *(SHOWN[name] for name in names)], lines=lines) if lines else None
+    columns: list[Column[tuple[Entry, Any]]] = [
+        Column("slice", lambda row: row[1].name or "(no slice)", left=True),
+        VERIFIER,
+        Column("pairs", lambda row: f"{row[1].pairs} of {row[1].questions}", "of questions"),
+        Column("right", lambda row: str(row[1].right), "proofs"),
+        *(
+            Column(SHOWN[name][0], lambda row, name=name: _share(row[1].metrics[name]), SHOWN[name][1])
+            for name in OF_SLICES
+        ),
+    ]
+    return Table.of(columns, lines, repeated=2) if lines else None
 
 
-def bins_grid(entries: Sequence[Entry]) -> Grid:
+def bins_table(entries: Sequence[Entry]) -> Table:
     """The reliability table."""
-    lines = [
-        [
-            entry.name,
-            f"{one.low:.2f} to {one.high:.2f}",
-            str(one.pairs),
-            f"{one.share:.3f}",
-            coefficient(one.right),
-        ]
-        for entry in entries
-        for one in entry.evaluation.calibration.bins
+    columns: list[Column[tuple[Entry, Any]]] = [
+        VERIFIER,
+        Column(
+            "bin", lambda row: f"{row[1].low:.2f} to {row[1].high:.2f}", "share of accepting votes", left=True
+        ),
+        Column("pairs", lambda row: str(row[1].pairs)),
+        Column("mean share", lambda row: coefficient(row[1].share)),
+        Column("right proofs", lambda row: _coefficient(row[1].right), "share"),
     ]
-    heads = [("verifier", ""), ("bin", "share of accepting votes"), ("pairs", ""), ("mean share", "")]
-    return Grid(leading=2, heads=[*heads, ("right proofs", "share")], lines=lines)
+    lines = [(entry, one) for entry in entries for one in entry.evaluation.calibration.bins]
+    return Table.of(columns, lines, repeated=2)
 
 
-def lengths_grid(entries: Sequence[Entry]) -> Grid:
+def lengths_table(entries: Sequence[Entry]) -> Table:
     """A line a kind of vote and verifier."""
-    lines = [
-        [entry.name, row.kind, str(row.votes), amount(row.mean)]
-        + [NOTHING if value != value else f"{value:,.0f}" for value in (row.low, row.median, row.high)]
-        for entry in entries
-        for row in entry.evaluation.lengths
+    columns: list[Column[tuple[Entry, Any]]] = [
+        VERIFIER,
+        Column("votes", lambda row: row[1].kind, "verdict, or right and wrong", left=True),
+        Column("number", lambda row: str(row[1].votes)),
+        Column("mean", lambda row: estimate(row[1].mean.value, row[1].mean.low, row[1].mean.high, whole)),
+        Column("10 %", lambda row: whole(row[1].low), "are shorter"),
+        Column("median", lambda row: whole(row[1].median)),
+        Column("10 %", lambda row: whole(row[1].high), "are longer"),
     ]
-    heads = [("verifier", ""), ("votes", "verdict, or right and wrong"), ("number", ""), ("mean", "")]
-    return Grid(
-        leading=2,
-        heads=[*heads, ("10 %", "are shorter"), ("median", ""), ("10 %", "are longer")],
-        lines=lines,
-    )
+    lines = [(entry, row) for entry in entries for row in entry.evaluation.lengths]
+    return Table.of(columns, lines, repeated=2)
 
 
-def agreement_grid(entries: Sequence[Entry]) -> Grid:
+def agreement_table(entries: Sequence[Entry]) -> Table:
     """Agreement with the labels, and calibration."""
-    lines = []
-    for entry in entries:
-        found, kinds = entry.evaluation.agreement, entry.evaluation.majority_kinds
-        scores = entry.evaluation.calibration
-        lines.append(
-            [
-                entry.name,
-                percent(found.raw),
-                *map(coefficient, (found.kappa, found.ac1)),
-                str(kinds.get("tied", 0)),
-                *map(coefficient, (scores.brier, scores.ece)),
-            ]
-        )
-    heads = [("verifier", ""), ("agreement", "of majority and label, %"), ("kappa", ""), ("AC1", "")]
-    return Grid(
-        leading=1, heads=[*heads, ("ties", "pairs"), ("Brier", "of vote shares"), ("ECE", "")], lines=lines
-    )
-
-
-def best_of_grid(entries: Sequence[Entry]) -> Grid | None:
-    """For k = 1, 2, 4, ... and the last; None where no verifier has a choice."""
-    lines = [list(line) for entry in entries for line in _best_of_lines(entry)]
-    heads = [
-        ("verifier", ""),
-        ("k", ""),
-        ("best-of-k", "a tie is any of them, %"),
-        ("if ties are right", "%"),
+    columns: list[Column[Entry]] = [
+        Column("verifier", lambda entry: entry.name, left=True),
+        Column("agreement", lambda one: _share(one.evaluation.agreement.raw), "of majority and label, %"),
+        Column("kappa", lambda one: _coefficient(one.evaluation.agreement.kappa)),
+        Column("AC1", lambda one: _coefficient(one.evaluation.agreement.ac1)),
+        Column("ties", lambda one: str(one.evaluation.majority_kinds.get("tied", 0)), "pairs"),
+        Column("Brier", lambda one: _coefficient(one.evaluation.calibration.brier), "of vote shares"),
+        Column("ECE", lambda one: _coefficient(one.evaluation.calibration.ece)),
     ]
-    heads += [("if ties are wrong", "%"), ("oracle", "any of k is right, %"), ("random", "%")]
-    return Grid(leading=1, heads=heads, lines=lines) if lines else None
+    return Table.of(columns, entries)
 
 
-def versus_grid(versus: Versus) -> Grid:
+def best_of_table(entries: Sequence[Entry]) -> Table | None:
+    """For k = 1, 2, 4, ... and the last; None where no verifier has a choice."""
+    lines = [
+        (entry, (k, entry.best_of))
+        for entry in entries
+        if entry.best_of is not None
+        for k in _sizes(entry.best_of)
+    ]
+    titles = dict(zip((*TIES, "oracle", "random"), BEST_OF, strict=True))
+    columns: list[Column[tuple[Entry, Any]]] = [
+        VERIFIER,
+        Column("k", lambda row: str(row[1][0])),
+        *(
+            Column(title, lambda row, name=name: _share(row[1][1].curves[name][row[1][0] - 1]), unit)
+            for name, (title, unit) in titles.items()
+        ),
+    ]
+    return Table.of(columns, lines) if lines else None
+
+
+def versus_table(versus: Versus) -> Table:
     """Differences of a pair of verifiers."""
     found = versus.comparison
-    if found is None:
-        return Grid(leading=1, heads=[("metric", "")], lines=[])
-    tests = found.sign_flip_p
-    lines = [
-        [
-            f"{title}, {unit.removesuffix(', %')}",
-            points(found.differences[name]),
-            p_value(tests[name]) if name in tests else "",
-        ]
-        for name, (title, unit) in SHOWN.items()
+    columns: list[Column[str]] = [
+        Column("metric", lambda name: ", ".join(SHOWN[name]).removesuffix(", %"), left=True)
     ]
-    return Grid(leading=1, heads=[("metric", ""), ("difference", "points"), ("p", "sign flips")], lines=lines)
+    if found is None:
+        return Table.of(columns, [])
+    tests = found.sign_flip_p
+    columns += [
+        Column("difference", lambda name: _interval(found.differences[name], points), "points"),
+        Column("p", lambda name: p_value(tests[name]) if name in tests else "", "sign flips"),
+    ]
+    return Table.of(columns, SHOWN)
 
 
-def _best_of_lines(entry: Entry) -> Iterator[list[str]]:
-    if entry.best_of is None:
-        return
-    last = entry.best_of.sizes[-1]
-    sizes = sorted({2**power for power in range(MOST_SIZES) if 2**power <= last} | {last})
-    for k in sizes:
-        curves = entry.best_of.curves
-        yield [entry.name, str(k), *(percent(curves[line][k - 1]) for line in (*TIES, "oracle", "random"))]
+def sets(summary: Summary) -> list[str]:
+    """Names of the sets, each once."""
+    return list(dict.fromkeys(entry.info.set_name for entry in summary.entries))
+
+
+def _sizes(best_of: BestOf) -> list[int]:
+    last = best_of.sizes[-1]
+    return sorted({2**power for power in range(MOST_SIZES) if 2**power <= last} | {last})
 
 
 def _span(samples: tuple[int, int]) -> str:
     return str(samples[0]) if samples[0] == samples[1] else f"{samples[0]} to {samples[1]}"
 
 
-def sets(summary: Summary) -> list[str]:
-    """Names of the sets, each once."""
-    return list(dict.fromkeys(entry.info.set_name for entry in summary.entries))
+def _interval(found: Mine | Theirs, show: Callable[[float], str]) -> str:
+    return estimate(found.value, found.low, found.high, show)
+
+
+def _share(found: Mine | Theirs) -> str:
+    return _interval(found, percent)
+
+
+def _coefficient(found: Mine | Theirs) -> str:
+    return _interval(found, coefficient)

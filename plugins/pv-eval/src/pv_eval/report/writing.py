@@ -1,22 +1,25 @@
-"""All files of a report, put in place together."""
+"""Report files of an evaluation: report.html, report.md, report.json and the figures."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from pv_data import __version__
 from pv_eval.intervals import Bootstrap
+from pv_eval.report.cases import Case
 from pv_eval.report.charts import draw_charts
 from pv_eval.report.content import content
-from pv_eval.report.document import document
-from pv_eval.report.markdown_file import to_markdown
-from pv_eval.report.page import to_html
-from pv_eval.report.summary import Summary, summarise
+from pv_eval.report.paper import PAPER, paper_numbers
+from pv_eval.report.summary import Entry, Summary, summarise
+from pv_eval.report.tables import sets
+from pv_judge.pages.writing import check_folder, write_pages
 from pv_rl.errors import DataError
-from pv_rl.files import write_together
 
-__all__ = ["write_report"]
+__all__ = ["FORMAT", "document", "write_report"]
+
+FORMAT = 1
 
 
 def write_report(
@@ -38,28 +41,58 @@ def write_report(
         OSError: a file cannot be read or written.
     """
     if not folders:
-        raise DataError("a report is of one run or more; none was given")
+        raise DataError("no run was given; give the folder of one run or more")
     for folder in folders:
         if not folder.is_dir():
             raise DataError(
                 f"there is no folder {folder}; a run is a folder with pairs.parquet, votes.parquet, run.json"
             )
-    if out.exists() and not out.is_dir():
-        raise DataError(f"{out} is no folder, so nothing can be written there; name another")
-    if not out.parent.is_dir():
-        raise DataError(
-            f"there is no folder {out.parent} to make {out.name} in; make it first, or name another"
-        )
+    check_folder(out)
     summary = summarise(folders, how or Bootstrap(), cases=cases)
     charts = draw_charts(summary.entries)
-    blocks = list(content(summary, charts))
-    text = json.dumps(document(summary), allow_nan=False, ensure_ascii=False)
-    files = {
-        "report.html": to_html(blocks, charts).encode("utf-8", "replace"),
-        "report.md": to_markdown(blocks).encode("utf-8", "replace"),
-        "report.json": (text + "\n").encode("utf-8", "replace"),
-        **{f"{name}.png": drawn.on_white for name, drawn in charts.items()},
+    return summary, write_pages(out, content(summary, charts), document(summary), charts)
+
+
+def document(summary: Summary) -> dict[str, Any]:
+    """A tree of plain values; null where a number is not defined.
+
+    Keys: `format`, `pv_data` (version), `bootstrap`; `runs`, each with `name`, `info`, `evaluation` (see `Evaluation`),
+    `best_of` and the names of the pairs in `worst`; `versus`, each with `first`, `second`, `comparison` or `reason`;
+    `paper`, its title and printed numbers by set.
+    """
+    return {
+        "format": FORMAT,
+        "pv_data": __version__,
+        "bootstrap": summary.how,
+        "runs": [_run(entry) for entry in summary.entries],
+        "versus": [
+            {
+                "first": summary.entries[0].name,
+                "second": versus.second.name,
+                "comparison": versus.comparison,
+                "reason": versus.reason,
+                "differ_most": [
+                    {"pair_id": split.first.pair.pair_id, "gain": split.gain} for split in versus.splits
+                ],
+            }
+            for versus in summary.versus
+        ],
+        "paper": {"title": PAPER, "avg8_percent": {name: paper_numbers(name) for name in sets(summary)}},
     }
-    out.mkdir(exist_ok=True)
-    write_together({out / name: data for name, data in files.items()})
-    return summary, [out / name for name in files]
+
+
+def _run(entry: Entry) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "info": entry.info,
+        "evaluation": entry.evaluation,
+        "best_of": entry.best_of,
+        "worst": {
+            "accepted_wrong": _names(entry.accepted_wrong),
+            "rejected_right": _names(entry.rejected_right),
+        },
+    }
+
+
+def _names(cases: Sequence[Case]) -> list[str]:
+    return [case.pair.pair_id for case in cases]

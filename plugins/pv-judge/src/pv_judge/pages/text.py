@@ -1,22 +1,75 @@
-"""Text from outside made safe to print, and numbers made short."""
+"""Text and number formatting: text from outside made safe to print, numbers made short."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 
-__all__ = ["markdown", "natural", "number", "plain", "plural"]
+__all__ = [
+    "MISSING",
+    "coefficient",
+    "duration",
+    "estimate",
+    "markdown",
+    "natural",
+    "number",
+    "one_line",
+    "p_value",
+    "percent",
+    "plain",
+    "plural",
+    "points",
+    "redact",
+    "visible",
+    "whole",
+]
 
+MISSING = "-"
+"""Shown in the place of a number that does not exist."""
 LONGEST = 200
 """Characters of a label or a message that are shown."""
 NUMBER = re.compile(r"((?:(?<![^=:\s])-)?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?)", re.IGNORECASE)
+SECRET = re.compile(
+    r"""(?ix) \b(?:sk|pk|rk)-[\w-]{16,}          # OpenAI's and those that copy its form
+        | \b(?:hf|ghp|gho|glpat|xox[abp]|wandb)[_-][\w-]{16,}
+        | \bAKIA[0-9A-Z]{16}\b
+        | (?<=bearer\s)[\w.~+/=-]{8,}
+        | (?<=key=)[^\s&"']{8,} | (?<=key:\s)[^\s&"']{8,} | (?<=token=)[^\s&"']{8,} | (?<=password=)\S{4,}
+        | (?<=://)[^\s/@:]+:[^\s/@]+(?=@)        # user:password@host
+    """
+)
 
 
 def plain(text: object, longest: int = LONGEST) -> str:
-    """One line of printable characters: no line break, no escape sequence, no half of a surrogate pair."""
+    """A short label: one line of printable characters, cut to `longest`; what is not printable is dropped."""
     line = " ".join(str(text)[: 20 * longest].split())
     line = "".join(character for character in line if character.isprintable())
     return line if len(line) <= longest else line[: longest - 3] + "..."
+
+
+def visible(text: str) -> str:
+    """Text with line breaks and tabs kept, and every other character that is not printable as an escape.
+
+    Example: an escape character is `\\x1b`, a right-to-left override `\\u202e`, half a surrogate pair `\\ud800`.
+    """
+    unified = text.replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(one if one in "\n\t" or one.isprintable() else _escape(one) for one in unified)
+
+
+def _escape(character: str) -> str:
+    # white space such as a no-break space is not printable for Python, and harmless
+    return " " if character.isspace() and ord(character) > 0x7F else ascii(character)[1:-1]
+
+
+def one_line(text: str) -> str:
+    """`visible` text in one line: line breaks as `⏎`, secrets removed."""
+    return visible(redact(text)).replace("\n", "⏎ ").replace("\t", " ")
+
+
+def redact(text: str) -> str:
+    """Text with what looks like a key or a password replaced by `***`. An error that verl printed may hold one."""
+    return SECRET.sub("***", text)
 
 
 def markdown(text: str) -> str:
@@ -35,11 +88,13 @@ def natural(text: str) -> list[tuple[int, float, str]]:
     return [(0, float(part), "") if place % 2 else (1, 0.0, part) for place, part in enumerate(parts)]
 
 
-def number(value: float, like: float | None = None) -> str:
-    """Three digits that count, as many decimals as `like` would have.
+def number(value: float | None, like: float | None = None) -> str:
+    """Three significant digits, as many decimals as `like` would have.
 
     Example: 0.71249 is 0.712; 412.3 is 412; 1.87 beside 0.6 is 1.870.
     """
+    if value is None or math.isnan(value):
+        return MISSING
     size = abs(value if like is None else like)
     if size and not 1e-3 <= size < 1e9:
         return f"{value:.3g}"
@@ -47,6 +102,61 @@ def number(value: float, like: float | None = None) -> str:
     return f"{round(value, decimals) + 0.0:.{decimals}f}"
 
 
+def estimate(
+    value: float | None,
+    low: float | None = None,
+    high: float | None = None,
+    show: Callable[[float], str] | None = None,
+) -> str:
+    """A value and its interval: `0.712 (0.650 to 0.774)`; without an interval `0.712`; without a value `-`.
+
+    Args:
+        value: None or NaN where there is none, as are `low` and `high`.
+        low: lower end of the interval.
+        high: upper end.
+        show: formats one number; by default `number`, with the decimals of `value` for all three.
+    """
+    if value is None or math.isnan(value):
+        return MISSING
+    one = show or (lambda each: number(each, value))
+    if low is None or high is None or math.isnan(low) or math.isnan(high):
+        return one(value)
+    return f"{one(value)} ({one(low)} to {one(high)})"
+
+
+def percent(value: float | None) -> str:
+    """A share in percent with one decimal, without the sign: 0.687 is `68.7`."""
+    return MISSING if value is None or math.isnan(value) else f"{100 * value + 0.0:.1f}"
+
+
+def points(value: float) -> str:
+    """A difference of shares in percentage points: -0.021 is `-2.1`."""
+    return f"{100 * value + 0.0:+.1f}"
+
+
+def coefficient(value: float | None) -> str:
+    """Three decimals, for kappa and the like."""
+    return MISSING if value is None or math.isnan(value) else f"{value + 0.0:.3f}"
+
+
+def whole(value: float | None) -> str:
+    """A whole number with thousands separated."""
+    return MISSING if value is None or math.isnan(value) else f"{value:,.0f}"
+
+
+def p_value(p: float) -> str:
+    """`< 0.001`, or three decimals."""
+    return MISSING if math.isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
 def plural(count: int, noun: str) -> str:
     """`1 run`, `2 runs`."""
     return f"{count} {noun}{'s' * (count != 1)}"
+
+
+def duration(seconds: float) -> str:
+    """`12 s`, `5 min`, `3.4 h`, `2.1 days`."""
+    for size, unit, digits in ((86400, "days", 1), (3600, "h", 1), (60, "min", 0)):
+        if seconds >= size * (1.5 if unit == "min" else 1):
+            return f"{seconds / size:.{digits}f} {unit}"
+    return f"{max(0.0, seconds):.0f} s"

@@ -1,4 +1,4 @@
-"""Ask a judge about the rows of a ledger: first what it would take, then the asking."""
+"""Client of a replay: estimates what it would take to ask a judge about the rows of a ledger, then asks it."""
 
 from __future__ import annotations
 

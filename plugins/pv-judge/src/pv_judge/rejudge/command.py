@@ -1,10 +1,11 @@
-"""What `pv-rl rejudge` does."""
+"""Command `pv-rl rejudge`: asks first what a replay would take, then asks the judge, and compares."""
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +18,10 @@ from yaml import YAMLError
 from pv_judge.config import JudgeConfig, read_config
 from pv_judge.fluency import FluencyPrompt
 from pv_judge.ledger import read_ledger
+from pv_judge.pages.terminal import print_blocks, print_line, standard_output
 from pv_judge.rejudge.asking import Plan, ask, plan, without_steps
 from pv_judge.rejudge.marks import add_marks
-from pv_judge.rejudge.output import print_marks, print_report, write_report
+from pv_judge.rejudge.output import marks_table, report_blocks, write_report
 from pv_judge.rejudge.report import compare
 from pv_judge.rejudge.rows import THRESHOLD, Judgment, OldRow, old_rows
 from pv_judge.veto import JudgeOptions
@@ -70,10 +72,11 @@ def rejudge(
     if sample is not None and sample < number:
         chosen = sorted(random.Random(seed).sample(range(number), sample))
         rows, table = [rows[place] for place in chosen], table.take(chosen)
-    console = _console()
-    console.print(f"{ledger}: {number} rows" + (f", {len(rows)} of them drawn" if len(rows) < number else ""))
+    console = standard_output()
+    say = partial(print_line, console)
+    say(f"{ledger}: {number} rows" + (f", {len(rows)} of them drawn" if len(rows) < number else ""))
     if lost:
-        console.print(f"Marks that are of no row of the ledger: {lost}.")
+        say(f"Marks without a row in the ledger: {lost}.")
 
     about: dict[str, Any] = {"ledger": str(ledger)}
     judgments: Mapping[str, Judgment] = {}
@@ -83,32 +86,30 @@ def rejudge(
         threshold = own_threshold if threshold is None else threshold
         model = judge.endpoints[0].model
         about |= {"model": model, "template": instructions.template}
-        console.print(f"New: {model} with {about['template']}, a veto from confidence {threshold:g}.")
+        say(f"New: {model} with {about['template']}, a veto from confidence {threshold:g}.")
         traces = _traces(table, rows)
         foreseen = asyncio.run(plan(traces, judge, instructions, _answer_tokens(table, judge)))
-        _print_plan(foreseen, model, judge, console)
+        _print_plan(foreseen, model, judge, say)
         if foreseen.calls and not yes:
-            console.print("Nothing was sent. Give --yes to send it.")
+            say("No request was sent. Use --yes to send them.")
             return
         judgments = _ask(traces, judge, instructions)
     elif threshold is not None:
-        console.print(f"New: the old answers, a veto from confidence {threshold:g}.")
+        say(f"New: the old answers, a veto from confidence {threshold:g}.")
         silent = sum(row.judged is not None and row.judge_fluent is None for row in rows)
         if silent:
-            console.print(
-                f"The ledger does not have the judge's answer for {silent} rows: they stay as they were."
-            )
+            say(f"The ledger has no judge's answer for {silent} rows; their decisions do not change.")
     about |= {"threshold": threshold}
     report = compare(rows, judgments, threshold)
     if config is not None or threshold is not None:
-        print_report(report, console)
+        print_blocks(report_blocks(report), console)
     elif report.old_marks is not None:
-        print_marks({"old": report.old_marks}, console)
+        print_blocks([marks_table({"old": report.old_marks})], console)
     else:
-        raise DataError("none of the rows that were drawn is marked; give a larger --sample")
+        raise DataError("no row of the sample has a mark; give a larger --sample")
     if out is not None:
         write_report(out, report, rows, judgments, about)
-        console.print(f"wrote {out}")
+        say(f"wrote {out}")
 
 
 def read_judge(path: Path) -> tuple[JudgeConfig, str | None, float]:
@@ -121,9 +122,11 @@ def read_judge(path: Path) -> tuple[JudgeConfig, str | None, float]:
     try:
         plain = OmegaConf.to_container(OmegaConf.load(path), resolve=True)
     except (OmegaConfBaseException, YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read, give every setting its value ({error})") from error
+        raise ConfigError(f"{path} cannot be read ({error}). Give every setting a value") from error
     if not isinstance(plain, dict):
-        raise ConfigError(f"{path} is no mapping of settings to values")
+        raise ConfigError(
+            f"{path} is not a YAML mapping; it holds a judge's settings or the options of verdict_fluency"
+        )
     settings = {str(name): value for name, value in plain.items()}
     prompt, threshold = None, THRESHOLD
     if "judge" in settings:
@@ -133,9 +136,9 @@ def read_judge(path: Path) -> tuple[JudgeConfig, str | None, float]:
     else:
         judge = read_config(settings)
     if judge is None:
-        raise ConfigError(f"{path} has no judge: the reward goes by rules alone")
+        raise ConfigError(f"{path} has no judge, only rules; set judge to the one to ask")
     if any(endpoint.url == "router" for endpoint in judge.endpoints):
-        raise ConfigError(f"{path}: `router` is there within a run only; give the URL of a server")
+        raise ConfigError(f"{path}: the endpoint `router` exists only within a run; give the URL of a server")
     return judge, prompt, threshold
 
 
@@ -149,11 +152,11 @@ def _check(
 ) -> None:
     if config is None and threshold is None and marks is None:
         raise DataError(
-            "give what is to be new: --config FILE for a judge to ask, --threshold X for the old answers, or --marks "
-            "FILE to hold the old decisions to"
+            "nothing to compare with the ledger: give --config FILE for a judge to ask, --threshold X to decide the "
+            "old answers anew, or --marks FILE with human marks"
         )
     if prompt is not None and config is None:
-        raise DataError("--prompt needs --config FILE: the judge that is asked with it")
+        raise DataError("--prompt needs --config FILE, the judge to ask with it")
     if threshold is not None and not 0 <= threshold <= 1:
         raise DataError(f"--threshold is {threshold:g}; give a confidence from 0 to 1")
     if sample is not None and sample < 1:
@@ -185,23 +188,17 @@ def _answer_tokens(table: pa.Table, judge: JudgeConfig) -> float:
     return most if isinstance(most, int) else 400
 
 
-def _print_plan(foreseen: Plan, model: str, judge: JudgeConfig, console: Console) -> None:
+def _print_plan(foreseen: Plan, model: str, judge: JudgeConfig, say: Callable[[str], None]) -> None:
     cost = f"no price for {model} in prices" if foreseen.usd is None else f"${foreseen.usd:.4f}"
-    console.print(
-        f"To judge: {foreseen.rows} rows; known from the cache: {foreseen.known}; questions to send: {foreseen.calls}. "
+    say(
+        f"To judge: {foreseen.rows} rows; answered in the cache: {foreseen.known}; requests to send: {foreseen.calls}. "
         f"About {foreseen.prompt_tokens} prompt and {foreseen.completion_tokens} answer tokens: {cost}."
     )
     if foreseen.calls and judge.cache is None:
-        console.print("No cache is set in the config: what is asked now is paid for again next time.")
+        say("The config sets no cache, so the next replay pays for the same requests again.")
 
 
 def _ask(traces: Mapping[str, str], judge: JudgeConfig, prompt: FluencyPrompt) -> dict[str, Judgment]:
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("judging", total=len(traces))
         return asyncio.run(ask(traces, judge, prompt, lambda: progress.advance(task)))
-
-
-def _console() -> Console:
-    """Standard output: as wide as the terminal, or as wide as need be where there is none."""
-    console = Console(highlight=False, markup=False, soft_wrap=True)
-    return console if console.is_terminal else Console(highlight=False, markup=False, width=1000)

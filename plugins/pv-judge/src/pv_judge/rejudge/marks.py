@@ -1,4 +1,4 @@
-"""Marks that humans made: a .csv or .jsonl file that says of rows whether they are anomalous."""
+"""Human marks: a .csv or .jsonl file with whether rows are anomalous."""
 
 from __future__ import annotations
 

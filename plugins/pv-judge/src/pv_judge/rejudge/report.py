@@ -1,4 +1,4 @@
-"""What another judge, prompt or threshold would have decided: a ledger's rows in, a report out. Asks nobody.
+"""Comparison of old and new decisions: a ledger's rows in, a report out. It sends no request.
 
 What the rules vetoed stays vetoed, since they come first. All other rows are decided anew.
 """

@@ -13,9 +13,10 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 from rich.progress import Progress
-from rich.table import Table
 from yaml import YAMLError
 
+from pv_judge.pages.blocks import Column, Heading, Table
+from pv_judge.pages.terminal import print_blocks, standard_output
 from pv_judge.ray_service import close_local_services, local_reports, run_folder
 from pv_judge.scoring.samples import Source, open_source
 from pv_judge.scoring.score_file import ScoreFile, fingerprint
@@ -150,7 +151,6 @@ class _Summary:
 
     def print(self, title: str, seconds: float, judges: Sequence[dict[str, float]]) -> None:
         """Print means over rows, the score's over those that have a reward, and what the judges report."""
-        table = Table("", "", box=None, show_header=False, title=title, title_justify="left")
         numbers = {
             "rows": f"{self.rows}",
             "seconds": f"{seconds:.2f}",
@@ -164,9 +164,11 @@ class _Summary:
                 f"judge: {name.removesuffix('/sum').removesuffix('/max')}": f"{value:.4g}"
                 for name, value in report.items()
             }
-        for name, value in numbers.items():
-            table.add_row(name, value)
-        Console(soft_wrap=True, markup=False).print(table)
+        columns: list[Column[tuple[str, str]]] = [
+            Column("", lambda row: row[0], left=True),
+            Column("", lambda row: row[1], left=True),
+        ]
+        print_blocks([Heading(title, level=1), Table.of(columns, numbers.items())], standard_output())
 
 
 class _Scoring:

@@ -1,18 +1,16 @@
-"""The command `pv-rl plan`: composes a run, checks it and estimates it."""
+"""Command `pv-rl plan`: composes a run, checks it, prints its plan and writes it as JSON."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-
+from pv_judge.pages.terminal import print_blocks, print_line, standard_output
+from pv_judge.pages.writing import to_json
 from pv_rl.errors import ConfigError
 from pv_rl.files import check_target, write_atomically
-from pv_runs.plan.document import document
+from pv_runs.plan.output import blocks, document
 from pv_runs.plan.planning import Plan, make_plan
-from pv_runs.plan.table import print_plan
 from pv_runs.recipes import check, compose
 from pv_runs.recipes.compose import split_run
 
@@ -60,14 +58,13 @@ def show(plan: Plan, *, json_file: str | None = None) -> None:
         OSError: so do others.
     """
     if json_file is not None:
-        text = json.dumps(document(plan), allow_nan=False, ensure_ascii=False) + "\n"
+        text = to_json(document(plan))
         if json_file == "-":
             print(text, end="")  # noqa: T201 - the document, not a message
             return
         check_target("--json", Path(json_file))
         write_atomically(Path(json_file), lambda file: file.write_text(text, encoding="utf-8"))
-    console = Console(highlight=False)
-    console = console if console.is_terminal else Console(highlight=False, width=120)
-    print_plan(plan, console)
+    console = standard_output(120)
+    print_blocks(blocks(plan), console)
     if json_file is not None:
-        console.print(f"wrote {json_file}", markup=False, soft_wrap=True)
+        print_line(console, f"wrote {json_file}")

@@ -1,26 +1,24 @@
-"""The runs over time as a picture, a panel a measure."""
+"""Figure of a report: the runs over time, a panel for each measure."""
 
 from __future__ import annotations
 
-import io
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pv_judge.pages.colours import choose_colours
+from pv_judge.pages.figure import choose_colours, clean, new_figure, to_png
 from pv_judge.pages.text import plain
-from pv_rl.extras import needs
 from pv_runs.measures import Measure
 from pv_runs.metrics_log import Series
-from pv_runs.report.labels import is_numeric
-from pv_runs.report.settings import Setting
+from pv_runs.report.interval import mean_of_seeds
+from pv_runs.report.settings import Setting, is_numeric
 from pv_runs.report.summary import Summary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["check_figure", "draw", "draw_panels", "mean_curve", "panels"]
+__all__ = ["band", "draw", "draw_panel", "mean_curve", "panels"]
 
 COLUMNS = 3
 POINTS = 2000
@@ -28,16 +26,6 @@ POINTS = 2000
 BY_VERDICT = ("length_true", "length_false", "length_none")
 HELD_OUT = ("held_out_right", "held_out_wrong")
 IN_TRAINING = ("training_right", "training_wrong")
-
-
-def check_figure() -> None:
-    """Say before any work that no figure can be drawn.
-
-    Raises:
-        SetupError: matplotlib is missing.
-    """
-    with needs("matplotlib", "pv-rl report", "pip install matplotlib"):
-        import matplotlib  # noqa: F401
 
 
 def panels(summary: Summary) -> list[Measure]:
@@ -48,41 +36,60 @@ def panels(summary: Summary) -> list[Measure]:
     return [measure for measure in summary.keys if measure.panel and measure.name not in spare]
 
 
-def draw(summary: Summary) -> bytes:
-    """A PNG of `panels`, a line a run and a mean a setting."""
-    ordered = is_numeric([setting.label for setting in summary.settings])
-    colours = choose_colours(len(summary.settings), ordered)
+def draw(summary: Summary, shown: Sequence[Measure] | None = None, *, bands: bool = False) -> bytes:
+    """A PNG with a panel for each measure and a legend of the settings, 1800 pixels wide, for a page of 1200.
 
-    def draw_panel(axes: Axes, measure: Measure) -> None:
-        for setting, colour in zip(summary.settings, colours, strict=True):
-            _draw_setting(axes, setting, measure, summary.keys[measure], colour)
-
-    return draw_panels(panels(summary), summary.settings, colours, draw_panel)
-
-
-def draw_panels(
-    shown: Sequence[Measure],
-    settings: Sequence[Setting],
-    colours: Sequence[str],
-    draw_panel: Callable[[Axes, Measure], None],
-) -> bytes:
-    """A PNG with a panel a measure and a legend of the settings, 1800 pixels wide, that is read well at 1200."""
-    from matplotlib.figure import Figure  # without pyplot: no display, no global state
-
+    Args:
+        summary: of the runs.
+        shown: measures; by default `panels`.
+        bands: whether to draw the intervals over seeds, see `band`.
+    """
+    shown = panels(summary) if shown is None else shown
+    colours = choose_colours(len(summary.settings), is_numeric([one.label for one in summary.settings]))
     rows = max(1, math.ceil(len(shown) / COLUMNS))
-    figure = Figure(figsize=(12, 2.9 * rows + 0.8), layout="constrained")
+    figure = new_figure(12, 2.9 * rows + 0.8)
     grid = list(figure.subplots(rows, COLUMNS, squeeze=False).flat)
     for axes, measure in zip(grid, shown, strict=False):
-        draw_panel(axes, measure)
+        draw_panel(axes, summary.settings, measure, summary.keys[measure], colours, bands=bands)
         _dress(axes, measure)
     for axes in grid[len(shown) :]:
         axes.set_axis_off()
     if not shown:
         figure.text(0.5, 0.5, "no run has logged anything to draw yet", ha="center")
-    _add_legend(figure, settings, colours)
-    file = io.BytesIO()
-    figure.savefig(file, format="png", dpi=150)
-    return file.getvalue()
+    _add_legend(figure, summary.settings, colours)
+    return to_png(figure)
+
+
+def draw_panel(
+    axes: Axes,
+    settings: Sequence[Setting],
+    measure: Measure,
+    key: str,
+    colours: Sequence[str],
+    *,
+    bands: bool,
+) -> None:
+    """A line for each run and a mean for each setting. A band may leave the panel: two seeds' would dwarf the lines."""
+    for setting, colour in zip(settings, colours, strict=True):
+        _draw_setting(axes, setting, measure, key, colour)
+    low, high = axes.get_ylim()
+    for setting, colour in zip(settings, colours, strict=True):
+        if bands and (around := band(setting, key)):
+            lows, highs = zip(*around.values(), strict=True)
+            axes.fill_between(list(around), lows, highs, color=colour, alpha=0.13, linewidth=0)
+    axes.set_ylim(low, high)
+
+
+def band(setting: Setting, key: str) -> dict[int, tuple[float, float]]:
+    """The 95 % interval over the averaged runs, at steps at which two or more have a value and none lacks it."""
+    curves = [mean_curve([result.run.log.series.get(key, {})]) for result in setting.averaged]
+    curves = [curve for curve in curves if curve]
+    means = {step: mean_of_seeds([curve[step] for curve in curves]) for step in mean_curve(curves)}
+    return {
+        step: (mean.low, mean.high)
+        for step, mean in means.items()
+        if mean is not None and mean.low is not None and mean.high is not None
+    }
 
 
 def mean_curve(curves: Sequence[Series]) -> Series:
@@ -126,9 +133,7 @@ def _dress(axes: Axes, measure: Measure) -> None:
         axes.set_ylim(-0.03, 1.03)
     elif measure.unit in ("tokens", "share of responses"):
         axes.set_ylim(bottom=0)
-    axes.grid(alpha=0.25)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    clean(axes)
 
 
 def _add_legend(figure: Figure, settings: Sequence[Setting], colours: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""The mean over seeds and its 95 % interval."""
+"""Mean over seeds with Student's 95 % interval."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pv_judge.pages.text import estimate
 from pv_rl.extras import needs
 
 __all__ = ["MeanOfSeeds", "mean_of_seeds"]
@@ -20,6 +21,10 @@ class MeanOfSeeds:
     high: float | None
     number: int
     """`n`, values that it is the mean of, one a run."""
+
+    def __str__(self) -> str:
+        """`0.712 (0.650 to 0.774)`."""
+        return estimate(self.mean, self.low, self.high)
 
 
 def mean_of_seeds(values: Sequence[float]) -> MeanOfSeeds | None:

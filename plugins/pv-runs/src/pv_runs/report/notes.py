@@ -1,4 +1,4 @@
-"""What a reader has to know beside the numbers, each a sentence or two."""
+"""Notes of a report: what a reader has to know beside the numbers, a sentence or two each."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pv_judge.pages.text import plain, plural
 from pv_runs.measures import BALANCED, HELD_OUT, MEASURES, Measure
-from pv_runs.report.labels import differences
 from pv_runs.report.runs import Run
-from pv_runs.report.settings import Result, Setting
+from pv_runs.report.settings import Result, Setting, differences
 
 __all__ = ["describe_end", "take_notes"]
 
@@ -32,14 +31,14 @@ def take_notes(settings: Sequence[Setting], keys: Mapping[Measure, str]) -> Iter
     runs = [result.run for setting in settings for result in setting.results]
     if any(setting.averaged and len(setting.averaged) < FEW for setting in settings):
         yield (
-            f"Settings with fewer than {FEW} seeds: an interval of 2 values is 12.7 standard errors to each side and "
-            "says little, one value has none. Look at the single runs."
+            f"Settings with fewer than {FEW} seeds: with 2 values an interval is 12.7 standard errors to each side, "
+            "with 1 value there is none. Compare the single runs."
         )
     steps = sorted({setting.step for setting in settings if setting.step is not None})
     if len(steps) > 1:
         yield (
-            f"Settings end at different steps ({_list(steps)}), so their final values are not of the same amount of "
-            "training."
+            f"Settings ended at different steps ({_list(steps)}), so their final values come after different amounts "
+            "of training."
         )
     yield from _of_measures(runs, keys)
     versions = {tuple(sorted(run.versions.items())) for run in runs if run.versions}
@@ -56,14 +55,14 @@ def describe_end(run: Run) -> str:
 def _of_setting(setting: Setting) -> Iterator[str]:
     others = [f"run {result.run.name} ({_why(result, setting)})" for result in setting.others]
     if others:
-        rest = "" if setting.averaged else " No run is left to average."
+        rest = "" if setting.averaged else " This setting has no run to average."
         yield f"{setting.label}: not averaged: {_list(others)}.{rest}"
     seeds = Counter(result.run.seed for result in setting.averaged)
     twice = [f"seed {seed or 'unknown'} in {count} runs" for seed, count in seeds.items() if count > 1]
     if twice:
         yield (
-            f"{setting.label}: {_list(twice)}, which count as so many seeds in the mean. Where they repeat one "
-            "another, the interval is too narrow."
+            f"{setting.label}: {_list(twice)}, counted as separate seeds in the mean. If these runs repeat "
+            "each other, the interval is too narrow."
         )
     validated = {_validated(result.run) for result in setting.averaged}
     if len(validated) > 1:
@@ -88,23 +87,23 @@ def _validated(run: Run) -> int:
 
 def _of_measures(runs: Sequence[Run], keys: Mapping[Measure, str]) -> Iterator[str]:
     for measure, key in keys.items():
-        if measure.keys.index(key) and any(measure.keys[0] in run.log.series for run in runs):
-            yield f"{measure.title} is {key}, since not all runs have {measure.keys[0]}."
+        if key in measure.keys[1:] and any(measure.keys[0] in run.log.series for run in runs):
+            yield f"{measure.title} is read from {key}, because not all runs have {measure.keys[0]}."
         lack = [run.name for run in runs if key not in run.log.series and run.log.last_step is not None]
         if lack and any(
             other in run.log.series for run in runs if run.name in lack for other in measure.keys
         ):
-            yield f"{measure.title} is {key}, which these runs do not have: {_list(lack)}."
+            yield f"{measure.title} is read from {key}, which these runs do not have: {_list(lack)}."
         broken = {
             run.name: sum(not math.isfinite(value) for value in run.log.series.get(key, {}).values())
             for run in runs
         }
         named = [f"{plural(count, 'step')} of run {name}" for name, count in broken.items() if count]
         if named and key != BALANCED:
-            yield f"{measure.title}: NaN, infinite or null, and left out, in {_list(named)}."
+            yield f"{measure.title}: NaN, infinite or null in {_list(named)}; these steps are left out."
     missing = [measure.title for measure in MEASURES if measure not in keys]
     if missing:
-        yield f"No run has: {'; '.join(missing)}. They have no column and no panel."
+        yield f"No run has: {'; '.join(missing)}. The report has no column and no panel for them."
     for name in HELD_OUT:
         sources = {source for run in runs for source in run.log.sources if source.endswith(name)}
         if len(sources) > 1:

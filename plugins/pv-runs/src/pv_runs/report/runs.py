@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from pv_judge.pages.text import plain
 from pv_runs.hydra_record import look_up, read_config, read_overrides
+from pv_runs.measures import KEYS
 from pv_runs.metrics_log import Log, read_log
 from pv_runs.run_folder import RunFolder
 from pv_runs.run_record import read_about
@@ -43,8 +44,13 @@ class Run:
         return look_up(self.config, "actor_rollout_ref.actor.loss_agg_mode")
 
 
-def read_run(path: Path, name: str) -> Run:
+def read_run(path: Path, name: str, wanted: Callable[[str], bool] = KEYS.__contains__) -> Run:
     """Read a run's folder.
+
+    Args:
+        path: of the folder.
+        name: to show it by.
+        wanted: whether to keep a metric of verl's, by its key.
 
     Raises:
         DataError: a file in it is not what it should be.
@@ -65,7 +71,7 @@ def read_run(path: Path, name: str) -> Run:
         seed=None if seed is None else plain(seed, 40),
         overrides=overrides,
         config=config,
-        log=read_log(path),
+        log=read_log(path, wanted),
     )
 
 

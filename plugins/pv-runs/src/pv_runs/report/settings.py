@@ -1,18 +1,20 @@
-"""Runs of the same setting together: which of them are averaged, and what comes out."""
+"""Settings: runs that differ in the seed only, how a setting is named, and which of its runs are averaged."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pv_judge.pages.text import natural
+from pv_judge.pages.text import natural, plain
+from pv_rl.errors import DataError
+from pv_runs.hydra_record import look_up
 from pv_runs.measures import Measure
-from pv_runs.metrics_log import Series
 from pv_runs.report.interval import MeanOfSeeds, mean_of_seeds
 from pv_runs.report.runs import Run
 
-__all__ = ["Result", "Setting", "final_value", "group"]
+__all__ = ["Result", "Setting", "differences", "group", "is_numeric", "label_runs"]
+
+NAMELESS = "no overrides"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,11 +58,14 @@ def group(
         runs: R runs.
         labels: (R,) setting of each.
         keys: measures to take, with the key of the log that each is read from.
-        last: steps, see `final_value`.
+        last: steps, see `Measure.final_value`.
     """
     by_label: dict[str, list[Result]] = {}
     for run, label in zip(runs, labels, strict=True):
-        values = {measure.name: final_value(run, measure, key, last) for measure, key in keys.items()}
+        values = {
+            measure.name: measure.final_value(run.log.series.get(key, {}), run.log.last_step, last)
+            for measure, key in keys.items()
+        }
         by_label.setdefault(label, []).append(Result(run=run, values=values))
     return tuple(_setting(label, by_label[label]) for label in sorted(by_label, key=natural))
 
@@ -81,23 +86,65 @@ def _setting(label: str, results: list[Result]) -> Setting:
     )
 
 
-def final_value(run: Run, measure: Measure, key: str, last: int) -> float | None:
-    """What a run came to; None where there is no finite number to say so.
+def label_runs(runs: Sequence[Run], by: Sequence[str] = ()) -> list[str]:
+    """A label a run; runs with the same one are of the same setting.
+
+    A label has the overrides in which runs differ, `eta=0.3` or `recipe=balanced, eta=0.3`, a key without what stands
+    before its last dot where that is clear. A run that has none of them goes by its loss_agg_mode.
 
     Args:
-        run: read to its last step `S`.
-        measure: training: the mean over steps `S - last + 1` to `S`, over those of them that have it. Held out: the
-            last validation. Total: the sum over all steps.
-        key: of the log.
-        last: steps, 1 or more.
+        runs: all of the report.
+        by: keys to take instead of those in which runs differ; from the config where a run does not override them.
+
+    Raises:
+        DataError: no run has a key of `by`.
     """
-    series: Series = run.log.series.get(key, {})
-    finite = {step: value for step, value in series.items() if math.isfinite(value)}
-    if measure.kind == "held out":
-        return finite[max(series)] if series and max(series) in finite else None
-    if measure.kind == "training":
-        finite = {step: value for step, value in finite.items() if step > (run.log.last_step or 0) - last}
-    if not finite:
-        return None
-    total = sum(finite.values())
-    return total if measure.kind == "total" else total / len(finite)
+    for key in by:
+        if not any(_value(run, key) is not None for run in runs):
+            raise DataError(
+                f"--by {key}: no run's overrides or config has this key. "
+                f"Overridden are: {', '.join(_overridden(runs)) or 'none'}"
+            )
+    keys = list(dict.fromkeys(by)) or [
+        key for key in _overridden(runs) if len({run.overrides.get(key) for run in runs}) > 1
+    ]
+    names = {key: key.rpartition(".")[2] for key in keys}
+    short = {key: name if list(names.values()).count(name) == 1 else key for key, name in names.items()}
+    labels = []
+    for run in runs:
+        values = {key: _value(run, key) if by else run.overrides.get(key) for key in keys}
+        parts = [f"{short[key]}={value}" for key, value in values.items() if value is not None]
+        labels.append(plain(", ".join(parts) or run.mode or NAMELESS))
+    return labels
+
+
+def is_numeric(labels: Sequence[str]) -> bool:
+    """Whether labels are values of one number, `eta=0`, `eta=0.3`, so that they have an order."""
+    halves = [label.rpartition("=") for label in labels]
+    try:
+        numbers = [float(value) for _, _, value in halves]
+    except ValueError:
+        return False
+    keys = {key for key, _, _ in halves}
+    return len(keys) == 1 and len(set(numbers)) > 1
+
+
+def differences(runs: Sequence[Run]) -> list[str]:
+    """Keys of the config in which runs differ, but for seeds, folders and names, which differ in every run."""
+    keys = dict.fromkeys(key for run in runs for key in run.config)
+    return [key for key in keys if not _of_each(key) and len({run.config.get(key) for run in runs}) > 1]
+
+
+def _value(run: Run, key: str) -> str | None:
+    return run.overrides.get(key, look_up(run.config, key))
+
+
+def _overridden(runs: Sequence[Run]) -> list[str]:
+    """In the order in which they first come."""
+    return [key for key in dict.fromkeys(key for run in runs for key in run.overrides) if not _of_each(key)]
+
+
+def _of_each(key: str) -> bool:
+    """Whether a key is expected to differ from run to run."""
+    name = key.rpartition(".")[2]
+    return name in ("seed", "dir", "experiment_name") or name.endswith(("_seed", "_dir"))

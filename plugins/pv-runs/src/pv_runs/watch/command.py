@@ -1,4 +1,4 @@
-"""What `pv-rl watch` does."""
+"""Command `pv-rl watch`: a live view on a terminal, a line a step elsewhere, and an HTML page."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.live import Live
 
+from pv_judge.pages.terminal import print_line, standard_output
+from pv_judge.pages.text import one_line
 from pv_rl.errors import ConfigError, DataError
 from pv_rl.files import write_atomically
 from pv_runs.watch.frame import Alarm, Frame
-from pv_runs.watch.lines import new_lines
-from pv_runs.watch.page import to_page
 from pv_runs.watch.places import choose_run
-from pv_runs.watch.terminal import Screen
-from pv_runs.watch.text import visible
+from pv_runs.watch.screen import Screen, new_lines, to_page
 from pv_runs.watch.view import View
 
 __all__ = ["PAGE", "watch"]
@@ -53,9 +52,9 @@ def watch(
         OSError: the page cannot be written.
     """
     if not 0.2 <= interval <= 3600:
-        raise ConfigError(f"--interval {interval:g} is no number of seconds from 0.2 to 3600")
+        raise ConfigError(f"--interval is {interval:g}; give a number of seconds from 0.2 to 3600")
     if isinstance(html, Path) and not html.parent.is_dir():
-        raise ConfigError(f"--html {html}: there is no folder {html.parent}; make it first")
+        raise ConfigError(f"--html {html}: there is no folder {html.parent}; create it first")
     view = View(choose_run(folder))
     page = view.folder / PAGE if html is True else html or None
     console = console or _console()
@@ -74,7 +73,7 @@ def watch(
         except OSError as error:  # a network's file system that is away for a while ends no view
             if frame is None:
                 raise
-            frame = replace(frame, now=time.time(), notes=[f"cannot be read now: {visible(str(error))}"])
+            frame = replace(frame, now=time.time(), notes=[f"cannot be read now: {one_line(str(error))}"])
         _write(page, frame, None if frame.over_for_good else max(interval, 2.0))
         return frame
 
@@ -106,16 +105,16 @@ def _lines(look: Callable[[], Frame], interval: float, console: Console) -> None
             said = frame.step - 1  # the run went back to a checkpoint
         for step, line in list(new_lines(frame, said)):
             said = step
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
+            print_line(console, line)
         for alarm in reversed(frame.alarms or ()):
             if alarm not in alarms:
                 alarms.add(alarm)
                 text = f"alarm  step {alarm.step}  {alarm.sign}  {alarm.message}"
-                console.print(text, markup=False, highlight=False, soft_wrap=True)
+                print_line(console, text)
         if frame.state != state:
             state = frame.state
             text = f"{frame.name}: {state}" + (f": {frame.note}" if frame.note else "")
-            console.print(text, markup=False, highlight=False, soft_wrap=True)
+            print_line(console, text)
         if frame.over_for_good:
             return
         time.sleep(interval)
@@ -126,7 +125,7 @@ def _write(page: Path | None, frame: Frame, refresh: float | None) -> None:
     if page is None:
         return
     if page.is_dir():
-        raise DataError(f"{page} is a folder; name a file for the page")
+        raise DataError(f"{page} is a folder; choose a file for the page")
     text = to_page(frame, refresh=refresh)
     write_atomically(page, lambda temporary: temporary.write_text(text, encoding="utf-8", errors="replace"))
 
@@ -135,5 +134,4 @@ def _console() -> Console:
     """Standard output. What its encoding lacks is shown as `?` and ends no view."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=UNBOUND)
+    return standard_output(UNBOUND)

@@ -1,4 +1,4 @@
-"""All that a view shows at one moment, before it becomes a terminal's text or a page."""
+"""Frame: everything that `pv-rl watch` shows of a run at one moment."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from pv_judge.pages.blocks import Piece
 from pv_judge.pages.text import number
 
 __all__ = ["Alarm", "Form", "Frame", "Row", "Section", "Trace", "show", "show_change"]
@@ -49,13 +50,13 @@ class Trace:
     step: int | None
     reason: str
     """The rules that hit, or what the judge wrote."""
-    pieces: Sequence[tuple[str, bool]]
-    """Text in order, and whether it is evidence; safe to print."""
+    pieces: Sequence[Piece]
+    """The text, with the evidence marked."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Alarm:
-    """What a sentinel said; safe to print."""
+    """What a sentinel wrote."""
 
     sign: str
     step: int | None

@@ -1,4 +1,4 @@
-"""Which numbers of a run are shown, in which order, and how."""
+"""Rows of the view: which numbers of a run are shown, in which order, and how."""
 
 from __future__ import annotations
 

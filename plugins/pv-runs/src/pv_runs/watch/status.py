@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pv_judge.pages.text import one_line
 from pv_runs.hydra_record import look_up
 from pv_runs.metrics_log import Log
 from pv_runs.run_folder import RunFolder
 from pv_runs.watch.places import Places
-from pv_runs.watch.text import visible
 
 __all__ = ["Status", "find_status", "total_steps"]
 
@@ -58,7 +58,7 @@ def find_status(places: Places, log: Log, about: Mapping[str, Any], total: int |
     silent = now - wrote if wrote is not None else 0.0
     note = ""
     if state == "failed" and about.get("error"):
-        note = visible(" ".join(str(about["error"])[-2000:].split()))[-300:]
+        note = one_line(" ".join(str(about["error"])[-2000:].split()))[-300:]
     elif state == "running" and silent > max(SILENCE, 10 * (seconds or 0.0)):
         note = "run.json says running, but nothing is written any more: it may have been killed"
     elif state == "unknown":

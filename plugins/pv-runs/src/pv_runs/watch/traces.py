@@ -1,24 +1,26 @@
-"""The last malformed traces of a run: from the judge's ledger, or from its rollouts by the rules."""
+"""Last malformed traces of a run: those vetoed in the judge's ledger, or those that the rules find in rollouts."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from pv_judge.ledger.row import LedgerRow
+from pv_judge.pages.blocks import Piece
+from pv_judge.pages.excerpt import cut
+from pv_judge.pages.text import one_line
 from pv_rl.errors import DataError, PluginError
+from pv_rl.hookspecs import Span
 from pv_rl.rewards import find_anomalies
 from pv_runs.growing_file import last_lines
-from pv_runs.watch.excerpt import excerpt
 from pv_runs.watch.frame import Trace
 from pv_runs.watch.places import Places
-from pv_runs.watch.text import visible
 
-__all__ = ["Traces"]
+__all__ = ["Traces", "excerpt"]
 
 SHOWN = 4
 MOST = 4 * 2**20
@@ -29,6 +31,8 @@ LONGEST = 200_000
 """Characters of a trace; a longer one is not looked at by the rules."""
 BACK = 5
 """Files of rollouts that are looked at, the last one first."""
+BEFORE, AFTER, EVIDENCE = 80, 60, 220
+"""Characters that are shown around the evidence, and of it."""
 ROW_GROUP = 64 * 2**20
 """Bytes of a Parquet row group; a larger one is not read."""
 
@@ -61,8 +65,8 @@ def _of_ledger(path: Path) -> list[Trace]:
     found = []
     for row in _rows_of_part(path) if path.suffix == ".parquet" else _rows_of_journal(path):
         if row.decision == "vetoed":
-            rules = list(dict.fromkeys(visible(hit.rule[:60]) for hit in row.rules))
-            reason = ", ".join(rules) or f"judge: {visible((row.judge_text or 'it gave no reason')[:300])}"
+            rules = list(dict.fromkeys(one_line(hit.rule[:60]) for hit in row.rules))
+            reason = ", ".join(rules) or f"judge: {one_line((row.judge_text or 'it gave no reason')[:300])}"
             pieces = excerpt(row.trace, [(hit.start, hit.end) for hit in row.rules])
             _keep(found, Trace(step=row.step, reason=reason, pieces=pieces))
         if len(found) == SHOWN:
@@ -136,3 +140,27 @@ def _judge(line: bytes, step: int) -> Trace | None:
         return None
     rules = ", ".join(dict.fromkeys(anomaly.rule for anomaly in anomalies))
     return Trace(step=step, reason=rules, pieces=excerpt(text, [(one.start, one.end) for one in anomalies]))
+
+
+def excerpt(trace: str, spans: Sequence[Span]) -> list[Piece]:
+    """A trace in one line, cut to what is around the evidence.
+
+    Example: `excerpt("It holds. so so so so", [(10, 21)])` is `[("It holds. ", "text"), ("so so so so", "mark")]`.
+
+    Args:
+        trace: whole.
+        spans: evidence, start and end in characters; the first one is shown. Without any, the trace's end is.
+    """
+    known = [(start, end) for start, end in spans if 0 <= start < end <= len(trace)]
+    start, end = min(known, default=(0, 0))
+    if not known:
+        kept = [(len(trace) - BEFORE - EVIDENCE, len(trace))]
+    elif end - start > EVIDENCE:
+        kept = [(start - BEFORE, start + EVIDENCE // 2), (end - EVIDENCE // 2, end + AFTER)]
+    else:
+        kept = [(start - BEFORE, end + AFTER)]
+    pieces: list[Piece] = [(one_line(text), kind) for text, kind in cut(trace, kept, (start, end))]
+    for end in (0, -1):  # how much is left out there would take more room than it is worth
+        if pieces and pieces[end][1] == "gap":
+            pieces[end] = ("… " if end == 0 else " …", "gap")
+    return pieces

@@ -1,28 +1,41 @@
-"""A run looked at again and again."""
+"""View of a run: reads its folder again and again, and makes a frame of it. It trusts nothing that it reads."""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import math
 import time
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from itertools import islice
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from pv_judge.pages.text import plain, plural
+from pv_judge.pages.text import one_line, plain, plural, redact
 from pv_rl import metric_names
+from pv_rl.errors import DataError
+from pv_runs.growing_file import last_lines
+from pv_runs.hydra_record import read_config
 from pv_runs.metrics_log import Log
-from pv_runs.watch.alarms import Alarms
-from pv_runs.watch.frame import Frame, Section
+from pv_runs.run_folder import CONFIGS, RECORD
+from pv_runs.run_record import read_about
+from pv_runs.watch.frame import Alarm, Frame, Section
 from pv_runs.watch.numbers import Numbers
 from pv_runs.watch.places import find_places
 from pv_runs.watch.rows import fill
-from pv_runs.watch.settings import SettingsFile
 from pv_runs.watch.status import find_status, total_steps
 from pv_runs.watch.traces import Traces
 
 __all__ = ["View"]
 
 OVER = 10
-"""Steps over which a change is told."""
+"""Steps over which a change is shown."""
 COST = metric_names.COST
+KEPT, MOST = 5, 2**20
+"""Alarms that are shown, and bytes at the end of their file that are read."""
+LONGEST = 400
+"""Characters of an alarm's message."""
 
 
 class View:
@@ -31,10 +44,8 @@ class View:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._numbers, self._traces = Numbers(), Traces()
-        self._alarms: Alarms | None = None
         self._log: Log | None = None
         self._sections: list[Section] = []
-        self._settings = SettingsFile(folder)
 
     def look(self, now: float | None = None) -> Frame:
         """The run at this moment.
@@ -42,9 +53,8 @@ class View:
         Args:
             now: seconds since the epoch; the clock's by default.
         """
-        settings = self._settings.look()
+        settings = _read_settings(self.folder, _stamp(self.folder))
         places = find_places(self.folder, settings.config, settings.about)
-        self._alarms = self._alarms or Alarms(places.sentinel)
         log = self._numbers.look(places.metrics)
         if log is not self._log:
             self._log, self._sections = log, fill(log.series, OVER, log.last_step)
@@ -73,6 +83,69 @@ class View:
             sections=self._sections,
             traces=traces,
             traces_from=source,
-            alarms=self._alarms.look(),
+            alarms=_alarms(places.sentinel),
             notes=notes,
         )
+
+
+class _Settings(NamedTuple):
+    config: Mapping[str, str]
+    """By dotted key, nothing resolved."""
+    about: Mapping[str, Any]
+    """What run.json has."""
+    notes: tuple[str, ...]
+    """What could not be read."""
+
+
+def _stamp(folder: Path) -> tuple[object, ...]:
+    """Differs when the config or run.json has changed: a config has 1,000 lines, too many to parse at each look."""
+    stamp = []
+    for name in (RECORD, *(f"{config}/config.yaml" for config in CONFIGS)):
+        with contextlib.suppress(OSError):
+            state = (folder / name).stat()
+            stamp.append((name, state.st_mtime_ns, state.st_size, state.st_ino))
+    return tuple(stamp)
+
+
+@lru_cache(maxsize=1)
+def _read_settings(folder: Path, stamp: tuple[object, ...]) -> _Settings:
+    notes = []
+
+    def read(reader: Callable[[Path], dict[str, Any]], path: Path) -> dict[str, Any]:
+        try:
+            return reader(path)
+        except (DataError, OSError) as error:
+            notes.append(plain(redact(str(error))))
+            return {}
+
+    config, about = read(read_config, folder), read(read_about, folder / RECORD)
+    return _Settings(config, about, tuple(notes))
+
+
+def _alarms(path: Path) -> list[Alarm] | None:
+    """The last alarms of `sentinel.jsonl`, the latest first; None as long as there is no file."""
+    try:
+        lines = last_lines(path, MOST)
+    except OSError:
+        return None
+    return list(islice((alarm for line in lines if (alarm := _parse(line)) is not None), KEPT))
+
+
+def _parse(line: bytes) -> Alarm | None:
+    """`sign`, `step`, and `message`, or the watcher's own `sentence`; None for what is no alarm."""
+    try:
+        said = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(said, dict) or not isinstance(said.get("sign"), str):
+        return None
+    message = said.get("message") or said.get("sentence")
+    if not isinstance(message, str):
+        value, expected = (str(said.get(name))[:40] for name in ("value", "expected"))
+        message = f"{value}, where {expected} was to be expected"
+    step = said.get("step")
+    return Alarm(
+        sign=one_line(said["sign"][:60]),
+        step=step if type(step) is int and abs(step) < 10**12 else None,
+        message=one_line(" ".join(message[: 2 * LONGEST].split()))[:LONGEST],
+    )

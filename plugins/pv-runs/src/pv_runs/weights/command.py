@@ -1,21 +1,22 @@
-"""The command `pv-rl weights`: reads lengths, computes weights, prints and writes them."""
+"""Command `pv-rl weights`: reads rollouts, computes what each mode weighs, prints and writes it."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 
+from pv_judge.pages.figure import check_plot
+from pv_judge.pages.terminal import print_blocks, print_line, standard_output
+from pv_judge.pages.writing import to_json
 from pv_rl.errors import DataError
 from pv_rl.files import check_target, write_atomically
-from pv_runs.weights.document import document
-from pv_runs.weights.figure import check_plot, draw
+from pv_runs.weights.figure import draw
+from pv_runs.weights.output import blocks, document
 from pv_runs.weights.reading import read_rollouts
 from pv_runs.weights.rollouts import read_lengths
 from pv_runs.weights.summary import DEFAULT_MODES, summarise
-from pv_runs.weights.table import print_summary
 
 __all__ = ["show_weights"]
 
@@ -75,23 +76,17 @@ def show_weights(
     if plot is not None:
         draw(summary, plot)
     if json_file is not None:
-        text = json.dumps(document(summary), allow_nan=False, ensure_ascii=False) + "\n"
+        text = to_json(document(summary))
         if to_stdout:
             print(text, end="")  # noqa: T201 - the document, not a message
         else:
             write_atomically(Path(json_file), lambda file: file.write_text(text, encoding="utf-8"))
-    console = errors if to_stdout else _console()
     if to_stdout:
         for note in summary.notes:
-            console.print(note, markup=False, highlight=False)
-    else:
-        print_summary(summary, console)
-        for written in (plot, json_file):
-            if written is not None:
-                console.print(f"wrote {written}", markup=False, highlight=False, soft_wrap=True)
-
-
-def _console() -> Console:
-    """Standard output: as wide as the terminal, or as wide as need be where there is none."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=1000)
+            print_line(errors, note)
+        return
+    console = standard_output()
+    print_blocks(blocks(summary), console)
+    for written in (plot, json_file):
+        if written is not None:
+            print_line(console, f"wrote {written}")

@@ -1,47 +1,28 @@
-"""The summary as a picture: what a token weighs, and where the update goes."""
+"""Figure of `pv-rl weights`: what a token weighs, and where the update goes."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pv_rl.errors import DataError
-from pv_rl.extras import needs
-from pv_rl.files import check_target, write_atomically
-from pv_runs.weights.summary import Summary
-from pv_runs.weights.table import FEW, label
+from pv_judge.pages.figure import check_plot, choose_colours, new_figure, save_figure
+from pv_runs.weights.output import FEW, label
+from pv_runs.weights.summary import ModeSummary, Summary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
-__all__ = ["check_plot", "draw"]
+__all__ = ["draw"]
 
-FORMATS = (".png", ".pdf", ".svg")
 CURVE_POINTS = 1000
 SCATTER_POINTS = 5000
-
-
-def check_plot(path: Path) -> None:
-    """Say before any work that no picture can be made.
-
-    Raises:
-        SetupError: matplotlib is missing.
-        DataError: the name's ending is not of `FORMATS`, or its folder is missing.
-    """
-    if path.suffix not in FORMATS:
-        raise DataError(f"--plot {path} does not say what to write; end the name in {', '.join(FORMATS)}")
-    check_target("--plot", path)
-    with needs("matplotlib", "--plot", "pip install matplotlib, or leave --plot out"):
-        import matplotlib  # noqa: F401
 
 
 def draw(summary: Summary, path: Path) -> None:
     """Draw the weight of a token against the length, and the shares of the update. Written whole or not at all."""
     check_plot(path)
-    from matplotlib.figure import Figure  # without pyplot: no display, no global state
-
-    figure = Figure(figsize=(10, 4.4), layout="constrained")
+    figure = new_figure(10, 4.4)
     left, right = figure.subplots(1, 2)
     _draw_weights(left, summary)
     if summary.responses <= FEW:
@@ -52,7 +33,7 @@ def draw(summary: Summary, path: Path) -> None:
     source = summary.rollouts.source
     title = counted if source.endswith("given lengths") else f"{counted}: {_short(source)}"
     figure.suptitle(title, fontsize="medium", parse_math=False)
-    write_atomically(path, lambda file: figure.savefig(file, format=path.suffix[1:], dpi=150))
+    save_figure(figure, path)
 
 
 def _draw_weights(axes: Axes, summary: Summary) -> None:
@@ -61,7 +42,7 @@ def _draw_weights(axes: Axes, summary: Summary) -> None:
     rows = _spread(rows, SCATTER_POINTS)
     lengths = [summary.rollouts.lengths[row] for row in rows]
     one_curve = few and summary.prompts == 1
-    for index, mode in enumerate(summary.modes):
+    for index, (mode, colour) in enumerate(_coloured(summary)):
         axes.plot(
             lengths,
             [mode.weights[row] or float("nan") for row in rows],
@@ -70,7 +51,7 @@ def _draw_weights(axes: Axes, summary: Summary) -> None:
             markersize=5 if few else 4 if len(rows) <= 500 else 2.5,
             alpha=0.9 if few else 0.5,
             markeredgewidth=0,
-            color=f"C{index}",
+            color=colour,
             label=label(mode.spec),
             rasterized=len(rows) > 1000,
         )
@@ -94,10 +75,10 @@ def _label_plainly(axis: Axis, low: float, high: float) -> None:
 def _draw_bars(axes: Axes, summary: Summary) -> None:
     rows = _by_length(summary)
     width = 0.8 / len(summary.modes)
-    for index, mode in enumerate(summary.modes):
+    for index, (mode, colour) in enumerate(_coloured(summary)):
         left = [place - 0.4 + (index + 0.5) * width for place in range(len(rows))]
         heights = [100 * mode.shares[row] for row in rows]
-        axes.bar(left, heights, width=width, color=f"C{index}", label=label(mode.spec))
+        axes.bar(left, heights, width=width, color=colour, label=label(mode.spec))
     axes.set_xticks(range(len(rows)), [str(summary.rollouts.lengths[row]) for row in rows])
     if len(rows) > 10:
         axes.tick_params(axis="x", labelrotation=90)
@@ -111,7 +92,7 @@ def _draw_bars(axes: Axes, summary: Summary) -> None:
 def _draw_cumulative(axes: Axes, summary: Summary) -> None:
     rows = _by_length(summary)
     shown = _spread(list(range(len(rows))), CURVE_POINTS)
-    for index, mode in enumerate(summary.modes):
+    for index, (mode, colour) in enumerate(_coloured(summary)):
         total, sums = 0.0, []
         for row in rows:
             total += mode.shares[row]
@@ -120,7 +101,7 @@ def _draw_cumulative(axes: Axes, summary: Summary) -> None:
             [0.0, *(100 * (place + 1) / len(rows) for place in shown)],
             [0.0, *(sums[place] for place in shown)],
             linestyle=("-", "--", "-.")[index % 3],
-            color=f"C{index}",
+            color=colour,
             label=label(mode.spec),
         )
     axes.plot([0, 100], [0, 100], color="0.6", linewidth=0.8, linestyle=":", label="the same for each")
@@ -128,6 +109,10 @@ def _draw_cumulative(axes: Axes, summary: Summary) -> None:
     axes.set(xlim=(0, 100), ylim=(0, 100), title="where the update goes")
     axes.grid(alpha=0.3)
     axes.legend(fontsize="small", loc="upper left")
+
+
+def _coloured(summary: Summary) -> list[tuple[ModeSummary, str]]:
+    return list(zip(summary.modes, choose_colours(len(summary.modes)), strict=True))
 
 
 def _by_length(summary: Summary) -> list[int]:

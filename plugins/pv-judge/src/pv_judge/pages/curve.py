@@ -1,4 +1,4 @@
-"""A series as a line of blocks."""
+"""Sparklines: a series as a line of blocks on a terminal, or as the points of an SVG line."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ import itertools
 import math
 from collections.abc import Sequence
 
-__all__ = ["BLOCKS", "PLAIN", "condense", "heights", "sparkline"]
+from pv_judge.pages.blocks import Curve
+
+__all__ = ["BLOCKS", "HEIGHT", "PLAIN", "WIDTH", "condense", "heights", "polylines", "sparkline"]
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 PLAIN = "_.,-~=*#"
-"""For a terminal that has no blocks."""
+"""For a terminal whose encoding has no blocks."""
+WIDTH, HEIGHT = 220, 26
+"""Of an SVG line, in its own units; it has at most WIDTH points."""
 
 
 def condense(values: Sequence[float], width: int) -> list[float]:
@@ -53,3 +57,16 @@ def sparkline(values: Sequence[float], width: int, blocks: str = BLOCKS) -> str:
     return "".join(
         blocks[round(place * (len(blocks) - 1))] if math.isfinite(place) else " " for place in places
     ).rstrip()
+
+
+def polylines(curve: Curve) -> list[str]:
+    """The `points` of SVG polylines: steps from 0 to `curve.last` over WIDTH; a line ends where there is no number."""
+    lines: list[list[str]] = [[]]
+    steps, values = condense(curve.steps, WIDTH), condense(curve.values, WIDTH)
+    for step, height in zip(steps, heights(values), strict=True):
+        if math.isfinite(height):
+            x = WIDTH * min(1.0, step / max(1.0, curve.last))
+            lines[-1].append(f"{x:.1f},{HEIGHT - 3 - (HEIGHT - 6) * height:.1f}")
+        else:
+            lines.append([])
+    return [" ".join(line if len(line) > 1 else line * 2) for line in lines if line]

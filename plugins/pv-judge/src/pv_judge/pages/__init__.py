@@ -1,0 +1,1 @@
+"""Tables and pages: blocks of content, rendered for a terminal, as Markdown and as HTML."""
