@@ -41,6 +41,27 @@ def test_every_patched_module_has_a_seam_that_is_checked_first():
     assert set(PATCHES) == {seam.module for seam in contract.SEAMS}
 
 
+@pytest.mark.parametrize(
+    ("module", "owner"),
+    [
+        ("verl.trainer.ppo.v1.trainer_base", "PPOTrainer"),
+        ("verl.trainer.ppo.ray_trainer", "RayPPOTrainer"),
+        ("verl.experimental.separation.ray_trainer", "SeparateRayPPOTrainer"),
+        ("verl.utils.tracking", "Tracking"),
+    ],
+)
+def test_each_function_of_verl_is_wrapped_once(module, owner):
+    wrapped = {}
+    for name, function in vars(getattr(importlib.import_module(module), owner)).items():
+        ours = 0
+        while function is not None:
+            ours += "verl_adapter" in getattr(getattr(function, "__code__", None), "co_filename", "")
+            function = getattr(function, "__wrapped__", None)
+        wrapped |= {name: ours} if ours else {}
+    assert wrapped
+    assert set(wrapped.values()) == {1}
+
+
 def test_a_trainer_that_has_changed_is_refused_for_scope_prompt_alone():
     change = (
         "from wrapt import register_post_import_hook\n"
