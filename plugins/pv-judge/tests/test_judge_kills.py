@@ -72,10 +72,8 @@ def kill_actor(rng: random.Random, server: JudgeServer, before: int | None) -> i
         pytest.param(20, {"usd_per_run": 1.2}, marks=pytest.mark.paths),
     ],
 )
-def test_no_kill_of_the_actor_lets_a_run_pass_its_budget(tmp_path, monkeypatch, kills, limits):
-    monkeypatch.setattr(
-        ray_service, "_of_driver", {}
-    )  # the services of this process are those of other tests too
+def test_no_kill_of_the_actor_lets_a_run_pass_its_budget(tmp_path, kills, limits):
+    ray_service.forget_services()  # those of other tests in this process
     script = Script(latency=Latency(median_s=0.2, sigma=0.5))
     with JudgeServer(script) as server:
         settings = {
