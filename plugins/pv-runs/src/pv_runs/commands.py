@@ -124,7 +124,7 @@ def weights(
     lengths: Annotated[
         list[str] | None,
         typer.Option(
-            help="Response lengths of one prompt, for example 1,2,5. Repeat it, or separate with ';', for more prompts.",
+            help="Response lengths of one prompt, for example 1,2,5. Repeat it or use ';' for more prompts.",
             show_default=False,
         ),
     ] = None,

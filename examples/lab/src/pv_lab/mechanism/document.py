@@ -1,4 +1,4 @@
-"""The same as Markdown, and every number for a program."""
+"""Results of the mechanism as Markdown and as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the lab's report says: the order of lengths, the stages, and then what `pv-rl report` says."""
+"""Content of the lab's report: order of lengths, stages, then the content of `pv-rl report`."""
 
 from __future__ import annotations
 

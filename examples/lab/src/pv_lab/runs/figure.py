@@ -1,4 +1,4 @@
-"""The weightings over time, every seed, with intervals."""
+"""Figure of the lab: weightings over time, every seed, with intervals."""
 
 from __future__ import annotations
 

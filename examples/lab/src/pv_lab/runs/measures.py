@@ -1,4 +1,4 @@
-"""What the lab measures beside `pv_runs.report`, and which of all measures it puts side by side."""
+"""Measures of the lab beside those of `pv_runs.report`, and the selection that its report compares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether lengths are in the order of eta, seed by seed: dapo > balanced > grpo."""
+"""Order of lengths, seed by seed: dapo > balanced > grpo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `pv-rl lab report` does."""
+"""The command `pv-rl lab report`: writes the report of a lab's runs."""
 
 from __future__ import annotations
 

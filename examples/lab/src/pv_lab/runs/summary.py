@@ -1,4 +1,4 @@
-"""The runs of a lab as `pv_runs.report` puts them together, with what their traces say."""
+"""Summary of a lab's runs, as `pv_runs.report` groups them, with statistics of their traces."""
 
 from __future__ import annotations
 
