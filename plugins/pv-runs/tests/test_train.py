@@ -283,6 +283,17 @@ def test_a_line_that_cannot_be_shown_ends_no_run(tmp_path, line):
     assert progress.complete()
 
 
+def test_metrics_that_are_written_anew_are_read_from_their_start(tmp_path):
+    path = tmp_path / "m.jsonl"
+    path.write_text('{"step": 1, "data": {}}\n')
+    progress = Progress(path, 2, Console())
+    progress.look()
+    path.write_text('{"step": 2, "data": {"actor/lr": 1.0}}\n')
+    progress.look()  # notices it
+    progress.look()
+    assert progress.complete()
+
+
 def test_a_run_without_a_known_last_step_is_complete_unless_it_was_asked_to_stop(tmp_path):
     progress = Progress(tmp_path / "m.jsonl", None, Console())
     assert (progress.complete(), progress.complete(asked=True)) == (True, False)

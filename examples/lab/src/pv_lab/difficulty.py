@@ -1,4 +1,4 @@
-"""The difficulty knob: one number from 1 to 5 that sets length, size of numbers and kinds of trouble."""
+"""Difficulty: one number from 1 to 5 that sets proof length, size of numbers and kinds of errors."""
 
 from dataclasses import dataclass
 

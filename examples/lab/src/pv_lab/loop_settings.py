@@ -1,4 +1,4 @@
-"""What a run of the reference loop has for itself, and what the runs of a loop share."""
+"""Settings of the reference loop: those of each run, and those that all runs share."""
 
 from __future__ import annotations
 

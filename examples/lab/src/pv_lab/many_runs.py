@@ -1,4 +1,4 @@
-"""Train many runs of the reference loop, a stack at a time, into a folder of Parquet files that can be gone on with."""
+"""Batch training: many runs of the reference loop, in stacks, into a folder of Parquet files that can be resumed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verifier: a Qwen3 of four layers and 0.9M parameters (0.1M parameters did not learn to check)."""
+"""Verifier model: a Qwen3 with four layers and 0.9M parameters (0.1M parameters did not learn to check)."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""What this package adds to pv-rl: the commands of the lab."""
+"""Plugin of pv-rl: the commands of the lab."""
 
 from __future__ import annotations
 

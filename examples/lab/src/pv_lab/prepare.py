@@ -1,4 +1,4 @@
-"""The lab's data and model, in the folders where a run looks for them."""
+"""Preparation of a run: writes the lab's data and model to the folders that the config names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One sample: a question, a proof of it, and the label, each decided by (seed, split, index) alone."""
+"""Sample: a question, a proof of it and the label, each determined by (seed, split, index) alone."""
 
 from dataclasses import dataclass
 from math import floor

@@ -1,4 +1,4 @@
-"""What a batch of the lab's traces is like, in numbers."""
+"""Trace statistics: shares of kinds of traces in a batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Train everything and write the figure, the tables and the numbers."""
+"""Command of the mechanism: trains every experiment, and writes the figure, the tables and the numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is trained: the main setting, and the controls without which it would mislead."""
+"""Experiments: the main setting and the controls."""
 
 from __future__ import annotations
 

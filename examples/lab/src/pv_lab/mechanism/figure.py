@@ -1,4 +1,4 @@
-"""The main setting by training step, and the controls below it: one picture, so that neither is shown alone."""
+"""Figure of the mechanism: the main setting by training step, with the controls below it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From histories to the numbers of a table."""
+"""Outcomes: from training histories to the numbers of a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verifier: eight logits that say how it behaves and how reliable its looks are."""
+"""Policy: eight logits that set the verifier's behaviour and how reliable its checks are."""
 
 from __future__ import annotations
 

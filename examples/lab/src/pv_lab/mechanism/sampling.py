@@ -1,4 +1,4 @@
-"""Draw proofs, and the verifier's responses to them."""
+"""Sampling of proofs and of the verifier's responses to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run begins with: the proofs, the verifier's habits, and how it is trained."""
+"""Settings of a run: the proofs, the verifier's initial habits, and the training."""
 
 from __future__ import annotations
 

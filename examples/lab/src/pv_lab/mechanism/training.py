@@ -1,4 +1,4 @@
-"""Train many runs side by side: sample, weigh, move the logits."""
+"""Training of many runs side by side: sample, weigh, update the logits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each response pulls with: its advantage, and the weight that `pv_rl.losses` gives to its tokens."""
+"""Contribution of each response: its advantage, and the token weight that `pv_rl.losses` computes."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""`pv-rl quickstart`: the real verl trainer on the lab verifier, on a CPU, with something to look at."""
+"""Quick start: trains the lab's verifier with the real verl trainer on a CPU, and shows it."""

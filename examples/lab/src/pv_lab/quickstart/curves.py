@@ -1,4 +1,4 @@
-"""The numbers of a run, read from the JSON lines that verl's `file` logger writes."""
+"""Points of a run, read from verl's metrics log while it grows."""
 
 from __future__ import annotations
 

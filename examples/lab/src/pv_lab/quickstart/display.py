@@ -1,4 +1,4 @@
-"""What the terminal shows while the trainer works: one bar and the numbers that matter."""
+"""Terminal display of the quick start: a progress bar and the main metrics."""
 
 from __future__ import annotations
 

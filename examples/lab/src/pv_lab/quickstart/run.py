@@ -1,4 +1,4 @@
-"""Prepare the lab, run verl on it, show it, and report what changed."""
+"""The command `pv-rl quickstart`: prepares the lab, runs verl on it, and reports what changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lab, whole: the lab's verifier trained under each weighting and seed, and what came of it.
+"""Lab runs: the lab's verifier trained with each weighting and seed, and the comparison.
 
 `pv-rl lab run` and `pv-rl lab report`; docs/lab.md says what each number is.
 """

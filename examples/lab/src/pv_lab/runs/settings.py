@@ -1,4 +1,4 @@
-"""What `pv-rl lab run` can be told."""
+"""Settings of `pv-rl lab run`."""
 
 from __future__ import annotations
 

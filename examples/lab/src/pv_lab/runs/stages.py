@@ -1,4 +1,4 @@
-"""Start, middle and end of the runs of a setting, and the mean over seeds at each."""
+"""Stages: start, middle and end of the runs of a setting, with the mean over seeds."""
 
 from __future__ import annotations
 

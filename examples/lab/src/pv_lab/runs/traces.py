@@ -1,4 +1,4 @@
-"""What the traces of a run look like, step by step, from the rollouts that verl writes."""
+"""Trace statistics by step, read from the rollouts that verl writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which file of a folder of rollouts: verl's `trainer.rollout_data_dir` gets a file `N.jsonl` a step."""
+"""Rollout folder: chooses the file of a step. verl's `trainer.rollout_data_dir` gets a file `N.jsonl` a step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run needs and costs, before any GPU is paid for. `pv-rl plan` shows it.
+"""Run plan: memory, time and cost of a run, before any GPU is paid for. `pv-rl plan` prints it.
 
 Nothing here imports torch or verl.
 """

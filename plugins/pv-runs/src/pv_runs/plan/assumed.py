@@ -1,4 +1,4 @@
-"""What the plan takes for granted: no config says it, and only a run can measure it."""
+"""Assumed numbers: what no config says and only a run can measure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judge cost: calls, tokens and USD of a step and of the run, held against the budget."""
+"""Judge cost: calls, tokens and USD of a step and of the run, compared with the budget."""
 
 from __future__ import annotations
 

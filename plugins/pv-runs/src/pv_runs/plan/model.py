@@ -1,4 +1,4 @@
-"""The shape of a dense decoder, as its `config.json` names things, and how many parameters it has."""
+"""Model shape: a dense decoder, in the names of its `config.json`, and its number of parameters."""
 
 from __future__ import annotations
 

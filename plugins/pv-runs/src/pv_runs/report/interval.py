@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean, stdev
 
 from pv_judge.pages.text import estimate
 from pv_rl.extras import needs
@@ -49,11 +50,10 @@ def mean_of_seeds(values: Sequence[float]) -> MeanOfSeeds | None:
     n = len(values)
     if not n:
         return None
-    mean = sum(values) / n
+    mean = fmean(values)
     if n == 1:
         return MeanOfSeeds(mean=mean, low=None, high=None, number=n)
-    deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / (n - 1))
     with needs("scipy", "an interval over seeds", "pip install scipy"):
         from scipy.stats import t
-    reach = float(t.ppf(0.975, n - 1)) * deviation / math.sqrt(n)
+    reach = float(t.ppf(0.975, n - 1)) * stdev(values) / math.sqrt(n)
     return MeanOfSeeds(mean=mean, low=mean - reach, high=mean + reach, number=n)

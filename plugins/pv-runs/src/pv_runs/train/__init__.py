@@ -1,1 +1,1 @@
-"""`pv-rl train`: a run or a sweep by name, each run in a process tree of its own, stopped and resumed at any step."""
+"""Training command: starts a run or a sweep by name, each run in its own process tree, and resumes it."""

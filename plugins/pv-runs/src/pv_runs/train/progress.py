@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from pv_rl import metric_names
-from pv_runs.growing_file import Tail
+from pv_runs.growing_file import Replaced, Tail
 from pv_runs.metrics_log import parse_line
 
 __all__ = ["Progress", "say"]
@@ -51,12 +51,16 @@ class Progress:
 
     def look(self) -> None:
         """Print what has come since the last look."""
-        with contextlib.suppress(OSError):  # not there yet
+        try:
             for line in self._tail.look():
                 with contextlib.suppress(ValueError, TypeError, OverflowError, RecursionError):
                     step, data = parse_line(line)
                     self.last_step = max(self.last_step, step)
                     say(self._console, self._line(step, data))
+        except Replaced:
+            self._tail = Tail(self._tail.path)
+        except OSError:
+            pass  # not there yet
 
     def _line(self, step: int, data: Mapping[str, Any]) -> str:
         said = [f"step {step}" + (f" of {self._steps}" if self._steps else "")]

@@ -1,4 +1,4 @@
-"""What a loss-aggregation mode does to given lengths, before anything is trained. `pv-rl weights` shows it.
+"""Weight preview: what a loss-aggregation mode does to given lengths, before training. `pv-rl weights` prints it.
 
 Nothing here imports torch, pyarrow, matplotlib or transformers until it is needed.
 """

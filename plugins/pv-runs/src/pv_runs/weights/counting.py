@@ -1,4 +1,4 @@
-"""The length of a text: tokens where there is a tokenizer, words where there is none."""
+"""Length counter of texts: tokens with a tokenizer, else words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers: what each mode gives to a token, to a response, and to groups of responses."""
+"""Summary of modes: token weights, and shares of the update by response and by group of responses."""
 
 from __future__ import annotations
 
