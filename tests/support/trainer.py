@@ -78,10 +78,10 @@ def train(folder: Path, *overrides: str, **options: Any) -> None:
 
 
 def read_metrics(folder: Path) -> dict[int, dict]:
-    """verl's metrics by step. Every name of ours is in the catalogue, whatever the run was."""
+    """verl's metrics by step. Every name of ours is in the catalogue, but the number of the loss plugin's mode."""
     metrics = {line["step"]: line["data"] for line in _read_lines(folder / "metrics.jsonl")}
     ours = {name for data in metrics.values() for name in data if "pv_rl/" in name}
-    assert {name for name in ours if describe(name) is None} == set()
+    assert {name for name in ours if describe(name) is None} <= {"pv_rl/power"}
     return metrics
 
 

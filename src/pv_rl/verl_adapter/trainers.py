@@ -169,8 +169,9 @@ def _patch_common(trainer: Any) -> None:
     @functools.wraps(load)
     def _load_checkpoint(self, *arguments, **options):
         result = load(self, *arguments, **options)
+        state = state_of(self)
         if self.global_steps:
-            run_hooks("checkpoint_loaded", state_of(self))
+            run_hooks("checkpoint_loaded", state)
         return result
 
     @functools.wraps(show)
