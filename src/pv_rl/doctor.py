@@ -18,7 +18,7 @@ from pv_rl.errors import PvRlError, SetupError
 from pv_rl.hookspecs import Finding
 from pv_rl.plugins import LOSS_MODES, REWARDS, hook_results, left_out
 
-__all__ = ["examine"]
+__all__ = ["all_checks", "examine"]
 
 PACKAGES = ("torch", "verl", "ray", "transformers", "TransferQueue", "vllm", "pv-cpu")
 OPTIONAL = ("vllm", "pv-cpu")
@@ -27,11 +27,16 @@ RUN = "small"
 
 
 def examine(run: Sequence[str] = ()) -> dict[str, Finding]:
-    """Run every check, ours and those of plugins, by name. A check that raises is a finding and stops no other.
+    """Run every check. One that raises is a finding and stops no other.
 
     Args:
         run: `run=NAME` and overrides, as for `pv-rl train`.
     """
+    return {name: _guarded(check) for name, check in all_checks(run).items()}
+
+
+def all_checks(run: Sequence[str] = ()) -> dict[str, Callable[[], Finding]]:
+    """The checks by name, ours and those of plugins; see `pv_rl.hookspecs.pv_rl_doctor_checks`."""
     checks: dict[str, Callable[[], Finding]] = {
         "python": _python,
         "packages": _packages,
@@ -44,7 +49,7 @@ def examine(run: Sequence[str] = ()) -> dict[str, Finding]:
     }
     for added in hook_results("pv_rl_doctor_checks", run=tuple(run)):
         checks |= added
-    return {name: _guarded(check) for name, check in checks.items()}
+    return checks
 
 
 def _guarded(check: Callable[[], Finding]) -> Finding:

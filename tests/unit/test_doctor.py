@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from pv_rl import doctor
-from pv_rl.hookspecs import Finding
+from pv_rl import doctor, plugins
+from pv_rl.hookspecs import Finding, hookimpl
 
 
 def test_a_plugin_that_is_left_out_is_a_note_that_names_it():
@@ -19,6 +19,36 @@ def test_a_plugin_that_is_left_out_is_a_note_that_names_it():
     assert finding.state == "note"
     assert "left out: theirs: it failed to load" in finding.text
     assert finding.remedy
+
+
+def test_plugins_add_checks_and_may_replace_one_of_the_core(monkeypatch):
+    class Theirs:
+        @staticmethod
+        @hookimpl
+        def pv_rl_doctor_checks(run):
+            return {"config": lambda: Finding(state="ok", text=" ".join(run)), "theirs": lambda: None}
+
+    class Broken:
+        @staticmethod
+        @hookimpl
+        def pv_rl_doctor_checks():
+            raise RuntimeError
+
+    monkeypatch.setattr(plugins, "entry_points", lambda group: [])
+    plugins.forget_plugins(reload=True)
+    assert "theirs" not in doctor.all_checks()
+    for plugin in (Broken, Theirs):
+        plugins.plugin_manager().register(plugin)
+    checks = doctor.all_checks(["run=8b", "recipe=dapo"])
+    plugins.forget_plugins(reload=True)
+    assert checks["config"]().text == "run=8b recipe=dapo"
+    assert list(checks)[-2:] == ["worker", "theirs"]
+
+
+def test_the_config_of_a_run_needs_pv_runs():
+    finding = doctor._guarded(lambda: doctor._config(["run=8b"]))
+    assert finding.state == "wrong"
+    assert "needs the package pv-runs, which is not installed" in finding.text
 
 
 def test_a_check_that_breaks_down_is_a_finding():
