@@ -88,7 +88,7 @@ def test_lengths_are_the_tokenizers_where_there_is_one(tmp_path):
 def test_a_tokenizer_that_is_none_is_an_error(tmp_path):
     pytest.importorskip("transformers")
     file = write_jsonl(tmp_path / "1.jsonl", [{"input": "q", "output": "a"}])
-    with pytest.raises(DataError, match="is no tokenizer that transformers can load"):
+    with pytest.raises(DataError, match="cannot be loaded by transformers as a tokenizer"):
         read_rollouts(file, tokenizer=str(tmp_path))
 
 
@@ -389,11 +389,13 @@ def test_paths_that_are_no_rollouts_are_named(tmp_path):
 
 def test_columns_that_are_named_have_to_be_there(tmp_path):
     file = write_jsonl(tmp_path / "1.jsonl", [{"uid": "a", "length": 1, "flag": True}])
-    with pytest.raises(DataError, match=r"--group-column 'problem' is no column of .* It has: uid, length"):
+    with pytest.raises(
+        DataError, match=r"--group-column 'problem' is not a column of .* It has: uid, length"
+    ):
         read_rollouts(file, group_column="problem")
-    with pytest.raises(DataError, match="--length-column 'size' is no column of"):
+    with pytest.raises(DataError, match="--length-column 'size' is not a column of"):
         read_rollouts(file, length_column="size")
-    with pytest.raises(DataError, match=r"column 'flag' of .* holds no length"):
+    with pytest.raises(DataError, match=r"column 'flag' of .* contains no lengths"):
         read_rollouts(file, length_column="flag")
 
 
