@@ -280,7 +280,6 @@ def test_a_folder_without_a_choice_is_an_error(tmp_path):
         ("", "is empty; give a file with at least one row"),
         ("\n \n", "is empty"),
         ('{"uid": 1, "length": 2}\n{"uid": 1, "leng', "line 2 of .*: not JSON"),
-        ('{"uid": 1, "length": 2}\n\n[1]\n', "line 3 of .*: not an object .*JSON list"),
         ('{"uid": 1, "length": 2}\n{"uid": 1}\n', "line 2 of .* has no 'length'"),
         ('{"uid": 1, "length": null}\n', "line 1 of .*: the length in 'length' is null"),
         (
@@ -321,12 +320,6 @@ def test_a_folder_without_a_choice_is_an_error(tmp_path):
 def test_a_bad_line_is_named(text, message, tmp_path):
     (tmp_path / "1.jsonl").write_text(text)
     with pytest.raises(DataError, match=message):
-        read_rollouts(tmp_path / "1.jsonl")
-
-
-def test_bytes_that_are_no_text_are_named(tmp_path):
-    (tmp_path / "1.jsonl").write_bytes(b'{"uid": 1, "length": 2}\n\xff\xfe\n')
-    with pytest.raises(DataError, match=r"line 2 of .*: not UTF-8"):
         read_rollouts(tmp_path / "1.jsonl")
 
 
