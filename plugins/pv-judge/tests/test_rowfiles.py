@@ -50,14 +50,17 @@ def test_a_csv_gives_text_and_the_line_of_each_row(tmp_path):
 
 def test_a_bad_row_stops_a_strict_reader_and_not_a_scan(tmp_path):
     file = tmp_path / "rows.jsonl"
-    file.write_text('{"a": 1}\n{"a": 1, "a": 2}\n{"a": NaN}\n[1]\n{"a": 3}')
-    with pytest.raises(DataError, match=r"line 4 of .*rows\.jsonl: not an object"):
+    file.write_bytes(b'{"a": 1}\n{"a": 1, "a": 2}\n\n{"a": NaN}\n[1]\n\xff\n{"a": 3}')
+    with pytest.raises(
+        DataError, match=r"line 5 of .*rows\.jsonl: not an object \(the line is a JSON list\)"
+    ):
         list(open_rows(file).rows())
     found = list(open_rows(file).scan())
     assert [row.reason for row in found if isinstance(row, BadRow)] == [
         "key twice",
         "not JSON",
         "not an object",
+        "not UTF-8",
     ]
     assert [row.values["a"] for row in found if not isinstance(row, BadRow)] == [1, 3]
 

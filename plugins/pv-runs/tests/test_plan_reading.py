@@ -21,7 +21,7 @@ ACTOR = "actor_rollout_ref.actor"
     ("key", "text"),
     [
         ("cluster", r"no cluster\.gpu.*cluster=paper80"),
-        ("plan", r"/nowhere/a-model is no folder with a config\.json"),
+        ("plan", r"/nowhere/a-model is not a folder with a config\.json"),
         ("data.train_batch_size", r"no data\.train_batch_size.*data\.train_batch_size=VALUE"),
         (f"{ACTOR}.use_kl_loss", r"no actor_rollout_ref\.actor\.use_kl_loss"),
         ("trainer.v1.trainer_mode", r"no trainer\.v1\.trainer_mode"),

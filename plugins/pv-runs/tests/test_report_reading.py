@@ -148,7 +148,7 @@ def test_a_folder_without_runs_says_what_was_looked_for(tmp_path):
         DataError, match=r"has no run.*down to 3 levels.*metrics\.jsonl, run\.json, \.hydra/config"
     ):
         find_runs(tmp_path)
-    with pytest.raises(DataError, match="is no folder"):
+    with pytest.raises(DataError, match="is not a folder"):
         find_runs(tmp_path / "multirun.yaml")
 
 
@@ -188,7 +188,7 @@ def test_overrides_are_read_by_key(tmp_path):
         "reward@reward": "verdict",
     }
     write_hydra(tmp_path, "overrides.yaml", "a: 1")
-    with pytest.raises(DataError, match="no list of overrides"):
+    with pytest.raises(DataError, match="not a list of overrides"):
         read_overrides(tmp_path)
 
 

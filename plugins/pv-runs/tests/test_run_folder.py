@@ -33,7 +33,7 @@ def test_a_sweep_holds_runs_and_is_none(tmp_path):
     assert [run.name for run in run_folders(tmp_path)] == ["9", "10"]
     assert run_folders(tmp_path) == find_runs(tmp_path)
     assert run_folders(tmp_path / "9") == [tmp_path / "9"]
-    with pytest.raises(ConfigError, match="holds a run"):
+    with pytest.raises(ConfigError, match="already contains a run"):
         check_unused(tmp_path)
     check_unused(tmp_path / "new")
 

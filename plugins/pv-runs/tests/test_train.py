@@ -329,7 +329,7 @@ def test_a_record_comes_back_as_it_was_written(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "says"), [(None, "holds no run"), ("{", "not what pv-rl"), ('{"x": 1}', "not what pv-rl")]
+    ("text", "says"), [(None, "contains no run"), ("{", "not what pv-rl"), ('{"x": 1}', "not what pv-rl")]
 )
 def test_what_is_no_record_is_said(tmp_path, text, says):
     if text is not None:

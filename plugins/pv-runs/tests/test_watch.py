@@ -254,7 +254,7 @@ def test_a_folder_that_is_no_run_says_what_was_looked_for_and_what_is_there(tmp_
     (tmp_path / "notes.txt").write_text("")
     with pytest.raises(DataError, match=r"Looked for: metrics\.jsonl, run\.json.*There is: notes\.txt"):
         watch(tmp_path, once=True)
-    with pytest.raises(DataError, match="is no folder"):
+    with pytest.raises(DataError, match="is not a folder"):
         watch(tmp_path / "nothing", once=True)
 
 

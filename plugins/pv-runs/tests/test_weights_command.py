@@ -91,7 +91,7 @@ def test_piped_output_is_not_cut_however_many_modes_there_are(tmp_path):
     [
         ([], "give either --lengths 1,2,5 or --rollouts PATH"),
         (["--lengths", "1,2", "--parquet", "x.parquet"], "not both"),
-        (["--lengths", "1,two"], "'two', which is no length"),
+        (["--lengths", "1,two"], "'two', which is not a length"),
         (["--lengths", "0,0"], "no response has any tokens"),
         (["--lengths", "1,2", "--mode", "balancd"], "Did you mean balanced"),
         (["--lengths", "1,2", "--mode", "balanced:7"], "balanced:7"),

@@ -183,7 +183,7 @@ def test_typed_lengths_are_a_prompt_for_each_option_and_between_semicolons():
     ],
 )
 def test_what_is_no_length_is_refused_with_an_example(text, field):
-    with pytest.raises(DataError, match="which is no length") as error:
+    with pytest.raises(DataError, match="which is not a length") as error:
         read_lengths(["3", text])
     assert f"holds {field}" in str(error.value)
     assert "--lengths '1,2,5;3,4'" in str(error.value)

@@ -51,7 +51,7 @@ def read_overrides(run: Path) -> dict[str, str]:
     if lines is None:
         return {}
     if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
-        raise DataError(f"{path} is no list of overrides such as recipe.eta=0.3, which Hydra writes there")
+        raise DataError(f"{path} is not a list of overrides such as recipe.eta=0.3, as Hydra writes it")
     overrides = {}
     for line in lines:
         key, _, value = line.partition("=")
@@ -115,7 +115,7 @@ def _load(run: Path, name: str) -> tuple[Path, Any] | None:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())[:300]
         raise DataError(
-            f"{path} is not what Hydra writes: {reason}. Restore it, or take the run out of the folder"
+            f"{path} is not what Hydra writes: {reason}. Restore it, or move the run out of the folder"
         ) from error
 
 

@@ -58,7 +58,7 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                     return
                 raise DataError(
                     f'line {number} of {path} is not what verl writes, {{"step": 3, "data": {{...}}}}: '
-                    f"{error or type(error).__name__}. Take the line out, or the run out of the folder"
+                    f"{error or type(error).__name__}. Remove the line, or move the run out of the folder"
                 ) from error
 
 
@@ -136,7 +136,7 @@ class Collector:
             self._first = False
         self._steps.add(step)
         if len(self._steps) > MOST_STEPS:
-            raise DataError(f"there are more than {MOST_STEPS} steps; is it the log of one run?")
+            raise DataError(f"there are more than {MOST_STEPS} steps; give the log of one run")
         for key, value in _needed(data, self._wanted, self._sources):
             self._series.setdefault(key, {})[step] = value
 

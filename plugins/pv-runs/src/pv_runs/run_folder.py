@@ -105,7 +105,7 @@ def find_runs(folder: Path) -> list[Path]:
     """
     if not folder.is_dir():
         raise DataError(
-            f"{folder} is no folder; give the folder of a sweep (with multirun.yaml in it) or of a run"
+            f"{folder} is not a folder. Give the folder of a sweep (with multirun.yaml in it) or of a run"
         )
     found = _look(folder, DEPTH, set())
     if not found:
@@ -150,7 +150,7 @@ def check_unused(folder: Path) -> None:
     """
     if run_folders(folder):
         raise ConfigError(
-            f"{folder} holds a run: go on with it (pv-rl train --resume {folder}), or name another folder"
+            f"{folder} already contains a run. Resume it (pv-rl train --resume {folder}), or choose another folder"
         )
 
 

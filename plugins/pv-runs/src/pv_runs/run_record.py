@@ -82,7 +82,7 @@ def read_record(folder: Path) -> Record:
             raise ValueError(f"attempts {record.attempts!r}, state {record.state!r}")
         return record
     except FileNotFoundError as error:
-        raise DataError(f"{folder} holds no run of pv-rl train: there is no {path.name} in it") from error
+        raise DataError(f"{folder} contains no run of pv-rl train: it has no {path.name}") from error
     except (ValueError, TypeError) as error:
         raise DataError(f"{path} is not what pv-rl train writes: {error}") from error
 
@@ -114,7 +114,8 @@ def read_about(path: Path) -> dict[str, Any]:
         about = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise DataError(
-            f"{path} is not JSON ({error}). Without it the run's state is unknown: take the file out, or the run"
+            f"{path} is not JSON ({error}). The state of the run is unknown. Remove the file, or move the run "
+            "out of the folder"
         ) from error
     if not isinstance(about, dict):
         raise DataError(

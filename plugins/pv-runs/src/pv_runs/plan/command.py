@@ -36,7 +36,7 @@ def plan_run(arguments: Sequence[str], *, json_file: str | None) -> bool:
     run, overrides = split_run(arguments)
     if "cluster=cpu" in overrides:
         raise ConfigError(
-            "a plan is about GPUs, and cluster=cpu has none: name the cluster that is to be paid for"
+            "pv-rl plan estimates GPUs, and cluster=cpu has none. Name the cluster that you will use"
         )
     config = compose(run, overrides)
     check(config, to_run=False, overrides=overrides)

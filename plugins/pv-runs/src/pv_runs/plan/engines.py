@@ -105,9 +105,7 @@ def read_training(settings: Settings, longest: int) -> Training:
     """
     reference = settings.flag(f"{ACTOR}.use_kl_loss") or settings.flag("algorithm.use_kl_in_reward", False)
     if settings.integer(f"{MODEL}.lora_rank", 0):
-        raise ConfigError(
-            f"{MODEL}.lora_rank is set; the plan knows training of all weights alone, so plan by hand"
-        )
+        raise ConfigError(f"{MODEL}.lora_rank is set; pv-rl plan supports only training of all weights")
     ulysses = max(
         settings.integer(f"{ACTOR}.ulysses_sequence_parallel_size", 1, least=1),
         settings.integer(f"{FSDP}.ulysses_sequence_parallel_size", 1, least=1),

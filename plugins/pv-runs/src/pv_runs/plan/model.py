@@ -87,8 +87,8 @@ def read_model(settings: Settings) -> tuple[ModelShape, str]:
             raise DataError(f"{file} cannot be read as JSON: {error}") from error
         return _shape(given, str(file)), str(file)
     hint = (
-        f"{path} is no folder with a config.json here, so give the model's shape as plan.model, in the names of "
-        "config.json: hidden_size, num_hidden_layers, ..."
+        f"{path} is not a folder with a config.json on this machine. Give the model's shape as plan.model, in the "
+        "names of config.json: hidden_size, num_hidden_layers, ..."
     )
     return _shape(settings.node("plan.model", hint), "plan.model", strict=True), "plan.model"
 
@@ -96,9 +96,7 @@ def read_model(settings: Settings) -> tuple[ModelShape, str]:
 def _shape(given: dict[str, Any], source: str, strict: bool = False) -> ModelShape:
     experts = given.get("num_experts") or given.get("num_local_experts") or given.get("n_routed_experts")
     if experts:
-        raise ConfigError(
-            f"{source} has {experts} experts; the plan knows dense decoders alone, so plan by hand"
-        )
+        raise ConfigError(f"{source} has {experts} experts; pv-rl plan supports only dense decoders")
     fields = ModelShape.__dataclass_fields__
     known = {key: value for key, value in given.items() if strict or (key in fields and value is not None)}
     if not strict:

@@ -79,7 +79,7 @@ class Settings:
         found = self.value(key, default)
         if found not in allowed:
             raise ConfigError(
-                f"{key} is {found!r}, which the plan does not know; it knows {', '.join(allowed)}"
+                f"{key} is {found!r}, which pv-rl plan does not support. Supported are {', '.join(allowed)}"
             )
         return found
 

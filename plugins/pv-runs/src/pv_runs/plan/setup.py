@@ -130,7 +130,7 @@ def read_batch(settings: Settings) -> Batch:
     """
     if not settings.flag("trainer.use_v1", True):
         raise ConfigError(
-            "trainer.use_v1 is false; the plan knows verl's V1 trainer alone, so set trainer.use_v1=True"
+            "trainer.use_v1 is false; pv-rl plan supports only verl's V1 trainer. Set trainer.use_v1=True"
         )
     mode = settings.choice("trainer.v1.trainer_mode", MODES)
     actor, sampler = "actor_rollout_ref.actor", "trainer.v1.sampler"

@@ -84,13 +84,11 @@ def resume(folder: Path, extra: Sequence[str], console: Console) -> None:
     from pv_runs.train.job import start
 
     if wrong := [one for one in extra if not VALUE.fullmatch(one)]:
-        raise ConfigError(
-            f"beside --resume only overrides of single values can be given, not {' '.join(wrong)}"
-        )
+        raise ConfigError(f"--resume accepts only overrides of single values, not {' '.join(wrong)}")
     found = run_folders(folder)
     if not found:
         raise DataError(
-            f"{folder} holds no run of pv-rl train: there is no run.json in it or in a folder of it"
+            f"{folder} contains no run of pv-rl train: neither it nor a folder in it has a run.json"
         )
     ended: dict[Path, Record] = {}
     for one in found:

@@ -67,7 +67,7 @@ def choose_columns(
     """
     for option, name in (("--group-column", group), ("--length-column", length)):
         if name is not None and name not in kinds:
-            raise DataError(f"{option} {name!r} is no column of {path}. It has: {', '.join(kinds)}")
+            raise DataError(f"{option} {name!r} is not a column of {path}. It has: {', '.join(kinds)}")
     if group is None:
         group = next((name for name in GROUPS if name in kinds), None)
         if group is None:
@@ -85,7 +85,7 @@ def choose_columns(
             )
     if kinds[length] in ("flag", "other"):
         raise DataError(
-            f"column {length!r} of {path} holds no length. Name one of numbers, of lists (a mask, token ids) or "
+            f"column {length!r} of {path} contains no lengths. Name one of numbers, of lists (a mask, token ids) or "
             f"of text with --length-column; it has: {', '.join(kinds)}"
         )
     verdict = "verdict" if kinds.get("verdict") in ("flag", "text", "empty") else None

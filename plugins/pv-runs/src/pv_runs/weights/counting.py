@@ -37,8 +37,8 @@ def count_tokens_with(tokenizer: str) -> Counter:
     except Exception as error:  # whatever a tokenizer's files make its loader raise
         reason = " ".join(str(error).split())[:300]
         raise DataError(
-            f"--tokenizer {tokenizer} is no tokenizer that transformers can load ({type(error).__name__}: {reason}). "
-            "Give the folder of a model or a tokenizer on this machine"
+            f"--tokenizer {tokenizer} cannot be loaded by transformers as a tokenizer ({type(error).__name__}: "
+            f"{reason}). Give the folder of a model or a tokenizer on this machine"
         ) from error
 
     def count(texts: Sequence[str]) -> list[int]:

@@ -61,8 +61,8 @@ def read_lengths(options: Sequence[str]) -> Rollouts:
         for field in SEPARATOR.split(prompt.strip()):
             if WHOLE_NUMBER.fullmatch(field) is None or int(field) > MAX_LENGTH:
                 raise DataError(
-                    f"--lengths {option!r} holds {field!r}, which is no length. Give whole numbers of tokens, from 0 "
-                    f"(a row that does not count) to {MAX_LENGTH}, with commas or blanks between them, one prompt "
+                    f"--lengths {option!r} holds {field!r}, which is not a length. Give whole numbers of tokens, from "
+                    f"0 (a row that does not count) to {MAX_LENGTH}, with commas or blanks between them, one prompt "
                     "for each --lengths, or ';' between prompts: --lengths '1,2,5;3,4'."
                 )
             lengths.append(int(field))
