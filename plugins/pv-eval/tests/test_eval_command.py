@@ -15,7 +15,7 @@ from eval_cases import by_mark, model, run, small_set
 from judge_server import Fault, JudgeServer, Latency, Script
 
 from pv_data.serving.served import Served
-from pv_eval import best_of_k, read_run
+from pv_eval import read_run
 from pv_eval.cli import app, data_app
 from pv_eval.verifiers.gather import kind_of
 from pv_rl.errors import ConfigError
@@ -250,11 +250,7 @@ def test_the_readmes_example_runs(tmp_path, monkeypatch):
     assert [vote.verdict for vote in read_run(Path("runs/base"))[1]] == [True, False]
 
 
-def test_the_old_import_path_and_the_old_commands_are_those_of_pv_eval():
-    from pv_data import evaluate
-
-    with pytest.warns(DeprecationWarning, match=r"is pv_eval\.best_of_k"):
-        assert evaluate.best_of_k is best_of_k
+def test_pv_data_has_the_same_commands_under_their_older_names():
     older = {info.name: info.callback for info in data_app.registered_commands}
     assert older.keys() == {"eval", "report", "best-of-k", "eval-export"}
     assert set(older.values()) == {info.callback for info in app.registered_commands}

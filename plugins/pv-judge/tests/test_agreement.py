@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from pv_judge.agreement import Estimate, ac1, agreement, kappa, raw_agreement
+from pv_judge.agreement import Estimate, ac1, agreement, kappa, raw_agreement, wilson
 
 EVEN = [[20, 5], [10, 15]]
 RARE = [[118, 5], [2, 0]]
@@ -117,3 +117,15 @@ def test_marks_that_are_no_category_are_refused():
         agreement("aa", "aa", "a")
     with pytest.raises(ValueError, match="zip"):
         agreement("ab", "a", "ab")
+
+
+def test_without_resamples_there_is_no_interval():
+    found = agreement(*marks(EVEN), (0, 1), resamples=0)
+    assert found.kappa == Estimate(value=pytest.approx(0.4))
+
+
+def test_wilson_of_the_docstring_and_at_the_ends():
+    found = wilson(9, 10)
+    assert (found.value, found.low, found.high) == pytest.approx((0.9, 0.596, 0.982), abs=5e-4)
+    assert (wilson(0, 5).low, wilson(5, 5).high) == pytest.approx((0, 1))
+    assert wilson(0, 0) == Estimate(value=None)

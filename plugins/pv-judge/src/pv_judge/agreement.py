@@ -94,7 +94,8 @@ def _kappa(tables: Array) -> Array:
 
 
 def _ac1(tables: Array) -> Array:
-    shares = sum(_margins(tables)) / 2
+    first, second = _margins(tables)
+    shares = (first + second) / 2
     return _beyond(_raw(tables), (shares * (1 - shares)).sum(axis=-1) / (tables.shape[-1] - 1))
 
 
