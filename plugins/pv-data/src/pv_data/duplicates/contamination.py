@@ -172,9 +172,6 @@ def contamination_command(
     threshold: Annotated[float, typer.Option(help="Jaccard similarity from which a pair is listed.")] = 0.5,
 ) -> None:
     """List the problems of a run that are in named test sets, or nearly."""
-    from pv_data.duplicates import contamination as look
-    from pv_data.duplicates import problems_of
-    from pv_data.records import Problem
     from pv_data.run.manifest import check_run
     from pv_data.table import read_rows
     from pv_rl.errors import ConfigError, PvRlError
@@ -188,7 +185,7 @@ def contamination_command(
             if not found:
                 raise ConfigError(f"--against {one}: give KIND:PATH, for example processbench:gsm8k.jsonl")
             sets[f"{kind} {Path(path).name}"] = problems_of(kind, Path(path))
-        text = look(read_rows(run / "problems", Problem), sets, threshold=threshold).to_markdown()
+        text = contamination(read_rows(run / "problems", Problem), sets, threshold=threshold).to_markdown()
         if out is None:
             typer.echo(text)
         else:
