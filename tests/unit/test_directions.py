@@ -41,14 +41,6 @@ FOREIGN: Mapping[str, tuple[str, ...]] = {
 }
 """Libraries that a part may not import."""
 
-KNOWN: tuple[str, ...] = (
-    "pv_rl.verl_adapter",
-    "pv_runs.watch",
-    "pv_judge.service -> pv_judge.recall",
-)
-"""Parts of the lines of violations that are being removed. Do not add to it."""
-
-
 DOTTED = re.compile(r"pv_(?!cpu)\w+(\.\w+)+")
 """The core names the configs of pv-cpu."""
 
@@ -178,10 +170,7 @@ def test_imports_go_one_way():
     modules = read_tree(*roots)
     assert {name.partition(".")[0] for name in modules} == set(LAYERS)
     found = set(violations(modules))
-    new = {one for one in found if not any(known in one for known in KNOWN)}
-    assert new == set()
-    needless = {known for known in KNOWN if not any(known in one for one in found)}
-    assert needless == set(), "remove them from KNOWN"
+    assert found == set()
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,6 @@
 """verl's trainer on a CPU with a judge that fails in every way: what was trained on is what the policy says.
 
-<<<<<<< HEAD
 The judge is a real HTTP server (tests/support/judge_server). `make test` runs one of these, `make test-paths` the
-=======
-The judge is a real HTTP server (tests/support/judge_server). `make test` runs one of these and `make test-paths` the
->>>>>>> x-tests
 others.
 """
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import click
 import typer
 from typer.core import TyperGroup
 
@@ -24,9 +23,9 @@ EVALUATION = ("eval", "report", "best-of-k", "eval-export")
 class _Commands(TyperGroup):
     """Names the package of a command that is not installed."""
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args and args[0] in EVALUATION and self.get_command(ctx, args[0]) is None:
-            raise click.UsageError(
+            ctx.fail(
                 f"`pv-data {args[0]}` comes with the package pv-eval, which is not installed. From a clone of pv-rl: "
                 "pip install ./plugins/pv-eval"
             )
