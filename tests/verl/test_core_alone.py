@@ -44,6 +44,7 @@ def alone(tmp_path_factory) -> Path:
 
 def run(python: Path, *arguments: str, **options) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "VERL_PLATFORM": "cpu", "OMP_NUM_THREADS": "1"}
+    environment.pop("PYTHONPATH", None)
     command = [str(python), "-m", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=900, env=environment, **options)
 
