@@ -68,6 +68,10 @@ class Registry:
         """Everything that can be used, by name, ours first, then in order of registration."""
         return dict(_contents(self).entries)
 
+    def own(self) -> tuple[Any, ...]:
+        """The entries of our own plugin, in their order."""
+        return tuple(one for name, one in self.entries().items() if self.owner(name) == self.builtin)
+
     def find(self, name: str) -> Any:
         """The entry of this name, or None if nobody adds one.
 
@@ -109,7 +113,7 @@ RULES = Registry(
     hook="pv_rl_degeneration_rules",
     what="degeneration rule",
     entry="pv_rl.hookspecs:DegenerationRule",
-    builtin="pv_rl.rewards.degeneration.gate",
+    builtin="pv_rules",
 )
 TRAINER_HOOKS = Registry(
     hook="pv_rl_trainer_hooks",

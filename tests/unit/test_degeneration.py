@@ -16,13 +16,13 @@ from pv_rl.errors import ConfigError, PluginError
 from pv_rl.hookspecs import Parameter
 from pv_rl.rewards.degeneration import (
     BUILTIN_RULES,
+    MOST_SPANS,
     Anomaly,
     DegenerationRule,
     find_anomalies,
     rules_from_config,
 )
-from pv_rl.rewards.degeneration.rule import MOST_SPANS
-from pv_rl.rewards.degeneration.tandem import tandem_repeats
+from pv_rules.tandem import tandem_repeats
 
 END = "\n\n### False"
 PROOF = (

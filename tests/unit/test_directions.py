@@ -18,6 +18,7 @@ LAYERS: Mapping[str, tuple[str, ...]] = {
     "pv_runs": ("pv_rl", "pv_judge"),
     "pv_data": ("pv_rl", "pv_judge"),
     "pv_eval": ("pv_rl", "pv_judge", "pv_data"),
+    "pv_rules": ("pv_rl",),
     "pv_lab": ("pv_rl", "pv_judge", "pv_runs", "pv_data", "pv_eval", "pv_cpu"),
 }
 """Packages that a package may import."""

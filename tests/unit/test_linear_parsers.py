@@ -47,8 +47,7 @@ from pv_judge.pages.text import markdown, natural, one_line, plain
 from pv_rl.errors import PvRlError
 from pv_rl.losses.mode import resolve_mode
 from pv_rl.recipes.override import quoted
-from pv_rl.rewards.degeneration import BUILTIN_RULES
-from pv_rl.rewards.degeneration.rule import apply
+from pv_rl.rewards.degeneration import BUILTIN_RULES, apply_rule
 from pv_rl.verdict import end_of_trace, parse_verdict
 
 MOST_GROWTH = 8
@@ -238,7 +237,7 @@ def rows(read: Callable[..., Iterator[object]], suffix: str) -> Callable[[str], 
 PARSERS: dict[str, Callable[[str], object]] = {
     "a verdict": parse_verdict,
     "the end of a trace": end_of_trace,
-    **{f"the rule {rule.name}": partial(apply, rule) for rule in BUILTIN_RULES},
+    **{f"the rule {rule.name}": partial(apply_rule, rule) for rule in BUILTIN_RULES},
     "a trace for the judge": FluencyPrompt.load().messages,
     "a judge's answer": parse_fluency,
     "the body of a completion": completion,

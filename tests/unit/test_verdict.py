@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pv_rl.rewards.degeneration import find_anomalies
-from pv_rl.rewards.degeneration.verdict_place import empty_justification, text_after_verdict
 from pv_rl.verdict import LONGEST_READ, parse_verdict
+from pv_rules.verdict_place import empty_justification, text_after_verdict
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 
 from pv_rl.hookspecs import Span
-from pv_rl.rewards.degeneration.fold import UNSEEN, Folded, folded
-from pv_rl.rewards.degeneration.rule import rule
-from pv_rl.rewards.degeneration.tandem import Tandem, tandem_repeats
-from pv_rl.rewards.degeneration.text import LONG_LIST, MOST_ENTRIES, is_short_code
+from pv_rules.fold import UNSEEN, Folded, folded
+from pv_rules.rule import rule
+from pv_rules.tandem import Tandem, tandem_repeats
+from pv_rules.text import LONG_LIST, MOST_ENTRIES, is_short_code
 
 __all__ = ["phrase_loop", "runaway_repetition"]
 

@@ -15,7 +15,7 @@ from itertools import accumulate
 from operator import ne
 
 from pv_rl.hookspecs import Span
-from pv_rl.rewards.degeneration.tandem import Tandem
+from pv_rules.tandem import Tandem
 
 __all__ = ["UNSEEN", "Folded", "folded"]
 

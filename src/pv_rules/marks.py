@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from pv_rl.hookspecs import Span
-from pv_rl.rewards.degeneration.rule import rule
-from pv_rl.rewards.degeneration.text import end_of_trace
+from pv_rules.rule import rule
+from pv_rules.text import end_of_trace
 
 __all__ = ["broken_encoding", "chat_markup", "script_soup"]
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import takewhile
 
-from pv_rl.rewards.degeneration.text import WORD
+from pv_rules.text import WORD
 
 __all__ = ["LONG", "Tandem", "tandem_repeats"]
 

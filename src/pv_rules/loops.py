@@ -9,8 +9,8 @@ from itertools import accumulate, islice
 from operator import sub
 
 from pv_rl.hookspecs import Span
-from pv_rl.rewards.degeneration.rule import rule
-from pv_rl.rewards.degeneration.text import WORD, lowered, merged, without_code
+from pv_rules.rule import rule
+from pv_rules.text import WORD, lowered, merged, without_code
 
 __all__ = ["ngram_loop", "sentence_loop"]
 

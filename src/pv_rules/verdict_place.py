@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from itertools import islice
 
 from pv_rl.hookspecs import Span
-from pv_rl.rewards.degeneration.rule import rule
-from pv_rl.rewards.degeneration.text import end_of_trace, word_set
 from pv_rl.verdict import BOLD, INVISIBLE, VERDICT, parse_verdict
+from pv_rules.rule import rule
+from pv_rules.text import end_of_trace, word_set
 
 __all__ = ["empty_justification", "text_after_verdict"]
 

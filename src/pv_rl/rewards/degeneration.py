@@ -1,39 +1,35 @@
-"""Rule gate: the built-in rules, their settings, and what they find in a trace."""
+"""Rule gate of the fluency veto: applies degeneration rules to a trace. The rules themselves are in `pv_rules`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from itertools import islice
+from typing import TYPE_CHECKING, TypeAlias
 
-from pv_rl.errors import ConfigError
-from pv_rl.hookspecs import DegenerationRule, Parameter, hookimpl
+from pv_rl.errors import ConfigError, PluginError
+from pv_rl.hookspecs import DegenerationRule, Parameter
 from pv_rl.plugins import RULES, nearest
-from pv_rl.rewards.degeneration.chatter import empty_announcements, meta_commentary, self_interruption
-from pv_rl.rewards.degeneration.loops import ngram_loop, sentence_loop
-from pv_rl.rewards.degeneration.marks import broken_encoding, chat_markup, script_soup
-from pv_rl.rewards.degeneration.repeats import phrase_loop, runaway_repetition
-from pv_rl.rewards.degeneration.rule import apply
-from pv_rl.rewards.degeneration.verdict_place import empty_justification, text_after_verdict
 from pv_rl.rewards.judge import Anomaly
 
-__all__ = ["BUILTIN_RULES", "RuleSettings", "find_anomalies", "pv_rl_degeneration_rules", "rules_from_config"]
+if TYPE_CHECKING:
+    BUILTIN_RULES: tuple[DegenerationRule, ...]
+    """The rules of `pv_rules`, in the order in which they are applied."""
 
-BUILTIN_RULES: tuple[DegenerationRule, ...] = (
-    phrase_loop,
-    ngram_loop,
-    sentence_loop,
-    empty_announcements,
-    self_interruption,
-    runaway_repetition,
-    meta_commentary,
-    chat_markup,
-    empty_justification,
-    text_after_verdict,
-    broken_encoding,
-    script_soup,
-)
+__all__ = [
+    "BUILTIN_RULES",
+    "MOST_SPANS",
+    "Anomaly",
+    "DegenerationRule",
+    "RuleSettings",
+    "apply_rule",
+    "find_anomalies",
+    "rules_from_config",
+]
+
+MOST_SPANS = 16
+"""Further spans of a rule are left out: one is enough for a veto, and a ledger keeps them all."""
 
 RuleSettings: TypeAlias = Mapping[str, Mapping[str, float] | bool | None]
 """By rule: False to leave it out, thresholds by name, or True or nothing for its defaults."""
@@ -44,12 +40,14 @@ def find_anomalies(text: str, rules: Sequence[DegenerationRule] | None = None) -
 
     Args:
         text: the trace, untrusted and of any length. Takes time linear in it.
-        rules: those to apply; by default `BUILTIN_RULES`.
+        rules: those to apply; by default `BUILTIN_RULES`, those of `pv_rules`.
 
     Raises:
         PluginError: a rule failed, or gave something that is no span of the text.
     """
-    found = [anomaly for rule in (BUILTIN_RULES if rules is None else rules) for anomaly in apply(rule, text)]
+    found = [
+        anomaly for rule in (RULES.own() if rules is None else rules) for anomaly in apply_rule(rule, text)
+    ]
     return sorted(found, key=lambda anomaly: (anomaly.start, anomaly.end, anomaly.rule))
 
 
@@ -68,8 +66,8 @@ def rules_from_config(
         ConfigError: (a ValueError) a rule or threshold that is not there, or a value out of bounds.
     """
     if rules is None:
-        offered = RULES.entries()
-        rules = [rule for rule in offered.values() if rule in BUILTIN_RULES or rule.name in settings]
+        offered, own = RULES.entries(), RULES.own()
+        rules = [rule for rule in offered.values() if rule in own or rule.name in settings]
     else:
         offered = {rule.name: rule for rule in rules}
     for name in settings:
@@ -115,6 +113,31 @@ def _offer(thresholds: Sequence[Parameter]) -> str:
     return ", ".join(f"{one.name} ({one.meaning}; {one.default:g})" for one in thresholds) or "none"
 
 
-@hookimpl
-def pv_rl_degeneration_rules() -> list[DegenerationRule]:
-    return list(BUILTIN_RULES)
+def apply_rule(rule: DegenerationRule, text: str) -> list[Anomaly]:
+    """The first `MOST_SPANS` things that a rule finds in a text.
+
+    Raises:
+        PluginError: the rule failed, or gave something that is not a span of the text.
+    """
+    given = {one.name: one.default for one in rule.thresholds}
+    try:
+        spans = list(islice(rule.find(text, **given), MOST_SPANS))
+    except Exception as error:
+        raise PluginError(f"the degeneration rule {rule.name!r} failed: {error!r}") from error
+    return [_anomaly(rule.name, span, len(text)) for span in spans]
+
+
+def _anomaly(name: str, span: object, length: int) -> Anomaly:
+    match span:
+        case (int(start), int(end)) if 0 <= start < end <= length:
+            return Anomaly(rule=name, start=start, end=end)
+    raise PluginError(
+        f"the degeneration rule {name!r} gave {span!r}; it gives (start, end) with 0 <= start < end <= {length}, the "
+        "length of the text in characters"
+    )
+
+
+def __getattr__(name: str) -> tuple[DegenerationRule, ...]:
+    if name == "BUILTIN_RULES":  # loads the plugins, which an import should not
+        return RULES.own()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, islice
 
 from pv_rl.hookspecs import Span
-from pv_rl.rewards.degeneration.rule import rule
-from pv_rl.rewards.degeneration.text import lowered, merged, word_set
+from pv_rules.rule import rule
+from pv_rules.text import lowered, merged, word_set
 
 __all__ = ["empty_announcements", "meta_commentary", "self_interruption"]
 
