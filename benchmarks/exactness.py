@@ -22,7 +22,7 @@ from grid.cases import Case
 from grid.compare import TOLERANCE, Grid
 from grid.fixed import fixed_grid
 
-from pv_rl.files import write_atomically
+from pv_judge.files import write_atomically
 
 ROOT = Path(__file__).resolve().parents[1]
 STOCK = {

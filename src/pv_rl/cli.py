@@ -14,7 +14,6 @@ from typer.core import TyperGroup
 from pv_rl import __version__
 from pv_rl.errors import PvRlError
 from pv_rl.plugins import hook_results
-from pv_rl.quiet import quiet
 
 __all__ = ["app"]
 
@@ -107,7 +106,7 @@ def doctor(
     ] = None,
 ) -> None:
     """Check this environment, and a run's config if one is named, in ten lines. Exit code 1 if a check fails."""
-    from pv_rl.doctor import examine
+    from pv_rl.doctor import examine, quiet
 
     quiet()  # only the findings matter
     console = Console(soft_wrap=True)

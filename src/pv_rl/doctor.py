@@ -9,6 +9,7 @@ import os
 import platform
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -18,7 +19,7 @@ from pv_rl.errors import PvRlError, SetupError
 from pv_rl.hookspecs import Finding
 from pv_rl.plugins import LOSS_MODES, REWARDS, hook_results, left_out
 
-__all__ = ["all_checks", "examine"]
+__all__ = ["all_checks", "examine", "quiet"]
 
 PACKAGES = ("torch", "verl", "ray", "transformers", "TransferQueue", "vllm", "pv-cpu")
 OPTIONAL = ("vllm", "pv-cpu")
@@ -209,3 +210,9 @@ def _worker() -> Finding:
         finally:
             ray.shutdown()
     return _adapter_finding(state, "a Ray worker")
+
+
+def quiet() -> None:
+    """Drop warnings and log messages up to WARNING in this process, for commands that print findings."""
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)

@@ -13,7 +13,15 @@ from pv_rl.rewards.named import DROP_GROUP, VALID
 if TYPE_CHECKING:
     from pv_rl.losses import LossMode
 
-__all__ = ["Rows", "StepState", "Validation", "abstaining"]
+__all__ = ["VERDICT_KEYS", "Rows", "StepState", "Validation", "abstaining", "gives_verdicts"]
+
+VERDICT_KEYS = ("verdict_true", "verdict_missing")
+"""The keys of a reward's extra info that say its verdict, each 0 or 1, see `pv_rl.rewards.ProofVerdict`."""
+
+
+def gives_verdicts(info: Mapping[str, Any]) -> bool:
+    """Whether a row's reward says what the verdict was."""
+    return VERDICT_KEYS[0] in info
 
 
 def abstaining(infos: Sequence[Mapping[str, Any]], groups: Sequence[Hashable]) -> list[bool]:

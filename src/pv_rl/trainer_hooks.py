@@ -16,7 +16,6 @@ from typing import Any
 
 from pv_rl.errors import ConfigError, PluginError
 from pv_rl.hookspecs import TrainerHook, hookimpl
-from pv_rl.metric_names import METRICS_FAILED
 from pv_rl.plugins import TRAINER_HOOKS, nearest
 from pv_rl.step_state import StepState
 
@@ -63,13 +62,12 @@ PACKAGES = {"sentinel": "pv-runs"}
 # fmt: off
 _TABLE = (
   # name             point               function in pv_rl                      runs      needs         gives
-  ("recipes",        "config",           "recipes.config_groups:check_recipes", "",       "config",     ""),
-  ("abstain",        "before_advantage", "abstention:take_out",                 "reward", "rows",       "absent"),
-  ("reward-metrics", "after_advantage",  "step_metrics:add_reward_metrics",     "reward", "absent",     "metrics"),
-  ("weight-metrics", "after_advantage",  "step_metrics:add_weight_metrics",     "mode",   "advantages", "metrics"),
+  ("recipes",        "config",           "recipes.choices:check_recipes", "",       "config",     ""),
+  ("abstain",        "before_advantage", "reward_hooks:take_out",               "reward", "rows",       "absent"),
+  ("reward-metrics", "after_advantage",  "reward_hooks:add_metrics",            "reward", "absent",     "metrics"),
   ("row-weights",    "after_advantage",  "verl_adapter.row_weights:add_fields", "mode",   "rows",       "weights"),
-  ("skip-empty",     "before_update",    "abstention:skip_empty_update",        "reward", "absent",     "skip_update"),
-  ("broken-reward",  "step_end",         "abstention:halt_if_broken",           "reward", "rows",       "halt_reason"),
+  ("skip-empty",     "before_update",    "reward_hooks:skip_empty_update",      "reward", "absent",     "skip_update"),
+  ("broken-reward",  "step_end",         "reward_hooks:halt_if_broken",         "reward", "rows",       "halt_reason"),
 )
 # fmt: on
 HOOKS = [
@@ -80,7 +78,6 @@ HOOKS = [
         condition=condition,
         needs=tuple(needs.split()),
         gives=tuple(gives.split()),
-        failed=METRICS_FAILED if name == "weight-metrics" else "",
     )
     for name, point, run, condition, needs, gives in _TABLE
 ]

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from pv_rl.losses import diagnose, resolve_mode, response_weights
+from pv_rl.losses import resolve_mode, response_weights
 from pv_rl.metric_names import describe
 from pv_rl.verdict import parse_verdict
+from pv_runs.weight_shares import diagnose
 
 MAX_RESPONSE = 128
 PROMPTS, RESPONSES = 4, 4

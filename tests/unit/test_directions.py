@@ -166,6 +166,11 @@ def circles(modules: Mapping[str, Module]) -> Iterator[list[str]]:
         yield from visit(name, [])
 
 
+def test_the_core_can_be_read_in_an_afternoon():
+    lines = sum(len(path.read_text().splitlines()) for path in (ROOT / "src" / "pv_rl").rglob("*.py"))
+    assert lines < 5_000, "move what a run of verl with pv-rl alone does not need into a plugin"
+
+
 def test_imports_go_one_way():
     roots = [ROOT / "src", ROOT / "examples/lab/src", *sorted((ROOT / "plugins").glob("*/src"))]
     modules = read_tree(*roots)

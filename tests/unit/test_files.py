@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pv_rl.files import write_atomically
+from pv_judge.files import write_atomically
 
 
 def test_a_full_disk_says_which_file_and_leaves_what_was_there(tmp_path):

@@ -43,10 +43,10 @@ from pv_judge.answer import JudgeFailure
 from pv_judge.completion import RequestFailed, read_completion
 from pv_judge.fluency import FluencyPrompt, parse_fluency
 from pv_judge.http import retry_after_s
+from pv_judge.override import quoted
 from pv_judge.pages.text import markdown, natural, one_line, plain
 from pv_rl.errors import PvRlError
 from pv_rl.losses.mode import resolve_mode
-from pv_rl.recipes.override import quoted
 from pv_rl.rewards.degeneration import BUILTIN_RULES, apply_rule
 from pv_rl.verdict import end_of_trace, parse_verdict
 

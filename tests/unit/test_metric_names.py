@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import pytest
 
-from pv_rl.losses import diagnose, resolve_mode
-from pv_rl.metric_names import CATALOGUE, PREFIX, describe
-from pv_rl.step_metrics import reward_numbers
+from pv_rl import metric_names
+from pv_rl.losses import resolve_mode
+from pv_rl.metric_names import PREFIX, catalogue, describe
+from pv_rl.reward_hooks import reward_numbers
+from pv_runs.weight_shares import diagnose
 
 
 def test_a_name_is_there_once_with_a_meaning():
-    names = [one.name for one in CATALOGUE]
+    names = [one.name for one in catalogue()]
     assert len(set(names)) == len(names)
-    assert all(one.meaning for one in CATALOGUE)
+    assert all(one.meaning for one in catalogue())
+
+
+def test_every_name_that_the_code_uses_is_described():
+    families = {"PREFIX", "REWARD", "JUDGE", "HELD_OUT", "SENTINEL", "WEIGHT_SHARE", "RULE"}
+    used = {
+        value
+        for name, value in vars(metric_names).items()
+        if name.isupper() and isinstance(value, str) and name not in families
+    }
+    parts = ("", "actor/", "critic/")
+    assert [name for name in used if not any(describe(part + name) for part in parts)] == []
 
 
 @pytest.mark.parametrize("spec", ["balanced", "vl_norm:0.75:10", "dr_grpo:10@batch"])

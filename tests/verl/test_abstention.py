@@ -12,10 +12,9 @@ import verl.trainer.ppo.ray_trainer as legacy
 from verl import DataProto
 from verl.trainer.ppo.core_algos import AdvantageEstimator
 
-from pv_rl.abstention import broken_reason
 from pv_rl.errors import ConfigError
+from pv_rl.reward_hooks import broken_reason, reward_numbers
 from pv_rl.rewards.named import DROP_GROUP, ERROR, VALID
-from pv_rl.step_metrics import reward_numbers
 from pv_rl.step_state import abstaining
 from pv_rl.verl_adapter import reward_workers
 

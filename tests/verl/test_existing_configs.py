@@ -18,11 +18,10 @@ from hydra import compose, initialize_config_module
 
 from pv_rl.errors import ConfigError
 from pv_rl.losses import resolve_mode
-from pv_rl.recipes.choices import check_choices
-from pv_rl.recipes.config_groups import check_groups
+from pv_rl.recipes.choices import check_choices, check_groups
 from pv_rl.rewards.build import build_reward
 from pv_rl.rewards.named import plain
-from pv_rl.verl_adapter.validation import validate
+from pv_runs.recipes.validation import validate
 
 ACTOR, ROLLOUT, REF = "actor_rollout_ref.actor", "actor_rollout_ref.rollout", "actor_rollout_ref.ref"
 PAGE = (ROOT / "docs" / "existing_config.md").read_text()

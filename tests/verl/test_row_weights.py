@@ -11,9 +11,9 @@ from fake_trainer import FakeTrainer
 from omegaconf import OmegaConf
 
 from pv_rl.losses import resolve_mode, response_weights
-from pv_rl.step_metrics import weight_numbers
 from pv_rl.verl_adapter.row_weights import prompt_modes
 from pv_rl.verl_adapter.trainers import patch_legacy_trainer, patch_v1_trainer
+from pv_runs.weight_metrics import weight_numbers
 
 tensordict = pytest.importorskip("tensordict", reason="verl is not installed: pip install 'pv-rl[verl]'")
 
@@ -138,7 +138,7 @@ def test_numbers_for_the_log_never_end_a_run(monkeypatch):
     def fail(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("pv_rl.step_metrics.diagnose", fail)
+    monkeypatch.setattr("pv_runs.weight_metrics.diagnose", fail)
     store, _, _, metrics = v1_step("balanced")
     assert metrics["pv_rl/metrics_failed"] == 1.0
     assert store.put[FIELD].flatten().tolist() == pytest.approx(expected(), rel=1e-6)

@@ -9,9 +9,9 @@ import pytest
 from typer import Typer
 from typer.testing import CliRunner
 
+from pv_judge.files import write_atomically
 from pv_lab.dataset import main, make_rows, write_dataset
 from pv_rl.errors import DataError
-from pv_rl.files import write_atomically
 
 pq = pytest.importorskip(
     "pyarrow.parquet", reason="pyarrow is not installed: pip install 'pv-rl[quickstart]'"

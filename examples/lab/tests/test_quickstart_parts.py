@@ -16,6 +16,7 @@ import pytest
 from rich.console import Console
 
 from pv_judge import processes
+from pv_judge.override import override
 from pv_judge.pages.terminal import print_blocks
 from pv_judge.processes import process_tree
 from pv_lab.commands import free_folder
@@ -24,7 +25,6 @@ from pv_lab.quickstart.display import Display, before_and_after
 from pv_lab.quickstart.figure import draw
 from pv_lab.quickstart.run import HEADING
 from pv_lab.quickstart.settings import CONFIG_NAME, environment
-from pv_rl.recipes.override import override
 from pv_runs.recipes.compose import CONFIG_MODULE
 from pv_runs.train.attempt import describe_failure, shell_script
 

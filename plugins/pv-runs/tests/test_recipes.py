@@ -15,9 +15,9 @@ from omegaconf import OmegaConf
 from pv_rl.errors import ConfigError, LossModeError
 from pv_rl.losses import resolve_mode
 from pv_rl.recipes import GROUPS, options, runs
-from pv_rl.verl_adapter.validation import validate
 from pv_runs.recipes import check, check_arguments, compose
 from pv_runs.recipes.doctor import check_config
+from pv_runs.recipes.validation import validate
 
 CLUSTERS = {
     **dict.fromkeys(("8b", "14b"), ("node8", "node8x2", "paper80")),

@@ -24,8 +24,8 @@ from hydra import compose, initialize
 from omegaconf import OmegaConf
 from rich.console import Console
 
+from pv_judge.override import override
 from pv_rl.errors import ConfigError, DataError, SetupError
-from pv_rl.recipes.override import override
 from pv_rl.stop_file import ask_to_stop, asked_to_stop, forget
 from pv_runs.recipes.compose import split_run
 from pv_runs.run_folder import RunFolder, locked, run_folders

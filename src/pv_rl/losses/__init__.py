@@ -1,7 +1,6 @@
 """Loss-aggregation modes: functions from response lengths to token weights. They need torch, not verl."""
 
 from pv_rl.losses.aggregate import response_weights, weighted_sum
-from pv_rl.losses.diagnostics import diagnose, effective_number, length_quartiles
 from pv_rl.losses.mode import LossMode, Scope, Weighting, resolve_mode
 from pv_rl.losses.stats import BatchStats, ResponseStats, step_stats
 from pv_rl.losses.weightings import DEFAULT_ETA, balanced, dapo, dr_grpo, grpo, vl_norm
@@ -15,11 +14,8 @@ __all__ = [
     "Weighting",
     "balanced",
     "dapo",
-    "diagnose",
     "dr_grpo",
-    "effective_number",
     "grpo",
-    "length_quartiles",
     "resolve_mode",
     "response_weights",
     "step_stats",

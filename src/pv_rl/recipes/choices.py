@@ -1,4 +1,4 @@
-"""Config checks for settings that silently undo another one, or change the size of an update."""
+"""Config checks for settings that silently undo another one, and for groups that Hydra took for keys."""
 
 from __future__ import annotations
 
@@ -9,14 +9,49 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from pv_rl import recipes
 from pv_rl.errors import ConfigError
+from pv_rl.step_state import StepState
 
-__all__ = ["MODE", "NAMED", "check_choices", "command_line", "remarks", "value"]
+__all__ = [
+    "MODE",
+    "NAMED",
+    "RESPONSES",
+    "check_choices",
+    "check_groups",
+    "check_recipes",
+    "command_line",
+    "value",
+]
 
 MODE = "actor_rollout_ref.actor.loss_agg_mode"
-N = "actor_rollout_ref.rollout.n"
+RESPONSES = "actor_rollout_ref.rollout.n"
 NAMED = "pkg://pv_rl.rewards.named"
 VETO = "verdict_fluency"
+
+
+def check_recipes(state: StepState) -> None:
+    """Hook: refuse groups that Hydra took for keys, and settings that undo each other."""
+    check_groups(state.config)
+    check_choices(state.config)
+
+
+def check_groups(config: Mapping[str, object]) -> None:
+    """Refuse `recipe: dapo` at the top of a config, where it would be a word that nobody reads.
+
+    Raises:
+        ConfigError: a key named as one of our groups holds the name of one of its options.
+    """
+    # A config of somebody else may have such a key for its own use.
+    added = [one.lstrip("+") for one in command_line() or () if one.startswith("+")]
+    for group in recipes.GROUPS:
+        value = config.get(group)
+        if isinstance(value, str) and value in recipes.options(group) and f"{group}={value}" in added:
+            raise ConfigError(
+                f"{group}={value} was added to the config as a plain key, so that it does nothing: Hydra does not know "
+                f"the group. Add hydra.searchpath=[pkg://pv_rl.hydra_configs]"
+                f"{' (and pkg://pv_cpu.hydra_configs)' if value == 'cpu' else ''} to the command line"
+            )
 
 
 def check_choices(config: DictConfig, overrides: Sequence[str] | None = None) -> None:
@@ -35,25 +70,6 @@ def check_choices(config: DictConfig, overrides: Sequence[str] | None = None) ->
     _check_groups_of_one(config)
     _check_group_filter(config)
     _check_judge(config)
-
-
-def remarks(config: DictConfig) -> list[str]:
-    """Warnings before the run starts: the size of an update is far from that of verl's modes.
-
-    Raises:
-        LossModeError: the mode cannot be read.
-    """
-    from pv_rl.losses.mass import expected_remark
-    from pv_rl.losses.mode import find_mode
-
-    mode, longest = find_mode(value(config, MODE)), value(config, "data.max_response_length")
-    prompts, n = value(config, "data.train_batch_size"), value(config, N)
-    if mode is None or not (isinstance(prompts, int) and isinstance(n, int) and isinstance(longest, int)):
-        return []
-    short = max(1, longest // 10)  # how long responses are is known when there are some
-    where = f"at responses of {short:,} to {longest:,} tokens"
-    remark = expected_remark(mode, prompts, n, (short, longest), where)
-    return [remark] if remark else []
 
 
 def command_line() -> Sequence[str] | None:
@@ -107,7 +123,7 @@ def _asked(recipe: Mapping[str, object]) -> str | None:
 
 def _check_groups_of_one(config: DictConfig) -> None:
     """A mode that compares the responses of a prompt has nothing to compare if there is one."""
-    if value(config, N) != 1 or value(config, "trainer.val_only"):
+    if value(config, RESPONSES) != 1 or value(config, "trainer.val_only"):
         return
     import torch
 
@@ -121,9 +137,9 @@ def _check_groups_of_one(config: DictConfig) -> None:
         alone = step_stats(torch.tensor([1, 2, 5]), "abc")
         if not torch.allclose(mode.weights(*alone), replace(mode, scope="batch").weights(*alone)):
             raise ConfigError(
-                f"{N}=1 leaves {key}={mode.spec} without effect: it compares the responses of a prompt, and there is "
-                f"one (dapo and balanced then weigh as grpo, whatever eta is). Set {N} to 2 or more, or "
-                f"{key}={replace(mode, scope='batch').spec}"
+                f"{RESPONSES}=1 leaves {key}={mode.spec} without effect: it compares the responses of a prompt, "
+                f"and there is one (dapo and balanced then weigh as grpo, whatever eta is). Set {RESPONSES} to 2 or "
+                f"more, or {key}={replace(mode, scope='batch').spec}"
             )
 
 

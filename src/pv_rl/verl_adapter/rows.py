@@ -12,8 +12,7 @@ import torch
 from tensordict import TensorDict
 
 from pv_rl.rewards.named import DROP_GROUP, VALID
-from pv_rl.step_metrics import VERDICT_KEYS, gives_verdicts
-from pv_rl.step_state import Rows
+from pv_rl.step_state import VERDICT_KEYS, Rows, gives_verdicts
 
 __all__ = ["LegacyRows", "TransferQueueRows"]
 
@@ -30,10 +29,12 @@ class TransferQueueRows(Rows):
         self.batch = batch
         """verl's KVBatchMeta, which lists the fields that a worker fetches."""
         self._last = "extra_fields"
+        self._fields = frozenset(batch.fields or ())
 
     def weighed(self, batch: Any) -> None:
         """There are advantages now, and rejection has cut the masks."""
         self.batch, self._last = batch, "advantages"
+        self._fields |= frozenset(batch.fields or ())
         for name in ("response_mask", "lengths"):
             self._read.pop(name, None)
 
@@ -88,7 +89,7 @@ class TransferQueueRows(Rows):
     def verdict_infos(self) -> Sequence[Mapping[str, Any]]:
         if "infos" in self.__dict__:
             return self.infos
-        if "extra_fields" not in (self.batch.fields or ()):
+        if "extra_fields" not in self._fields:
             return []
 
         def of(keys: Sequence[str]) -> list[Mapping[str, Any]]:

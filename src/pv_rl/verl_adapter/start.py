@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import logging
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -28,11 +27,7 @@ def patch_validate_config(module: ModuleType) -> None:
 
     @functools.wraps(original)
     def validate_config(config, *arguments, **options):
-        from pv_rl.recipes.choices import remarks
-
         check_config(config)
-        for remark in remarks(config):
-            logging.getLogger("pv_rl").warning("%s", remark)
         return original(config, *arguments, **options)
 
     replace_everywhere(module, "validate_config", validate_config)

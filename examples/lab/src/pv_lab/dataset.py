@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
+from pv_judge.files import write_atomically
 from pv_lab.samples import make_sample
 from pv_rl.errors import DataError
-from pv_rl.files import write_atomically
 
 __all__ = ["make_rows", "write_dataset"]
 

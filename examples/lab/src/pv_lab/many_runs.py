@@ -18,9 +18,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from pv_judge.files import write_atomically
 from pv_lab.reference_loop import ReferenceLoop, Run, Settings
 from pv_rl.errors import DataError
-from pv_rl.files import write_atomically
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pv_judge.files import write_atomically
 from pv_judge.pages.blocks import Block, Column, Paragraph, Table
 from pv_judge.pages.figure import choose_colours, new_figure, save_figure
 from pv_judge.pages.markdown import to_markdown
 from pv_judge.pages.text import MISSING, estimate
 from pv_lab.many_runs import read_runs
 from pv_rl.errors import DataError, PvRlError
-from pv_rl.files import write_atomically
 from pv_rl.losses import resolve_mode
 from pv_runs.report.interval import mean_of_seeds
 

@@ -13,9 +13,9 @@ from typing import Annotated, Any
 
 import typer
 
+from pv_judge.files import write_atomically
 from pv_lab.many_runs import read_runs
 from pv_rl.errors import DataError, PvRlError
-from pv_rl.files import write_atomically
 from pv_runs.sentinel import DETECTORS, Alarm, AlarmPolicyConfig, SentinelConfig, Watcher
 
 __all__ = ["Watched", "fall_of", "smoothed", "table", "watch_run"]

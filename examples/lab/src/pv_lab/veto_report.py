@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pv_judge.files import write_atomically
 from pv_judge.pages.blocks import Block, Column, Paragraph, Table
 from pv_judge.pages.figure import choose_colours, new_figure, save_figure
 from pv_judge.pages.markdown import to_markdown
@@ -15,7 +16,6 @@ from pv_judge.pages.text import MISSING, estimate
 from pv_lab.many_runs import RUN, read_runs
 from pv_lab.map_report import COLLAPSED
 from pv_rl.errors import DataError, PvRlError
-from pv_rl.files import write_atomically
 from pv_runs.report.interval import mean_of_seeds
 
 if TYPE_CHECKING:

@@ -26,13 +26,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pv_judge.files import write_atomically
 from pv_lab.evaluate import evaluate, held_out
 from pv_lab.model import make_model, save_model
 from pv_lab.samples import make_sample
 from pv_lab.tokenizer import ASSISTANT, EOS, PAD, USER, VOCABULARY, encode
 from pv_lab.traces import TraceMix, sample_trace
 from pv_rl.errors import DataError
-from pv_rl.files import write_atomically
 
 if TYPE_CHECKING:
     import torch

@@ -20,8 +20,8 @@ from typing import Any, Literal
 
 from pv_data.methods.language import DISPLAY, INLINE
 from pv_data.records import Problem
+from pv_judge.extras import needs
 from pv_rl.errors import ConfigError
-from pv_rl.extras import needs
 
 __all__ = [
     "CHARACTERS_PER_TOKEN",

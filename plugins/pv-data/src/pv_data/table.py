@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 
 from pv_data.records import Aside, AuditMark, Judgment, Label, Origin, Problem, Proof, Qpc, Row
+from pv_judge.files import write_atomically
 from pv_rl.errors import DataError
-from pv_rl.files import write_atomically
 
 if TYPE_CHECKING:
     import pyarrow as pa

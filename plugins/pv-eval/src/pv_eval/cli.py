@@ -195,7 +195,7 @@ def best_of_k(
         from pv_eval.counts import count_votes
         from pv_eval.intervals import Bootstrap
         from pv_eval.run_files import read_run
-        from pv_rl.files import write_atomically
+        from pv_judge.files import write_atomically
 
         how = Bootstrap(resamples=resamples, seed=seed)
         document: dict[str, Any] = {}

@@ -17,9 +17,9 @@ from typing import Any
 from pv_data.export.prompt import VerifierPrompt
 from pv_eval.request import Sampling
 from pv_eval.sets.base import EvalSet
+from pv_judge.files import write_together
 from pv_rl import verdict
 from pv_rl.errors import ConfigError
-from pv_rl.files import write_together
 
 __all__ = ["HARNESSES", "export_tasks"]
 

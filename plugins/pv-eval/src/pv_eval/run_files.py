@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pv_eval.votes import Pair, Vote
+from pv_judge.files import write_together
 from pv_rl.errors import DataError
-from pv_rl.files import write_together
 
 if TYPE_CHECKING:
     import pyarrow as pa

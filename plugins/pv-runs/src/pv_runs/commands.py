@@ -11,8 +11,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from pv_rl.quiet import quiet
-
 __all__ = ["app"]
 
 app = typer.Typer()
@@ -38,7 +36,7 @@ def train(
 
     Takes Hydra's overrides and options. The first Ctrl-C ends the run after its step, with a checkpoint.
     """
-    from pv_rl.recipes.groups import GROUPS, options, runs
+    from pv_rl.recipes import GROUPS, options, runs
 
     if help_ or (resume is None and not context.args):
         typer.echo(context.get_help())
@@ -68,6 +66,7 @@ def plan(
     ] = None,
 ) -> None:
     """Estimate memory, time and cost of a run before it starts. Exit code 1 if it cannot run."""
+    from pv_rl.doctor import quiet
     from pv_runs.plan.command import plan_run
 
     quiet()

@@ -44,6 +44,22 @@ def pv_rl_trainer_hooks() -> list[TrainerHook]:
         sentinel("save", "checkpoint_saved", needs=("trainer", "sentinel")),
         sentinel("observe", "log", needs=("metrics", "sentinel"), gives=("metrics",)),
         TrainerHook(
+            name="update-size",
+            point="config",
+            run="pv_runs.weight_metrics:warn",
+            condition="mode",
+            needs=("config",),
+        ),
+        TrainerHook(
+            name="weight-metrics",
+            point="after_advantage",
+            run="pv_runs.weight_metrics:add_metrics",
+            condition="mode",
+            needs=("advantages",),
+            gives=("metrics",),
+            failed=metric_names.METRICS_FAILED,
+        ),
+        TrainerHook(
             name="held-out-metrics",
             point="validated",
             run="pv_runs.held_out_metrics:add_metrics",

@@ -10,8 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from pv_judge.files import write_atomically
 from pv_rl.errors import DataError
-from pv_rl.files import write_atomically
 from pv_runs.run_folder import RunFolder
 
 __all__ = ["Record", "State", "next_record", "read_about", "read_record", "write_record"]

@@ -8,6 +8,7 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import chain, groupby
 from pathlib import Path
 
+from pv_judge.files import write_atomically
 from pv_judge.pages.figure import check_figure
 from pv_lab.mechanism.document import markdown, numbers
 from pv_lab.mechanism.experiments import Experiment, experiments
@@ -15,7 +16,6 @@ from pv_lab.mechanism.figure import draw
 from pv_lab.mechanism.outcome import Outcome, run_experiments
 from pv_lab.mechanism.settings import Setting
 from pv_rl.errors import ConfigError
-from pv_rl.files import write_atomically
 
 __all__ = ["FILES", "show_mechanism", "train_all"]
 

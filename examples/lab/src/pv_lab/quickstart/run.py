@@ -16,6 +16,7 @@ from pathlib import Path
 import psutil
 from rich.console import Console
 
+from pv_judge.override import override
 from pv_judge.pages.terminal import print_blocks
 from pv_judge.processes import interruptible, process_tree
 from pv_lab.quickstart.curves import Point, follow
@@ -23,7 +24,6 @@ from pv_lab.quickstart.display import Display, before_and_after
 from pv_lab.quickstart.figure import draw
 from pv_lab.quickstart.settings import Settings, environment, verl_command
 from pv_rl.errors import SetupError
-from pv_rl.recipes.override import override
 from pv_runs.run_folder import RunFolder
 from pv_runs.train.attempt import describe_failure, shell_script
 

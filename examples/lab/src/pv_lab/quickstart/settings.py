@@ -6,8 +6,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from pv_judge.override import override
 from pv_rl.errors import DataError
-from pv_rl.recipes.override import override
 from pv_runs.recipes.compose import CONFIG_MODULE
 
 __all__ = ["CONFIG_NAME", "Settings", "environment", "verl_command"]

@@ -12,10 +12,10 @@ from typing import Any, Literal
 
 from omegaconf import DictConfig, OmegaConf
 
+from pv_judge.files import write_atomically
 from pv_judge.pages.text import plain
 from pv_lab.runs.settings import LabSettings
 from pv_rl.errors import ConfigError
-from pv_rl.files import write_atomically
 from pv_runs.hydra_record import flatten, saved_config
 from pv_runs.recipes import compose
 from pv_runs.run_folder import RunFolder, run_folders

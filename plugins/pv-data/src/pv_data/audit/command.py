@@ -24,9 +24,9 @@ from pv_data.audit import (
 from pv_data.audit.comparison import AGREEMENTS, MINUTES
 from pv_data.audit.figure import draw_comparison
 from pv_data.audit.tables import print_comparison
+from pv_judge.files import check_target, write_atomically
 from pv_judge.pages.figure import check_plot
 from pv_rl.errors import ConfigError, PvRlError
-from pv_rl.files import check_target, write_atomically
 
 __all__ = ["app"]
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from pv_data.duplicates.shingles import shingles
 from pv_data.ids import Groups
 from pv_data.records import Aside, Problem
+from pv_judge.extras import needs
 from pv_rl.errors import ConfigError
-from pv_rl.extras import needs
 
 if TYPE_CHECKING:
     import numpy as np

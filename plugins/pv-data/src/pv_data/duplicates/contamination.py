@@ -174,8 +174,8 @@ def contamination_command(
     """List the problems of a run that are in named test sets, or nearly."""
     from pv_data.run.manifest import check_run
     from pv_data.table import read_rows
+    from pv_judge.files import write_atomically
     from pv_rl.errors import ConfigError, PvRlError
-    from pv_rl.files import write_atomically
 
     try:
         check_run(run)

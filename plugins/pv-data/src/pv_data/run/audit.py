@@ -19,8 +19,8 @@ from pv_data.audit import Drawn, Rounds, SliceState, draw, read_audit, slice_sta
 from pv_data.export.distribution import no_formula
 from pv_data.records import AuditMark, Label, Problem, Proof, content_id
 from pv_data.table import read_rows, write_part
+from pv_judge.files import write_atomically
 from pv_rl.errors import DataError
-from pv_rl.files import write_atomically
 
 __all__ = ["draw_sheet", "record_sheet", "standing"]
 

@@ -21,8 +21,8 @@ from pv_data.run.generate import methods
 from pv_data.run.stage import ROWS
 from pv_data.sources.opening import open_source
 from pv_data.table import PartWriter, column, read_rows
+from pv_judge.files import write_atomically
 from pv_rl.errors import ConfigError
-from pv_rl.files import write_atomically
 from pv_rl.plugins import nearest
 
 __all__ = ["SourceFilter", "check_names", "collect"]

@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
+from pv_judge.files import check_target, write_atomically
 from pv_rl.errors import PvRlError
-from pv_rl.files import check_target, write_atomically
 
 __all__ = ["draw", "record", "run_command", "status"]
 

@@ -16,7 +16,7 @@ from pv_data.records import Problem
 from pv_data.run.config import RunConfig
 from pv_data.splits import SplitRules
 from pv_data.table import read_rows
-from pv_rl.recipes.override import quoted
+from pv_judge.override import quoted
 
 __all__ = ["EXPORT", "discard_override", "finalize"]
 

@@ -14,9 +14,9 @@ from pv_data.asking.kept_answers import Unanswered
 from pv_data.run.config import RunConfig
 from pv_judge.budget import BudgetKeeper, Totals
 from pv_judge.config import Budget
+from pv_judge.files import write_atomically
 from pv_judge.spend_file import FILE, read_spent
 from pv_rl.errors import SetupError
-from pv_rl.files import write_atomically
 
 __all__ = [
     "answers_path",

@@ -15,8 +15,8 @@ from pv_data.run.config import RunConfig
 from pv_data.run.generate import methods
 from pv_data.serving.checkpoint import fingerprint, model_folder
 from pv_judge.config import read_config
+from pv_judge.files import write_atomically
 from pv_rl.errors import ConfigError, DataError
-from pv_rl.files import write_atomically
 
 __all__ = [
     "FILE",

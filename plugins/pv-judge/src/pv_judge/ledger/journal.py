@@ -23,9 +23,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pv_judge.files import write_atomically
 from pv_judge.ledger.row import VERSION, LedgerRow, schema
 from pv_rl.errors import DataError
-from pv_rl.files import write_atomically
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,9 +6,9 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from pv_judge.extras import needs
+from pv_judge.files import check_target, write_atomically
 from pv_rl.errors import DataError
-from pv_rl.extras import needs
-from pv_rl.files import check_target, write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

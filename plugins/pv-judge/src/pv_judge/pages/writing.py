@@ -9,11 +9,11 @@ from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from pv_judge.files import write_together
 from pv_judge.pages.blocks import Block
 from pv_judge.pages.html import to_html
 from pv_judge.pages.markdown import to_markdown
 from pv_rl.errors import DataError
-from pv_rl.files import write_together
 
 __all__ = ["check_folder", "plain_values", "to_json", "write_pages"]
 

@@ -16,6 +16,7 @@ from rich.progress import Progress
 from yaml import YAMLError
 
 from pv_judge.config import JudgeConfig, read_config
+from pv_judge.files import check_target
 from pv_judge.fluency import FluencyPrompt
 from pv_judge.ledger import read_ledger
 from pv_judge.pages.terminal import print_blocks, print_line, standard_output
@@ -26,7 +27,6 @@ from pv_judge.rejudge.report import compare
 from pv_judge.rejudge.rows import THRESHOLD, Judgment, OldRow, old_rows
 from pv_judge.veto import JudgeOptions
 from pv_rl.errors import ConfigError, DataError
-from pv_rl.files import check_target
 from pv_rl.rewards.fluency_veto import VETO_OPTIONS
 
 if TYPE_CHECKING:

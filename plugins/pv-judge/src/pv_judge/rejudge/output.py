@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from pv_judge.agreement import Estimate
+from pv_judge.files import write_atomically
 from pv_judge.pages.blocks import Block, Column, Paragraph, Table
 from pv_judge.pages.text import MISSING, coefficient, estimate, percent, plural
 from pv_judge.pages.writing import to_json
 from pv_judge.rejudge.report import MarkRates, Report, RewardLine
 from pv_judge.rejudge.rows import Judgment, OldRow
-from pv_rl.files import write_atomically
 
 __all__ = ["document", "marks_table", "report_blocks", "write_report"]
 

@@ -12,10 +12,10 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
+from pv_judge.extras import needs
 from pv_judge.rowfiles.files import check_regular
 from pv_judge.rowfiles.rows import BadRow, Kind, Reduction, Row, RowFile
 from pv_rl.errors import DataError
-from pv_rl.extras import needs
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -15,13 +15,13 @@ from rich.console import Console
 from rich.progress import Progress
 from yaml import YAMLError
 
+from pv_judge.files import check_target
 from pv_judge.pages.blocks import Column, Heading, Table
 from pv_judge.pages.terminal import print_blocks, standard_output
 from pv_judge.ray_service import close_local_services, local_reports, run_folder
 from pv_judge.scoring.samples import Source, open_source
 from pv_judge.scoring.score_file import ScoreFile, fingerprint
 from pv_rl.errors import ConfigError, DataError, PvRlError
-from pv_rl.files import check_target
 from pv_rl.rewards.base import RewardInput, RewardOutput
 from pv_rl.rewards.build import CheckedReward, build_reward
 

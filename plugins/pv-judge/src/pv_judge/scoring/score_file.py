@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pv_judge.files import write_atomically
 from pv_rl.errors import DataError, SetupError
-from pv_rl.files import write_atomically
 from pv_rl.rewards.base import RewardOutput
 
 __all__ = ["ScoreFile", "fingerprint"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from pv_judge.files import check_target, write_atomically
 from pv_judge.pages.terminal import print_blocks, print_line, standard_output
 from pv_judge.pages.writing import to_json
 from pv_rl.errors import ConfigError
-from pv_rl.files import check_target, write_atomically
 from pv_runs.plan.output import blocks, document
 from pv_runs.plan.planning import Plan, make_plan
 from pv_runs.recipes import check, compose
@@ -31,7 +31,7 @@ def plan_run(arguments: Sequence[str], *, json_file: str | None) -> bool:
         ConfigError: a name that does not exist, or a config that verl or pv-rl refuses.
         SetupError: verl is not installed.
     """
-    from pv_rl.verl_adapter.validation import validate
+    from pv_runs.recipes.validation import validate
 
     run, overrides = split_run(arguments)
     if "cluster=cpu" in overrides:

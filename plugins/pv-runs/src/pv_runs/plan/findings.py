@@ -224,8 +224,8 @@ def weighting_findings(setup: Setup, loss_agg_mode: object) -> Iterator[Finding]
     Raises:
         LossModeError: the mode cannot be read.
     """
-    from pv_rl.losses.mass import expected_remark
     from pv_rl.losses.mode import find_mode
+    from pv_runs.mass import expected_remark
 
     mode, batch = find_mode(loss_agg_mode), setup.batch
     if mode is None:

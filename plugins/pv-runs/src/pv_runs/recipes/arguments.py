@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from pv_rl.errors import ConfigError
 from pv_rl.plugins import nearest
-from pv_rl.recipes.groups import GROUPS, options
+from pv_rl.recipes import GROUPS, options
 
 __all__ = ["check_arguments"]
 

@@ -11,7 +11,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from pv_rl.errors import ConfigError, SetupError
 from pv_rl.plugins import nearest
-from pv_rl.recipes.groups import runs
+from pv_rl.recipes import runs
 from pv_runs.recipes.arguments import check_arguments
 
 __all__ = ["CONFIG_MODULE", "check_run_arguments", "compose", "split_run", "without_pv_cpu"]

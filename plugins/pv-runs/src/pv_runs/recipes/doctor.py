@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pv_rl.hookspecs import Finding
-from pv_rl.recipes.choices import MODE, remarks, value
+from pv_rl.recipes.choices import MODE, value
 from pv_runs.recipes.checks import check
 from pv_runs.recipes.compose import compose, split_run
+from pv_runs.weight_metrics import remarks
 
 __all__ = ["check_config"]
 
@@ -25,7 +26,7 @@ def check_config(arguments: Sequence[str]) -> Finding:
     """
     import verl  # noqa: F401  (our configs extend its config)
 
-    from pv_rl.verl_adapter.validation import validate
+    from pv_runs.recipes.validation import validate
 
     run, overrides = split_run(arguments or [DEFAULT])
     config = compose(run, overrides)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
+from pv_judge.extras import needs
 from pv_judge.pages.text import estimate
-from pv_rl.extras import needs
 
 __all__ = ["MeanOfSeeds", "mean_of_seeds"]
 

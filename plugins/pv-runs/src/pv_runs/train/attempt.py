@@ -15,9 +15,9 @@ from subprocess import Popen
 from omegaconf import DictConfig
 from rich.console import Console
 
+from pv_judge.override import override
 from pv_judge.processes import interruptible, process_tree
 from pv_rl.errors import ConfigError, SetupError
-from pv_rl.recipes.override import override
 from pv_rl.stop_file import ask_to_stop, forget
 from pv_runs.run_folder import RunFolder, locked
 from pv_runs.run_record import Record, write_record

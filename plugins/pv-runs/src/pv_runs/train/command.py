@@ -13,8 +13,8 @@ from pathlib import Path
 from omegaconf import OmegaConf
 from rich.console import Console
 
+from pv_judge.override import override
 from pv_rl.errors import ConfigError, DataError, PvRlError, SetupError
-from pv_rl.recipes.override import override
 from pv_runs.hydra_record import saved_config
 from pv_runs.recipes.compose import CONFIG_MODULE, check_run_arguments, split_run, without_pv_cpu
 from pv_runs.run_folder import check_unused, run_folders

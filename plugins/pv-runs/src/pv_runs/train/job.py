@@ -9,13 +9,13 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
-from pv_rl.recipes.choices import remarks
 from pv_runs.recipes import check
 from pv_runs.recipes.checks import check_data
 from pv_runs.run_folder import check_unused
 from pv_runs.run_record import Record, next_record, write_record
 from pv_runs.train.attempt import attempt
 from pv_runs.train.progress import say
+from pv_runs.weight_metrics import remarks
 
 __all__ = ["ENDED", "job", "start"]
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.live import Live
 
+from pv_judge.files import write_atomically
 from pv_judge.pages.terminal import print_line, standard_output
 from pv_judge.pages.text import one_line
 from pv_rl.errors import ConfigError, DataError
-from pv_rl.files import write_atomically
 from pv_runs.watch.frame import Alarm, Frame
 from pv_runs.watch.places import choose_run
 from pv_runs.watch.screen import Screen, new_lines, to_page

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from rich.console import Console
 
+from pv_judge.files import check_target, write_atomically
 from pv_judge.pages.figure import check_plot
 from pv_judge.pages.terminal import print_blocks, print_line, standard_output
 from pv_judge.pages.writing import to_json
 from pv_rl.errors import DataError
-from pv_rl.files import check_target, write_atomically
 from pv_runs.weights.figure import draw
 from pv_runs.weights.output import blocks, document
 from pv_runs.weights.reading import read_rollouts

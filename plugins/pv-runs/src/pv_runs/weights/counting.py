@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from pv_judge.extras import needs
 from pv_rl.errors import DataError
-from pv_rl.extras import needs
 
 __all__ = ["Counter", "count_tokens_with", "count_words"]
 

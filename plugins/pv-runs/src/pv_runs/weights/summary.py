@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from pv_judge.extras import needs
 from pv_rl.errors import DataError, LossModeError
-from pv_rl.extras import needs
 from pv_rl.plugins import STOCK_EQUIVALENT
 from pv_runs.weights.rollouts import Rollouts
 
@@ -128,7 +128,8 @@ def _verl_note(spec: str, counts: Tensor) -> str:
 
 
 def _mode(spec: str, rollouts: Rollouts, lengths: Tensor) -> ModeSummary:
-    from pv_rl.losses import effective_number, response_weights
+    from pv_rl.losses import response_weights
+    from pv_runs.weight_shares import effective_number
 
     weights = response_weights(spec, rollouts.lengths, rollouts.groups)
     masses = weights * lengths
@@ -171,7 +172,7 @@ def _part(
 
 def _quarters(lengths: Tensor, unit: str) -> list[Rows]:
     """Four parts of about as many responses, from short to long. Equal lengths are in the same part."""
-    from pv_rl.losses import length_quartiles
+    from pv_runs.weight_shares import length_quartiles
 
     parts: list[Rows] = []
     for rows in length_quartiles(lengths):

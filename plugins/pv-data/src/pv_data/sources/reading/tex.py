@@ -9,8 +9,8 @@ from typing import Any
 
 from pv_data.sources.reading.fields import LONGEST, checked
 from pv_data.sources.reading.unusable import Unusable
+from pv_judge.extras import needs
 from pv_judge.rowfiles.files import opened
-from pv_rl.extras import needs
 
 __all__ = [
     "LISTS",

@@ -10,8 +10,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pv_rl.losses import diagnose, length_quartiles, resolve_mode
-from pv_rl.losses.mass import expected_remark, mass
+from pv_rl.losses import resolve_mode
+from pv_runs.mass import expected_remark, mass
+from pv_runs.weight_shares import diagnose, length_quartiles
 
 GRPO, DAPO = resolve_mode("grpo"), resolve_mode("dapo")
 
