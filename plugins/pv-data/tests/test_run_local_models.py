@@ -148,7 +148,7 @@ def run_here(job) -> None:
         ),
         ({"sampling": {"max_tokens": 9, "structured_outputs": "x"}}, "has one of regex"),
         ({"sampling": {"max_tokens": 9, "structured_outputs": {"regex": "a", "json": "b"}}}, "has one of"),
-        ({"response_format": "json_object"}, "leave it out"),
+        ({"response_format": "json_object"}, "Leave it out"),
         ({"prices": {"m": {"input": 1, "output": 1}}}, "costs no dollars"),
     ],
 )

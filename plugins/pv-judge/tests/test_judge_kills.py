@@ -34,6 +34,7 @@ LANES = 4
 def in_ray() -> Iterator[None]:
     ray.init(num_cpus=WORKERS, include_dashboard=False, log_to_driver=False)
     yield
+    ray_service.forget_services()  # a question to one of them would start Ray again
     ray.shutdown()
 
 
@@ -73,7 +74,6 @@ def kill_actor(rng: random.Random, server: JudgeServer, before: int | None) -> i
     ],
 )
 def test_no_kill_of_the_actor_lets_a_run_pass_its_budget(tmp_path, kills, limits):
-    ray_service.forget_services()  # those of other tests in this process
     script = Script(latency=Latency(median_s=0.2, sigma=0.5))
     with JudgeServer(script) as server:
         settings = {
