@@ -40,7 +40,7 @@ __all__ = [
 VERL_MODES = frozenset(
     {"token-mean", "token-sum", "seq-mean-token-sum", "seq-mean-token-mean", "seq-mean-token-sum-norm"}
 )
-"""The loss_agg_modes that verl 0.9.1 has itself (verl/workers/config/actor.py:204)."""
+"""The loss_agg_modes that verl 0.9.1 has itself (verl/workers/config/actor.py:212)."""
 STOCK_EQUIVALENT = {"grpo": "seq-mean-token-mean", "dapo": "token-mean"}
 """What our modes of scope `batch` are called in verl, where every row and token counts."""
 

@@ -18,7 +18,7 @@ OWN_WAY = frozenset({"sapo", "geo_mean"})
 
 
 def patch_actor_config(module: ModuleType) -> None:
-    """Wrap `ActorConfig.__post_init__` (verl/workers/config/actor.py:212).
+    """Wrap `ActorConfig.__post_init__` (verl/workers/config/actor.py:195).
 
     Symptom without it: "Invalid loss_agg_mode: balanced" from a list of names that repeats the if-chain of
     `agg_loss`. Can go when verl takes the names from a registry.
