@@ -21,7 +21,9 @@ with one JSON object and nothing else: {"invented": ["...", ...], "confidence": 
         """The number of invented theorems, and how sure the judge is."""
         match read_json(without_thoughts(text)):
             case {"invented": list(invented), "confidence": int() | float() as confidence} if (
-                0 <= confidence <= 1
+                all(isinstance(one, str) for one in invented)
+                and not isinstance(confidence, bool)
+                and 0 <= confidence <= 1
             ):
                 return len(invented), float(confidence)
         raise JudgeFailure("the answer is not of the form asked for", "wrong_schema")

@@ -623,6 +623,8 @@ def test_a_rule_can_be_left_out_and_the_others_stay():
         ({"sentence_loop": {"times": None}}, "is None"),
         ({"sentence_loop": {"share": float("nan")}}, "is nan"),
         ({"sentence_loop": {"times": float("inf")}}, "is inf"),
+        (False, "rules is False; it is thresholds by rule"),
+        ("none", "rules is 'none'; it is thresholds by rule"),
         ({"sentence_loop": 4}, "is set to 4; it is false, true, or thresholds by name: times"),
         ({7: {}}, "no degeneration rule 7"),
     ],

@@ -11,6 +11,7 @@ from judge_server import Fault, JudgeServer, Script
 
 from pv_judge.ledger import read_ledger
 from pv_judge.ray_service import close_local_services, local_reports
+from pv_judge.veto import FluencyJudge
 from pv_rl.errors import ConfigError
 from pv_rl.hookspecs import RewardEntry
 from pv_rl.rewards import RewardInput, RewardOutput, build_reward
@@ -239,3 +240,23 @@ def test_verls_own_judge_needs_its_address():
         output = asyncio.run(main(server.url.removeprefix("http://").removesuffix("/v1")))
         assert len(server.chats()) == 1
     assert output.score == 1.0
+
+
+def test_a_decision_that_is_not_a_bool_is_named():
+    class Odd(FluencyJudge):
+        name = "odd"
+
+        def decide(self, value):
+            return value
+
+    with JudgeServer() as server:
+        reward = Odd.reward(judge={"endpoints": [{"url": server.url, "model": "m"}]})
+
+        async def main():
+            try:
+                await reward.score(RewardInput(response=GOOD, label=False, uid="u", session=0, step=4))
+            finally:
+                await close_local_services()
+
+        with pytest.raises(TypeError, match="decide of the judge 'odd' returned"):
+            asyncio.run(main())

@@ -184,6 +184,23 @@ def test_what_was_scored_is_there_when_it_is_stopped_and_is_not_paid_for_again(m
     ]
 
 
+def test_a_row_that_the_judge_failed_for_is_scored_again(many, tmp_path):
+    out = tmp_path / "scored.jsonl"
+    with JudgeServer(Script(faults=[Fault(kind="refusal", contains="Step 1.")])) as server:
+        command = arguments(many, server, out)
+        code, output = score(*command)
+    assert code == 0, output
+    before = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [row["metrics"]["judge_failed"] for row in before].count(1.0) == 1
+    with JudgeServer(port=int(server.url.split(":")[2].split("/")[0])) as again:
+        code, output = score(*command)
+        assert code == 0, output
+        assert len(again.chats()) == 1
+    after = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [row["row"] for row in after] == [row["row"] for row in before]
+    assert all(row["valid"] for row in after)
+
+
 def test_a_budget_goes_on_where_the_rows_do(many, tmp_path):
     out = tmp_path / "scored.jsonl"
     with JudgeServer() as server:

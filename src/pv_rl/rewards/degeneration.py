@@ -65,6 +65,8 @@ def rules_from_config(
     Raises:
         ConfigError: (a ValueError) a rule or threshold that is not there, or a value out of bounds.
     """
+    if not isinstance(settings, Mapping):
+        raise ConfigError(f"rules is {settings!r}; it is thresholds by rule, or NAME: false to leave one out")
     if rules is None:
         offered, own = RULES.entries(), RULES.own()
         rules = [rule for rule in offered.values() if rule in own or rule.name in settings]

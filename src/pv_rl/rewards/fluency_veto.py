@@ -84,7 +84,8 @@ class FluencyVeto:
                 "the option reward names a reward that has a veto of its own, and a veto cannot be vetoed; name the "
                 "reward inside it"
             )
-        rules = rules_from_config(own.pop("rules", None) or {})
+        rules = own.pop("rules", None)
+        rules = rules_from_config({} if rules is None else rules)
         make_judge = make_judge or judge_builder(options)
         return cls(inner, rules, make_judge(**options) if make_judge else None, **own)
 

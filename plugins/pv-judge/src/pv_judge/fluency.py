@@ -75,7 +75,7 @@ class FluencyPrompt:
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"the judge's prompt {path} cannot be read: {error}") from error
         if not text.strip():
-            raise ConfigError(f"the judge's prompt {path} is empty; see pv_rl/judge/prompts/fluency.txt")
+            raise ConfigError(f"the judge's prompt {path} is empty; see pv_judge/prompts/fluency.txt")
         return cls(name=source.name.removesuffix(".txt"), text=text)
 
     @property

@@ -128,7 +128,12 @@ class JudgedVeto:
             if answer.kind == "budget":
                 return Judgment(decision="unjudged", policy=self.options.on_budget, answer=reply)
             return Judgment(decision="failed", policy=self.options.on_failure, answer=reply)
-        return Judgment(decision="vetoed" if self.decide(answer.value) else "fluent", answer=reply)
+        vetoed = self.decide(answer.value)
+        if not isinstance(vetoed, bool):
+            raise TypeError(
+                f"decide of the judge {self.name!r} returned {vetoed!r}; it returns True or False"
+            )
+        return Judgment(decision="vetoed" if vetoed else "fluent", answer=reply)
 
     async def record(self, row: VetoRecord) -> None:
         """Write a row to the ledger, and count it for the policy `halt`."""

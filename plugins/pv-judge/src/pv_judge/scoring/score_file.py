@@ -32,7 +32,8 @@ def fingerprint(rollouts: Path, settings: Mapping[str, Any]) -> str:
 class ScoreFile:
     """One JSON object a row, in the order of scoring until `finish` sorts them.
 
-    Each line begins with the fingerprint of its run. An incomplete last line is dropped.
+    Rows that the judge failed for are not counted as found: the command scores them again, and `finish` drops the old
+    lines. Each line begins with the fingerprint of its run. An incomplete last line is dropped.
 
     Args:
         path: the file; made if it is missing.
@@ -48,6 +49,7 @@ class ScoreFile:
         self.path = path.resolve()  # a link stays one, and a reward may change the folder
         self._head = f'{{"run": "{run}", "row": '.encode()
         self._places: dict[int, tuple[int, int]] = {}  # of a row: where its line begins, and its bytes
+        self._failed = False  # whether it holds rows that the judge failed for, which are scored again
         self._file = path.open("a+b", buffering=0)
         try:
             self._lock()
@@ -86,7 +88,7 @@ class ScoreFile:
         Raises:
             OSError: it could not be written; the file is unchanged.
         """
-        if list(self._places) != sorted(self._places):
+        if self._failed or list(self._places) != sorted(self._places):
             write_atomically(self.path, self._write_sorted)
 
     def close(self) -> None:
@@ -123,7 +125,9 @@ class ScoreFile:
                     self._file.truncate(begin)
                     return
                 number, output = self._parse(line, at)
-                if number not in self._places:
+                if output.metrics.get("judge_failed"):
+                    self._failed = True
+                elif number not in self._places:
                     self._places[number] = (begin, len(line))
                     found(output)
                 begin += len(line)
