@@ -58,7 +58,10 @@ def _shows_errors(run: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return run(*arguments, **options)
         except (PvRlError, OSError) as error:
-            errors.print(f"[bold red]error[/] {escape(str(error))}", highlight=False)
+            text = "".join(
+                c if c.isprintable() or c == "\n" else "?" for c in str(error)
+            )  # a path may hold any
+            errors.print(f"[bold red]error[/] {escape(text)}", highlight=False)
             raise typer.Exit(1) from error
         except KeyboardInterrupt:
             errors.print("stopped; nothing is left running")

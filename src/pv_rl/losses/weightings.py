@@ -127,11 +127,7 @@ def vl_norm(responses: ResponseStats, batch: BatchStats, alpha: float, max_lengt
 
 ETA = Parameter(name="eta", default=DEFAULT_ETA, high=1.0, meaning="0 weighs by token, 1 by response")
 ALPHA = Parameter(name="alpha", high=1.0, meaning="the power of the length, 1 for the least variance")
-MAX_LENGTH = Parameter(
-    name="max_length",
-    low=1.0,
-    meaning="tokens, for example dr_grpo:${data.max_response_length} in a verl config",
-)
+MAX_LENGTH = Parameter(name="max_length", low=1.0, meaning="tokens, for example ${data.max_response_length}")
 
 
 @hookimpl

@@ -1,4 +1,4 @@
-"""The command `pv-data report`. It imports what it needs when it runs, so that --help is instant."""
+"""Command `pv-eval report`. It imports what it needs when it runs, so that --help is instant."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def report(
         how = Bootstrap(resamples=resamples, seed=seed)
         summary, files = write_report(folders, out or folders[0] / "report", how, cases=cases)
     except (PvRlError, OSError) as error:
-        typer.echo(f"pv-data report: {plain(error, 2000)}", err=True)
+        typer.echo(f"pv-eval report: {plain(error, 2000)}", err=True)
         raise typer.Exit(1) from error
     console = standard_output()
     table = main_table(summary.entries)

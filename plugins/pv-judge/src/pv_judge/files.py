@@ -30,9 +30,16 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def write_together(files: Mapping[Path, bytes]) -> None:
-    """Write every file beside its place, then move all into place: an error while writing leaves all unchanged."""
+    """Write every file beside its place, then move all into place: an error while writing leaves all unchanged.
+
+    Raises:
+        DataError: a target is a folder, or its folder is missing.
+        OSError: a file cannot be written.
+    """
     if not files:
         return
+    for path in files:
+        check_target("the file", path)
     (path, data), *others = files.items()
 
     def write(temporary: Path) -> None:

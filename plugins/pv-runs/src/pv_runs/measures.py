@@ -78,14 +78,14 @@ class Measure:
         return sum(finite.values()) if self.kind == "total" else sum(finite.values()) / len(finite)
 
     def compute(self, series: Mapping[str, Mapping[int, float]]) -> dict[int, float]:
-        """The series of `per_step`, at the steps that all of `keys` have. NaN where it divides by 0."""
+        """The series of `per_step`, at the steps that all of `keys` have. NaN where it has none."""
         assert self.per_step is not None
         parts = [series.get(key, {}) for key in self.keys]
         values = {}
         for step in (step for step in parts[0] if all(step in part for part in parts)):
             try:
                 values[step] = float(self.per_step(*(part[step] for part in parts)))
-            except ZeroDivisionError:
+            except (ArithmeticError, ValueError):  # a division by 0, the logarithm of a negative number
                 values[step] = math.nan
         return values
 

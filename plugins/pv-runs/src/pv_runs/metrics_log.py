@@ -17,6 +17,8 @@ from pv_runs.measures import BALANCED, HELD_OUT, KEYS
 __all__ = ["LONGEST_LINE", "Collector", "Log", "Series", "find_metrics", "parse_line", "read_log"]
 
 
+LARGEST = 1e300
+"""A larger number overflows in sums and figures, and counts as none."""
 FILE = re.compile(r"metrics(?:-([0-9]{1,9}))?\.jsonl")
 
 
@@ -172,6 +174,6 @@ def _finite(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     try:
-        return float(value) if math.isfinite(value) else math.nan
+        return float(value) if math.isfinite(value) and abs(value) <= LARGEST else math.nan
     except OverflowError:  # an integer with more digits than a float has room for
         return math.nan

@@ -54,7 +54,7 @@ def watch(
     if not 0.2 <= interval <= 3600:
         raise ConfigError(f"--interval is {interval:g}; give a number of seconds from 0.2 to 3600")
     if isinstance(html, Path) and not html.parent.is_dir():
-        raise ConfigError(f"--html {html}: there is no folder {html.parent}; create it first")
+        raise ConfigError(f"--html-file {html}: there is no folder {html.parent}; create it first")
     view = View(choose_run(folder))
     page = view.folder / PAGE if html is True else html or None
     console = console or _console()
