@@ -35,4 +35,5 @@ with one JSON object and nothing else: {"invented": ["...", ...], "confidence": 
 
 @hookimpl
 def pv_rl_rewards() -> list[RewardEntry]:
-    return [RewardEntry(name="verdict_citations", build=CitationJudge.reward, meaning="no invented theorems")]
+    meaning = "the verdict, vetoed where the trace cites an invented theorem"
+    return [RewardEntry(name="verdict_citations", build=CitationJudge.reward, meaning=meaning, vetoes=True)]

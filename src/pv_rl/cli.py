@@ -58,9 +58,7 @@ def _shows_errors(run: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return run(*arguments, **options)
         except (PvRlError, OSError) as error:
-            text = "".join(
-                c if c.isprintable() or c == "\n" else "?" for c in str(error)
-            )  # a path may hold any
+            text = "".join(c if c.isprintable() or c == "\n" else "?" for c in str(error))
             errors.print(f"[bold red]error[/] {escape(text)}", highlight=False)
             raise typer.Exit(1) from error
         except KeyboardInterrupt:

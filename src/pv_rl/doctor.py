@@ -84,7 +84,7 @@ def _packages() -> Finding:
             found[name] = None
     text = ", ".join(f"{name} {number or 'missing'}" for name, number in found.items())
     complete = all(number is not None or name in OPTIONAL for name, number in found.items())
-    return _checked(complete, text, "pip install 'pv-rl[verl]' (torch first, to choose its build)")
+    return _checked(complete, text, "pip install '.[verl]' in a clone (torch first)")
 
 
 def _device() -> Finding:
@@ -95,7 +95,7 @@ def _device() -> Finding:
         return Finding(state="ok", text=f"{len(names)} GPU: {', '.join(sorted(set(names)))}")
     if os.environ.get("VERL_PLATFORM", "").strip().lower() == "cpu":
         found = importlib.util.find_spec("pv_cpu") is not None
-        return _checked(found, "CPU, through pv-cpu (VERL_PLATFORM=cpu)", "pip install pv-cpu")
+        return _checked(found, "CPU, through pv-cpu (VERL_PLATFORM=cpu)", "pip install ./plugins/pv-cpu")
     text = "no GPU; install pv-cpu and set VERL_PLATFORM=cpu to train small models here"
     return Finding(state="note", text=text)
 

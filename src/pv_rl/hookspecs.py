@@ -121,6 +121,8 @@ class RewardEntry:
     `ConfigError` (or TypeError for one that it does not know). Called once a process, before the first response."""
     meaning: str = ""
     """A few words for the list of rewards."""
+    vetoes: bool = False
+    """Whether it may give nothing to a response whose verdict is right."""
 
     def __post_init__(self) -> None:
         _check_name("reward", self.name)

@@ -169,7 +169,7 @@ def _loaded(project: str) -> tuple[pluggy.PluginManager, dict[str, str]]:
     manager = pluggy.PluginManager(project)
     manager.add_hookspecs(importlib.import_module(f"{project}.hookspecs"))
     failed: dict[str, str] = {}
-    for entry_point in entry_points(group=f"{project}.plugins"):
+    for entry_point in sorted(entry_points(group=f"{project}.plugins"), key=lambda one: one.name):
         _load(manager, entry_point, failed)
     for name, reason in failed.items():
         logger.error("%s leaves out the plugin %s: %s", project, name, reason)

@@ -117,7 +117,9 @@ class StepState:
     waiting_since: float = 0.0
     saved_step: int | None = None
     halted: str | None = None
-    log_opened: bool = False
+    log: Any = None
+    """verl's `Tracking` of the run; others that the process opens are left alone."""
+    ended: bool = False
 
     @property
     def mode(self) -> LossMode | None:

@@ -102,7 +102,8 @@ class Table:
 @cache
 def table() -> Table:
     """The table of this process."""
-    wrong, hooks = list(TRAINER_HOOKS.refused().values()), list[TrainerHook]()
+    failed = [f"{owner}: {why}" for owner, why in TRAINER_HOOKS.broken().items() if TRAINER_HOOKS.hook in why]
+    wrong, hooks = failed + list(TRAINER_HOOKS.refused().values()), list[TrainerHook]()
     givers: dict[str, TrainerHook] = {}
     for hook in TRAINER_HOOKS.entries().values():
         taken = next((name for name in hook.gives if name in givers and name not in SHARED), None)
@@ -163,6 +164,7 @@ def state_of(trainer: Any = None, *, new: bool = False) -> StepState:
 
 def run_hooks(point: str, state: StepState) -> None:
     """Call the hooks of a point in order. What a hook raises ends the run, unless it names a metric for that."""
+    state.ended = point == "fit_end"
     for hook in table().hooks[point]:
         if not _holds(hook.condition, state.config):
             continue
@@ -189,7 +191,7 @@ def check_table(config: Any) -> None:
     for key, package in PACKAGES.items():
         if config.get(key) is not None and key not in conditions:
             raise ConfigError(
-                f"the config has the key {key}, which is read by the package {package}, and that is not installed. "
+                f"the config has the key {key}, which is read by the package {package}, and that is missing or broken. "
                 f"From a clone of pv-rl: pip install ./plugins/{package}; or remove the key. {problems}".strip()
             )
     if problems and any(_holds(condition, config) for condition in ("mode", "reward", *PACKAGES)):

@@ -76,7 +76,7 @@ def run_doctor(**env: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_the_doctor_finds_this_environment_well():
-    pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install 'pv-rl[quickstart]'")
+    pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install ./plugins/pv-cpu")
     done = run_doctor(VERL_PLATFORM="cpu")
     lines = done.stdout.splitlines()
     assert done.returncode == 0, done.stdout + done.stderr

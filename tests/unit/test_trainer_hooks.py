@@ -197,6 +197,24 @@ def test_an_entry_that_cannot_be_is_refused_when_it_is_made(wrong):
 PAGE = (ROOT / "docs" / "verl.md").read_text()
 
 
+def test_a_plugin_whose_hook_fails_is_a_problem_that_stops_our_runs(add):
+    plugin = types.ModuleType("pv-broken")
+
+    def fail():
+        raise ZeroDivisionError
+
+    plugin.pv_rl_trainer_hooks = hookimpl(specname="pv_rl_trainer_hooks")(fail)  # pyright: ignore
+    plugins.plugin_manager().register(plugin, name="pv-broken")
+    try:
+        forget()
+        assert "pv-broken: its hook pv_rl_trainer_hooks failed" in " ".join(table().problems)
+        with pytest.raises(PluginError, match="pv-broken"):
+            trainer_hooks.check_table(REWARD)
+    finally:
+        plugins.plugin_manager().unregister(name="pv-broken")
+        forget()
+
+
 def test_the_page_lists_the_hooks_of_each_point_in_order():
     listed = {}
     for line in PAGE.splitlines():

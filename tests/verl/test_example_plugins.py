@@ -142,7 +142,7 @@ def test_verl_knows_the_mode_where_the_package_is_installed_and_nowhere_else(ins
 def test_the_examples_train_in_driver_and_workers_of_verls_legacy_trainer(
     tmp_path, installed, in_this_process
 ):
-    pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install 'pv-rl[quickstart]'")
+    pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install ./plugins/pv-cpu")
     kwargs = "reward.custom_reward_function.reward_kwargs"
     train(
         tmp_path,

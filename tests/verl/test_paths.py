@@ -12,7 +12,7 @@ import pytest
 from trainer import check_weights, main_ppo, read_metrics, train
 
 pytestmark = [pytest.mark.slow, pytest.mark.paths]
-pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install 'pv-rl[quickstart]'")
+pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install ./plugins/pv-cpu")
 
 SPEC = "balanced:0.6"
 MODE = f"actor_rollout_ref.actor.loss_agg_mode={SPEC}"

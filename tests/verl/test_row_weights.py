@@ -10,9 +10,11 @@ import torch
 from fake_trainer import FakeTrainer
 from omegaconf import OmegaConf
 
+from pv_rl import trainer_hooks
 from pv_rl.losses import resolve_mode, response_weights
 from pv_rl.verl_adapter.row_weights import prompt_modes
 from pv_rl.verl_adapter.trainers import patch_legacy_trainer, patch_v1_trainer
+from pv_runs import weight_metrics
 from pv_runs.weight_metrics import weight_numbers
 
 tensordict = pytest.importorskip("tensordict", reason="verl is not installed: pip install 'pv-rl[verl]'")
@@ -111,6 +113,19 @@ def check_step_metrics(metrics: dict[str, float]) -> None:
     assert metrics["pv_rl/response_length/verdict_true"] == 2.5
     assert metrics["pv_rl/groups_without_signal"] == 0.5
     assert metrics["pv_rl/eta"] == 0.6
+
+
+def test_a_hook_may_ask_for_the_extra_info_after_the_advantage_whatever_the_reward(monkeypatch):
+    found = []
+    monkeypatch.setattr(weight_metrics, "diagnose", lambda *_: {})
+    monkeypatch.setattr(weight_metrics, "add_metrics", lambda state: found.extend(state.rows.infos))
+    trainer_hooks._function.cache_clear()
+    try:
+        v1_step("balanced")
+    finally:
+        monkeypatch.undo()
+        trainer_hooks._function.cache_clear()
+    assert found == list(INFOS)
 
 
 def test_the_v1_driver_says_what_the_weights_do():

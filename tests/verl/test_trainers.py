@@ -123,6 +123,7 @@ def test_the_log_of_a_new_run_in_the_same_process_has_a_state_of_its_own(points)
     start.patch_tracking(types.SimpleNamespace(Tracking=Tracking))  # pyright: ignore[reportArgumentType]
     points.at["log_opened"] = lambda state: state.own.setdefault("theirs", []).append(state.config)
     points.at["log"] = lambda state: state.metrics.update(at=state.step)
+    state_of(new=True)
     for name in ("a", "b"):
         tracking = Tracking("project", name, "console", {"name": name})
         line = {"x": 1.0}
@@ -130,3 +131,11 @@ def test_the_log_of_a_new_run_in_the_same_process_has_a_state_of_its_own(points)
         assert tracking.logged == {"x": 1.0, "at": 7}
         assert line == {"x": 1.0}
     assert state_of().own["theirs"] == [{"name": "b"}]
+
+    state = state_of()
+    state.trainer, state.metrics = object(), {"of the step": 1.0}
+    other = Tracking("project", "of the user", "console", {})
+    other.log({"x": 2.0}, 9)
+    assert other.logged == {"x": 2.0}
+    assert state_of() is state
+    assert state.metrics == {"of the step": 1.0}

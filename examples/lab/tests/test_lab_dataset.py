@@ -13,9 +13,7 @@ from pv_judge.files import write_atomically
 from pv_lab.dataset import main, make_rows, write_dataset
 from pv_rl.errors import DataError
 
-pq = pytest.importorskip(
-    "pyarrow.parquet", reason="pyarrow is not installed: pip install 'pv-rl[quickstart]'"
-)
+pq = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed: pip install ./plugins/pv-cpu")
 
 app = Typer()
 app.command()(main)

@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install 'pv-rl[quickstart]'")
+pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install ./plugins/pv-cpu")
 
 from reference import check_reference_loop
 from trainer import check_rewards, check_step_metrics, check_weights, read_metrics

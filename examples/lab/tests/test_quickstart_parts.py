@@ -91,7 +91,7 @@ def test_the_display_prints_lines_where_there_is_no_terminal(points):
 
 
 def test_the_figure_is_a_png_and_nothing_half_written_stays(points, tmp_path):
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'pv-rl[quickstart]'")
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install ./plugins/pv-cpu")
     draw(points, "balanced", tmp_path / "curves.png")
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["curves.png", "metrics.jsonl"]

@@ -22,7 +22,7 @@ from trainer import read_metrics
 from pv_judge.ledger import read_ledger
 
 pytestmark = pytest.mark.slow
-pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install 'pv-rl[quickstart]'")
+pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install ./plugins/pv-cpu")
 
 ANOMALOUS = (
     "bad so"  # the lab verifier's words where it rejects: the judge of these tests calls them degenerate

@@ -12,7 +12,7 @@ from pv_judge.answer import JudgeFailure
 from pv_judge.config import read_config
 from pv_judge.fluency import KINDS, parse_fluency
 
-jsonschema = pytest.importorskip("jsonschema", reason="comes with ray: pip install 'pv-rl[quickstart]'")
+jsonschema = pytest.importorskip("jsonschema", reason="comes with ray: pip install ./plugins/pv-cpu")
 
 FOLDER = ROOT / "hydra_configs" / "judge"
 QUOTED = {"kind": "repetition", "quote": "so so so"}

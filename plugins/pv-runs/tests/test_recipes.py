@@ -8,13 +8,13 @@ import os
 import pytest
 
 pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
-pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install 'pv-rl[quickstart]'")
+pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install ./plugins/pv-cpu")
 
 from omegaconf import OmegaConf
 
 from pv_rl.errors import ConfigError, LossModeError
 from pv_rl.losses import resolve_mode
-from pv_rl.recipes import GROUPS, options, runs
+from pv_rl.recipes import GROUPS, options
 from pv_runs.recipes import check, check_arguments, compose
 from pv_runs.recipes.doctor import check_config
 from pv_runs.recipes.validation import validate
@@ -59,9 +59,11 @@ def _read_each_file_once():
 
 
 def test_every_run_is_tried():
-    assert set(CLUSTERS) == set(runs())
+    assert set(CLUSTERS) == set(options("runs"))
     recipes = options("recipe")
-    assert {(run, recipe) for run, _, _, recipe in SENSIBLE} == set(itertools.product(runs(), recipes))
+    assert {(run, recipe) for run, _, _, recipe in SENSIBLE} == set(
+        itertools.product(options("runs"), recipes)
+    )
     assert {(mode, recipe) for _, _, mode, recipe in SENSIBLE} == set(itertools.product(MODES, recipes))
 
 

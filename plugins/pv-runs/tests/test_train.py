@@ -18,7 +18,7 @@ import pytest
 from fork_server import run_fresh, run_module
 
 pytest.importorskip("verl", reason="the runs stand on verl's configs: pip install 'pv-rl[verl]'")
-pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install 'pv-rl[quickstart]'")
+pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install ./plugins/pv-cpu")
 
 from hydra import compose, initialize
 from omegaconf import OmegaConf

@@ -216,7 +216,7 @@ def rows(*decisions):
 @pytest.mark.parametrize("folded", [False, True])
 def test_the_ledger_says_what_was_vetoed_and_why_the_latest_first(tmp_path, folded):
     if folded:
-        pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'pv-rl[ledger]'")
+        pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install ./plugins/pv-judge")
     places = find_places(tmp_path, {}, {})
     places.ledger.mkdir(parents=True)
     journal = Journal(places.ledger)

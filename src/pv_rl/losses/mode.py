@@ -172,13 +172,9 @@ def _read_numbers(spec: str, entry: LossModeEntry, texts: list[str]) -> tuple[tu
             missing = f"does not give the {parameter.name} of {entry.name}{meaning}"
             raise _error(spec, f"{missing}: write {_usage(entry)}.")
         # float() alone would let through nan, inf, signs, blanks, underscores and digits of other scripts.
-        value = (
-            cast(float, parameter.default)
-            if text is None
-            else float(text)
-            if DECIMAL.fullmatch(text)
-            else math.nan
-        )
+        value = cast(float, parameter.default)
+        if text is not None:
+            value = float(text) if DECIMAL.fullmatch(text) else math.nan
         if not parameter.low <= value <= parameter.high or value == math.inf:
             bounds = f"in [{parameter.low:g}, {parameter.high:g}]"
             if parameter.high == math.inf:

@@ -6,7 +6,7 @@ import importlib.util
 from functools import cache
 from importlib.resources import files
 
-__all__ = ["GROUPS", "options", "runs"]
+__all__ = ["GROUPS", "options"]
 
 SOURCES = ("pv_rl.hydra_configs", "pv_cpu.hydra_configs")
 """Packages with our groups; the second comes with pv-cpu."""
@@ -16,7 +16,7 @@ GROUPS = ("recipe", "reward", "judge", "cluster", "trainer_mode", "logging", "se
 
 @cache
 def options(group: str) -> tuple[str, ...]:
-    """The names in a group, sorted."""
+    """The names in a group, sorted; of the group `runs`, those of the runs."""
     found = set()
     for source in SOURCES:
         if importlib.util.find_spec(source.partition(".")[0]) is not None:
@@ -24,8 +24,3 @@ def options(group: str) -> tuple[str, ...]:
             if folder.is_dir():
                 found |= {one.name[:-5] for one in folder.iterdir() if one.name.endswith(".yaml")}
     return tuple(sorted(found))
-
-
-def runs() -> tuple[str, ...]:
-    """The names of the runs, sorted."""
-    return options("runs")

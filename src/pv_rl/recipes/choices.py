@@ -11,6 +11,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from pv_rl import recipes
 from pv_rl.errors import ConfigError
+from pv_rl.plugins import REWARDS
 from pv_rl.step_state import StepState
 
 __all__ = [
@@ -148,10 +149,10 @@ def _check_group_filter(config: DictConfig) -> None:
     filtering = "algorithm.filter_groups"
     if not value(config, f"{filtering}.enable") or value(config, f"{filtering}.metric") != "acc":
         return
-    if any(name == VETO for name, _ in _rewards(config)):
+    if vetoing := [name for name, _ in _rewards(config) if getattr(REWARDS.find(name), "vetoes", False)]:
         raise ConfigError(
-            f"{filtering}.metric=acc ignores the veto of {VETO}: verl drops a prompt whose verdicts are all right, "
-            f"although some of its responses were vetoed. Set {filtering}.metric=score"
+            f"{filtering}.metric=acc ignores the veto of {vetoing[0]}: verl drops a prompt whose verdicts are all "
+            f"right, although some of its responses were vetoed. Set {filtering}.metric=score"
         )
 
 

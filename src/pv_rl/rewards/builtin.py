@@ -26,6 +26,7 @@ def pv_rl_rewards() -> list[RewardEntry]:
         RewardEntry(
             name="verdict_fluency",
             build=FluencyVeto.build,
+            vetoes=True,
             meaning="the same, vetoed where the trace is degenerate by the rules or by a judge",
         ),
         RewardEntry(name="weighted", build=Weighted, meaning="several rewards, added up by weights"),

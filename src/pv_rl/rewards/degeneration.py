@@ -6,16 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from pv_rl.errors import ConfigError, PluginError
 from pv_rl.hookspecs import DegenerationRule, Parameter
 from pv_rl.plugins import RULES, nearest
 from pv_rl.rewards.judge import Anomaly
 
-if TYPE_CHECKING:
-    BUILTIN_RULES: tuple[DegenerationRule, ...]
-    """The rules of `pv_rules`, in the order in which they are applied."""
+BUILTIN_RULES: tuple[DegenerationRule, ...]
+"""The rules of `pv_rules`, in the order in which they are applied; see `__getattr__`."""
 
 __all__ = [
     "BUILTIN_RULES",
@@ -45,9 +44,8 @@ def find_anomalies(text: str, rules: Sequence[DegenerationRule] | None = None) -
     Raises:
         PluginError: a rule failed, or gave something that is no span of the text.
     """
-    found = [
-        anomaly for rule in (RULES.own() if rules is None else rules) for anomaly in apply_rule(rule, text)
-    ]
+    rules = RULES.own() if rules is None else rules
+    found = [anomaly for rule in rules for anomaly in apply_rule(rule, text)]
     return sorted(found, key=lambda anomaly: (anomaly.start, anomaly.end, anomaly.rule))
 
 

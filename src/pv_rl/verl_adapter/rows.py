@@ -53,7 +53,7 @@ class TransferQueueRows(Rows):
 
     def _field(self, name: str) -> Any:
         if name not in self._read:  # at once what else will be asked for
-            names = [n for n in ("uid", "response_mask", self._last) if n not in self._read]
+            names = [n for n in {"uid", "response_mask", self._last, name} if n not in self._read]
             self._read |= self._get(names, self.batch.keys)
         return self._read[name]
 
@@ -63,7 +63,11 @@ class TransferQueueRows(Rows):
 
     @cached_property
     def infos(self) -> list[Mapping[str, Any]]:
-        return [_reward_info(row) for row in self._field("extra_fields")]
+        return (
+            [_reward_info(row) for row in self._field("extra_fields")]
+            if "extra_fields" in self._fields
+            else []
+        )
 
     @property
     def lengths(self) -> list[int]:

@@ -46,16 +46,18 @@ def patch_tracking(module: ModuleType) -> None:
         from pv_rl.trainer_hooks import run_hooks, state_of
 
         begin(self, project_name, experiment_name, default_backend, config)
-        state = state_of(new=state_of().log_opened)  # the legacy trainer opens its log before anything else
-        state.log_opened, state.config = True, state.config if state.config is not None else config
-        run_hooks("log_opened", state)
+        before = state_of()  # the legacy trainer opens its log before anything else
+        state = state_of(new=before.ended or (before.log is not None and before.trainer is None))
+        if state.log is None:
+            state.log, state.config = self, state.config if state.config is not None else config
+            run_hooks("log_opened", state)
 
     @functools.wraps(log)
     def logging_log(self, data, step, backend=None):
         from pv_rl.trainer_hooks import run_hooks, state_of
 
-        if isinstance(data, dict):
-            state = state_of()
+        state = state_of()
+        if isinstance(data, dict) and state.log is self:
             state.step, state.metrics = step, dict(data)
             run_hooks("log", state)
             data = state.metrics

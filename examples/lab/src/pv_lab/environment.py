@@ -30,7 +30,7 @@ def check_environment(what: str) -> None:
     if missing:
         raise SetupError(
             f"{what} needs {', '.join(missing)}, which cannot be imported here. In a clone: make quickstart. "
-            "Elsewhere: pip install 'pv-rl[quickstart]'; pv-rl doctor says more."
+            "Without make: the pip lines of the README. `pv-rl doctor` shows what is missing."
         )
 
 

@@ -52,7 +52,7 @@ class _Reply:
 
 class JudgedVeto:
     """A `pv_rl.rewards.judge.Judge` that asks an LLM. A subclass sets `name`, `prompt`, `parse` and `decide`, and
-    becomes a reward by `RewardEntry(name=..., build=TheSubclass.reward)`.
+    becomes a reward by `RewardEntry(name=..., build=TheSubclass.reward, vetoes=True)`.
 
     The trace is enclosed in two lines with a mark that it cannot contain, see `pv_judge.fluency`. Options, cache,
     budget, failure policies, ledger and metrics are those of `verdict_fluency`.

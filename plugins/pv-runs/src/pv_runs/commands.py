@@ -36,11 +36,11 @@ def train(
 
     Takes Hydra's overrides and options. The first Ctrl-C ends the run after its step, with a checkpoint.
     """
-    from pv_rl.recipes import GROUPS, options, runs
+    from pv_rl.recipes import GROUPS, options
 
     if help_ or (resume is None and not context.args):
         typer.echo(context.get_help())
-        typer.echo(f"\n run: {', '.join(runs())}")
+        typer.echo(f"\n run: {', '.join(options('runs'))}")
         for group in GROUPS:
             typer.echo(f" {group}: {', '.join(options(group))}")
         raise typer.Exit

@@ -123,7 +123,7 @@ def _mean(stage: Stage | None) -> str:
 
 
 def _document(summary: Summary, orders: list[Order]) -> dict[str, Any]:
-    """`pv_runs.report.document` with `stages` (by measure and weighting) and `order` (an object for each stage)."""
+    """`pv_runs.report.content` with `stages` (by measure and weighting) and `order` (an object for each stage)."""
     stages: dict[str, dict[str, Any]] = {}
     for row in _rows(summary):
         stages.setdefault(row.measure.name, {})[row.setting.label] = row.stages

@@ -66,4 +66,8 @@ def _no_group(argument: str, name: str, keys: Sequence[str]) -> str:
 
 
 def _hint(name: str) -> str:
-    return " cluster=cpu comes with pv-cpu: pip install pv-cpu." if name == "cpu" else ""
+    return (
+        " cluster=cpu comes with pv-cpu: in a clone of pv-rl, pip install ./plugins/pv-cpu."
+        if name == "cpu"
+        else ""
+    )

@@ -11,7 +11,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from pv_rl.errors import ConfigError, SetupError
 from pv_rl.plugins import nearest
-from pv_rl.recipes import runs
+from pv_rl.recipes import options
 from pv_runs.recipes.arguments import check_arguments
 
 __all__ = ["CONFIG_MODULE", "check_run_arguments", "compose", "split_run", "without_pv_cpu"]
@@ -30,10 +30,11 @@ def split_run(arguments: Sequence[str]) -> tuple[str, list[str]]:
     named = [argument.partition("=")[2] for argument in arguments if argument.startswith("run=")]
     if len(named) != 1:
         given = f"{len(named)} were given" if named else "none was given"
-        raise ConfigError(f"name one run, run=NAME ({given}); there are {', '.join(runs())}")
-    if named[0] not in runs():
+        raise ConfigError(f"name one run, run=NAME ({given}); there are {', '.join(options('runs'))}")
+    if named[0] not in options("runs"):
         raise ConfigError(
-            f"there is no run named {named[0]!r}; there are {', '.join(runs())}.{nearest(named[0], runs())}"
+            f"there is no run named {named[0]!r}; there are {', '.join(options('runs'))}."
+            f"{nearest(named[0], options('runs'))}"
         )
     return named[0], [argument for argument in arguments if not argument.startswith("run=")]
 
@@ -47,7 +48,7 @@ def check_run_arguments(arguments: Sequence[str]) -> None:
     """
     if importlib.util.find_spec("verl") is None:
         raise SetupError(
-            "the runs stand on verl's own config, and verl is not installed: pip install 'pv-rl[verl]'"
+            "the runs extend verl's own config, and verl is not installed. In a clone of pv-rl: pip install '.[verl]'"
         )
     own_groups = any(one.startswith("--config-dir") or "hydra.searchpath=" in one for one in arguments)
     if not own_groups:  # whose options only Hydra knows
@@ -63,7 +64,7 @@ def compose(run: str, overrides: Sequence[str] = ()) -> DictConfig:
     """What Hydra makes of a run; interpolations are left in it.
 
     Args:
-        run: a name of `runs()`.
+        run: a name of `options("runs")`.
         overrides: as on Hydra's command line, without sweeps.
 
     Raises:
