@@ -23,8 +23,10 @@ import pytest
 from pattern_attacks import Used, attacks, patterns
 
 import pv_data
+import pv_eval
 import pv_judge
 import pv_rl
+import pv_rules
 import pv_runs
 from pv_data.duplicates.shingles import normalised
 from pv_data.filters import words_of_geometry, words_only
@@ -103,7 +105,7 @@ def faults(used: Used) -> Iterator[str]:
             return
 
 
-FOUND = patterns(pv_rl, pv_judge, pv_runs, pv_data)
+FOUND = patterns(pv_rl, pv_rules, pv_judge, pv_runs, pv_data, pv_eval)
 
 
 def test_every_pattern_of_our_packages_is_linear():
