@@ -164,7 +164,6 @@ def state_of(trainer: Any = None, *, new: bool = False) -> StepState:
 
 def run_hooks(point: str, state: StepState) -> None:
     """Call the hooks of a point in order. What a hook raises ends the run, unless it names a metric for that."""
-    state.ended = point == "fit_end"
     for hook in table().hooks[point]:
         if not _holds(hook.condition, state.config):
             continue

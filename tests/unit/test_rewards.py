@@ -576,3 +576,11 @@ def test_a_reward_is_told_the_row_that_verl_scores(constant):
     (sample,) = named._built("constant", "{}").reward.seen  # pyright: ignore[reportAttributeAccessIssue]
     assert (sample.uid, sample.session, sample.step) == ("u", 3, 7)
     assert (sample.data_source, sample.extra) == ("opc", {"index": 1})
+
+
+@pytest.mark.parametrize("options", [3, "words", ["words"]])
+def test_options_that_have_no_names_are_refused(options):
+    with pytest.raises(
+        ConfigError, match=r"the options of the reward 'verdict' are .*; expected options by name"
+    ):
+        build_reward("verdict_fluency", {"reward_options": options})

@@ -74,6 +74,7 @@ def test_the_hooks_of_the_end_run_after_an_error_too(tmp_path, points):
     with pytest.raises(ZeroDivisionError):
         trainer.fit()
     assert points.reached == ["step_end", "fit_end"]
+    assert state_of().ended
 
 
 def test_a_hook_may_leave_out_an_update_and_the_window_is_that_of_the_round(tmp_path, points):
@@ -139,3 +140,7 @@ def test_the_log_of_a_new_run_in_the_same_process_has_a_state_of_its_own(points)
     assert other.logged == {"x": 2.0}
     assert state_of() is state
     assert state.metrics == {"of the step": 1.0}
+
+    state.ended = True
+    Tracking("project", "c", "console", {"name": "c"})
+    assert state_of() is not state

@@ -36,6 +36,8 @@ def build_reward(name: str, options: Mapping[str, Any] | None = None) -> Checked
         PluginError: two plugins claim the name, or building it fails; the text names the package.
     """
     entry = find_reward(name)
+    if options is not None and not isinstance(options, Mapping):
+        raise ConfigError(f"the options of {_describe(name)} are {options!r}; expected options by name")
     with _naming(name):
         try:
             reward = entry.build(**(options or {}))

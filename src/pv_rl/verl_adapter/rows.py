@@ -53,8 +53,8 @@ class TransferQueueRows(Rows):
 
     def _field(self, name: str) -> Any:
         if name not in self._read:  # at once what else will be asked for
-            names = [n for n in {"uid", "response_mask", self._last, name} if n not in self._read]
-            self._read |= self._get(names, self.batch.keys)
+            names = dict.fromkeys(("uid", "response_mask", self._last, name))
+            self._read |= self._get([n for n in names if n not in self._read], self.batch.keys)
         return self._read[name]
 
     @property
@@ -63,11 +63,8 @@ class TransferQueueRows(Rows):
 
     @cached_property
     def infos(self) -> list[Mapping[str, Any]]:
-        return (
-            [_reward_info(row) for row in self._field("extra_fields")]
-            if "extra_fields" in self._fields
-            else []
-        )
+        rows = self._field("extra_fields") if "extra_fields" in self._fields else ()
+        return [_reward_info(row) for row in rows]
 
     @property
     def lengths(self) -> list[int]:
@@ -137,10 +134,8 @@ class LegacyRows(Rows):
 
     @cached_property
     def infos(self) -> list[dict[str, Any]]:
-        said = VALID in self.data.non_tensor_batch
-        return (
-            self._columns(self.data.meta_info.get("reward_extra_keys", (VALID, DROP_GROUP))) if said else []
-        )
+        names = self.data.meta_info.get("reward_extra_keys", (VALID, DROP_GROUP))
+        return self._columns(names) if VALID in self.data.non_tensor_batch else []
 
     @property
     def verdict_infos(self) -> list[dict[str, Any]]:

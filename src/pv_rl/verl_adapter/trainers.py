@@ -176,9 +176,7 @@ def _patch_common(trainer: Any) -> None:
 
     @functools.wraps(show)
     def _maybe_log_val_generations(self, inputs, outputs, scores):
-        lengths = [
-            len(output) for output in outputs
-        ]  # verl calls it before the next one, with the rows in its order
+        lengths = [len(output) for output in outputs]  # verl calls it before the next one, rows in its order
         state_of(self).validation = Validation([], {}, lengths)
         return show(self, inputs, outputs, scores)
 
@@ -207,7 +205,7 @@ def _ending(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             original(self, *arguments, **options)
         finally:
-            run_hooks("fit_end", state_of(self))
+            _end(state_of(self))
         if halted := state_of(self).halted:
             raise RunHalted(halted)
 
@@ -216,9 +214,14 @@ def _ending(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             await original(self, *arguments, **options)
         finally:
-            run_hooks("fit_end", state_of(self))
+            _end(state_of(self))
 
     return fit_async if inspect.iscoroutinefunction(original) else fit
+
+
+def _end(state: StepState) -> None:
+    state.ended = True
+    run_hooks("fit_end", state)
 
 
 def _save_and_halt(state: StepState) -> None:

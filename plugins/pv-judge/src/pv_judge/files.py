@@ -38,9 +38,8 @@ def write_together(files: Mapping[Path, bytes]) -> None:
     """
     if not files:
         return
-    for path in files:
-        check_target("the file", path)
     (path, data), *others = files.items()
+    check_target("the file", path)
 
     def write(temporary: Path) -> None:
         temporary.write_bytes(data)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from pv_judge.pages.text import visible
 from pv_lab.mechanism.command import FILES, show_mechanism
 from pv_lab.mechanism.settings import Setting
 from pv_rl.errors import PvRlError
@@ -29,7 +30,7 @@ def main(
         setting = Setting(p_true=p_true, learning_rate=learning_rate, train_steps=steps)
         took = show_mechanism(out=out, setting=setting, eta=eta, seeds=seeds, seed=seed, processes=processes)
     except (PvRlError, OSError) as error:
-        typer.echo(f"error: {error}", err=True)
+        typer.echo(f"error: {visible(str(error))}", err=True)
         raise typer.Exit(1) from error
     typer.echo(f"{took:.0f} s; written to {out}: {', '.join(FILES)}")
 

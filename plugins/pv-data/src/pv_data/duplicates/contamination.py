@@ -12,6 +12,7 @@ import typer
 
 from pv_data.duplicates.clusters import Nearby
 from pv_data.records import Aside, Problem, Proof
+from pv_data.shell import errors_to_exit
 from pv_data.sources.reading.unusable import FILE_NOT_READ
 from pv_judge.pages.blocks import Block, Column, Paragraph, Table
 from pv_judge.pages.markdown import to_markdown
@@ -175,9 +176,9 @@ def contamination_command(
     from pv_data.run.manifest import check_run
     from pv_data.table import read_rows
     from pv_judge.files import write_atomically
-    from pv_rl.errors import ConfigError, PvRlError
+    from pv_rl.errors import ConfigError
 
-    try:
+    with errors_to_exit():
         check_run(run)
         sets = {}
         for one in against:
@@ -190,6 +191,3 @@ def contamination_command(
             typer.echo(text)
         else:
             write_atomically(out, lambda file: file.write_text(text, encoding="utf-8"))
-    except (PvRlError, OSError) as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(2) from None

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from pv_data.shell import errors_to_exit
 from pv_judge.files import check_target, write_atomically
+from pv_judge.pages.text import visible
 from pv_rl.errors import PvRlError
 
 __all__ = ["draw", "record", "run_command", "status"]
@@ -58,7 +58,7 @@ def run_command(
         console.print(said, style="yellow", markup=False)
         raise typer.Exit(3) from None
     except (PvRlError, OSError) as error:  # a full disk, a folder that cannot be written
-        console.print(f"Error: {error}", style="red", markup=False)
+        console.print(f"Error: {visible(str(error))}", style="red", markup=False)
         raise typer.Exit(2) from None
     typer.echo(f"{folder / EXPORT}: report/labels.md, dataset/README.md (the card), verl/*.parquet")
 
@@ -80,7 +80,7 @@ def draw(
     """Write the proofs to read next: the current round of each slice that is neither accepted nor discarded."""
     from pv_data.run.audit import draw_sheet
 
-    with _errors_to_exit():
+    with errors_to_exit():
         drawn = draw_sheet(run, sheet, pilot=pilot, seed=seed)
     typer.echo(f"{len(drawn.proofs)} proofs to read in {sheet}: fill in `right` with yes or no")
     for one in drawn.short:
@@ -105,7 +105,7 @@ def record(
     """Add the marks of a sheet to the run."""
     from pv_data.run.audit import record_sheet
 
-    with _errors_to_exit():
+    with errors_to_exit():
         count = record_sheet(run, sheet, auditor)
     typer.echo(f"{count} marks recorded")
 
@@ -128,7 +128,7 @@ def status(
     from pv_data.audit.tables import print_proven
     from pv_data.run.finalize import discard_override
 
-    with _errors_to_exit():
+    with errors_to_exit():
         audit = read_audit(run)
         proven = prove(audit.marks.values(), audit.sizes, confidence)
         document = proven.document()
@@ -149,12 +149,3 @@ def status(
         typer.echo(f"above {above:g}, all at once with {confidence:g} (Holm): {', '.join(shown) or 'none'}")
     if proven.discarded:
         typer.echo(f"leave them out of the set: {discard_override(proven.discarded)}")
-
-
-@contextmanager
-def _errors_to_exit() -> Iterator[None]:
-    try:
-        yield
-    except (PvRlError, OSError) as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(2) from None
