@@ -1,4 +1,4 @@
-"""Trainer hooks of the rewards: rows that abstain leave the step, and metrics count what the rewards say.
+"""Trainer hooks of the rewards: rows that abstain leave the step, and metrics report the rewards.
 
 A row abstains where its reward says so by `reward_valid` (and `reward_drop_group`, for the whole group) in its extra
 info. It leaves the baseline of its group, the weights and the loss: it gets a response mask of zeros, so that nothing

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 __all__ = ["VERDICT_KEYS", "Rows", "StepState", "Validation", "abstaining", "gives_verdicts"]
 
 VERDICT_KEYS = ("verdict_true", "verdict_missing")
-"""The keys of a reward's extra info that say its verdict, each 0 or 1, see `pv_rl.rewards.ProofVerdict`."""
+"""The keys of a reward's extra info with its verdict, each 0 or 1, see `pv_rl.rewards.ProofVerdict`."""
 
 
 def gives_verdicts(info: Mapping[str, Any]) -> bool:
-    """Whether a row's reward says what the verdict was."""
+    """Whether a row's reward gives a verdict."""
     return VERDICT_KEYS[0] in info
 
 
@@ -133,6 +133,6 @@ class StepState:
         self.halt_reason = self.halt_reason or reason
 
     def begin(self, rows: Rows, metrics: dict[str, Any]) -> None:
-        """Go on to other rows."""
+        """Start with the rows of a step, or of one of its rounds."""
         self.rows, self.metrics = rows, metrics
         self.waited = (self.waiting_since, time.time()) if self.waiting_since else None

@@ -38,7 +38,7 @@ logger = logging.getLogger("pv_rl")
 POINTS: Mapping[str, tuple[str, ...]] = {
     "config": ("config",),  # verl checks the config, before any worker is started
     "rewards_start": (),  # before the reward is built and verl starts the processes that compute it
-    "checkpoint_loaded": ("trainer",),  # the run goes on from a checkpoint
+    "checkpoint_loaded": ("trainer",),  # the run resumes from a checkpoint
     "log_opened": (),  # verl has opened its loggers
     "before_advantage": ("rows", "waited"),  # all rows of a step have their rewards
     "after_advantage": ("advantages", "metrics"),  # masks are final, nothing was sent to an update

@@ -19,7 +19,7 @@ __all__ = ["check_config", "patch_tracking", "patch_validate_config"]
 def patch_validate_config(module: ModuleType) -> None:
     """Wrap `validate_config` (verl/utils/config.py:88), which every trainer of verl calls first, in the driver.
 
-    Symptom without it: `+recipe=dapo` without a search path trains with verl's own weighting and says nothing, a
+    Symptom without it: `+recipe=dapo` without a search path trains with verl's own weighting without a warning, a
     recipe may be overridden unseen, and a sentinel that cannot be made ends the run after minutes of starting. Can go
     when verl lets a plugin look at the config.
     """

@@ -51,7 +51,7 @@ def close(state: StepState) -> None:
 def judge_numbers(step: int, rows: Sequence[RowId], window: Span | None) -> dict[str, float]:
     """What the services of this run report, see `pv_judge.metrics.Metrics.report`; from now on they count for `step`.
 
-    A service that does not answer is no reason to end a run: `pv_rl/judge/unreachable` is 1 then.
+    A service that does not answer does not end the run: `pv_rl/judge/unreachable` is 1 then.
     """
     numbers: dict[str, float] = {}
     for service in driver_services():

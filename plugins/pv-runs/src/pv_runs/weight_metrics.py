@@ -24,7 +24,7 @@ __all__ = ["add_metrics", "remarks", "warn", "weight_numbers"]
 logger = logging.getLogger("pv_rl")
 
 _remarked: set[str] = set()
-"""Modes of which the log has said that their mass is far from 1."""
+"""Modes for which the log has a warning that their mass is far from 1."""
 
 
 def warn(state: StepState) -> None:
@@ -84,7 +84,7 @@ def weight_numbers(
 
 
 def _verdict(info: Mapping[str, Any]) -> bool | None:
-    """True or False if the reward says so with a number or a bool; None if it says that there is none, or nothing."""
+    """True or False as the reward gives it, a number or a bool; None if there is no verdict or no such value."""
     said_true, missing = (_flag(info.get(key)) for key in VERDICT_KEYS)
     return None if missing else said_true
 
