@@ -240,3 +240,21 @@ def test_hostile_texts_are_split_in_no_time(unit: str):
     text = unit * (200_000 // len(unit))
     assert "".join(split_steps(text)) == text
     assert time.monotonic() - start < 5
+
+
+def test_a_step_that_says_the_one_before_it_again_may_be_filled_in():
+    said = "The middle number is a multiple of three, and so it is odd."
+    hidden = Masked(
+        steps=("First. ", said + " ", "Again: " + said + " ", "Done."), hidden=(2,), mark="a1b2c3"
+    )
+    assert hidden.read(f"{hidden.gap(1)}\nAgain: {said}") == ["Again: " + said]
+    other = Masked(steps=("First. ", said + " ", "It is even. ", "Done."), hidden=(2,), mark="a1b2c3")
+    with pytest.raises(Unfit, match="echo"):
+        other.read(f"{other.gap(1)}\nAgain: {said}")
+
+
+@pytest.mark.parametrize("line", ["–" * 40 + "\n", "* * *\n", "\\[\\]\n"])
+def test_a_step_without_a_word_is_not_hidden(line):
+    steps = ["Let n be even. ", line, "So n is 2k. ", line, "Then n + 1 is odd. "]
+    for seed in range(50):
+        assert set(key_steps(steps, share=0.7, seed=seed)) == {2, 4}

@@ -93,7 +93,12 @@ class Masked:
         for neighbour in (index - 1, index + 1):
             if 0 <= neighbour < len(self.steps) and neighbour not in self.hidden:
                 near = bare(self.steps[neighbour])
-                if len(near) >= QUOTED_CHARACTERS and near in bare(fill):
+                # A proof may say a step again in the next one: then the missing text holds it.
+                if (
+                    len(near) >= QUOTED_CHARACTERS
+                    and near in bare(fill)
+                    and near not in bare(self.steps[index])
+                ):
                     raise Unfit("echo", "a gap holds the step beside it")
 
     def _with(self, fills: Sequence[str]) -> str:
@@ -113,15 +118,17 @@ def masked(proof: str, *, share: float, seed: int) -> Masked:
 
 
 def key_steps(steps: Sequence[str], *, share: float, seed: int) -> tuple[int, ...]:
-    """Draw `share` of the steps, at least one and never the first, which says what is to be done.
+    """Draw `share` of the steps, at least one, never the first, which says what is to be done, and none without a word.
 
     Without replacement; a step that infers has weight 3, one that states a relation 2, any other 1 (Efraimidis and
     Spirakis, 2006: the largest u ** (1 / weight) win).
     """
     draws = random.Random(seed)
     keys = {index: draws.random() ** (1 / _weight(steps[index])) for index in range(1, len(steps))}
-    count = min(max(1, round(share * len(steps))), len(steps) - 1)
-    return tuple(sorted(sorted(keys, key=lambda index: -keys[index])[:count]))
+    # A line of dashes between two parts is no step: nothing can be written in its place.
+    known = [index for index in keys if any(map(str.isalnum, steps[index]))] or list(keys)
+    count = min(max(1, round(share * len(steps))), len(known))
+    return tuple(sorted(sorted(known, key=lambda index: -keys[index])[:count]))
 
 
 def _weight(step: str) -> int:
