@@ -1,4 +1,4 @@
-"""Hooks of this package: commands, a check of `pv-rl doctor`, and trainer hooks for sentinel and held-out metrics."""
+"""Hooks of this package: commands, a check of `pv-rl doctor`, and trainer hooks for nodes, sentinel and metrics."""
 
 from __future__ import annotations
 
@@ -36,7 +36,13 @@ def pv_rl_trainer_hooks() -> list[TrainerHook]:
         title = f"sentinel-{name.replace('_', '-')}"
         return TrainerHook(name=title, point=point, run=run, condition="sentinel", **others)
 
+    def nodes(condition: str) -> TrainerHook:
+        name, run = f"nodes-{condition}", "pv_runs.nodes:check"
+        return TrainerHook(name=name, point="config", run=run, condition=condition, needs=("config",))
+
     return [
+        nodes("mode"),
+        nodes("reward"),
         sentinel("check_settings", "config", needs=("config",)),
         sentinel("restore", "checkpoint_loaded", needs=("trainer",)),
         sentinel("start", "log_opened", needs=("config",), gives=("sentinel",)),

@@ -61,6 +61,10 @@ def attempt(folder: Path, config: DictConfig, record: Record, console: Console) 
         "PV_RL_RUN_DIR": str(folder),
         "HYDRA_FULL_ERROR": "1",
     }
+    if (
+        "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ
+    ):  # Ray refuses a variable that the job sets too, even the same value
+        environment["RAY_OVERRIDE_JOB_RUNTIME_ENV"] = "1"
     command = verl_command(folder, config, environment, record.overrides)
 
     with locked(folder) as lock:

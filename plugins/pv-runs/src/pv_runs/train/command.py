@@ -16,6 +16,7 @@ from rich.console import Console
 from pv_judge.override import override
 from pv_rl.errors import ConfigError, DataError, PvRlError, SetupError
 from pv_runs.hydra_record import saved_config
+from pv_runs.nodes import check_folder
 from pv_runs.recipes.compose import CONFIG_MODULE, check_run_arguments, split_run, without_pv_cpu
 from pv_runs.run_folder import check_unused, run_folders
 from pv_runs.run_record import Record, next_record, read_record
@@ -48,6 +49,8 @@ def train(arguments: Sequence[str]) -> None:
     _check_sweep(rest)
     key = "hydra.sweep.dir" if sweep else "hydra.run.dir"
     said = [one.partition("=")[2].strip("'\"") for one in rest if re.match(rf"\+*{re.escape(key)}=", one)]
+    for folder in map(Path, said[-1:] or ["runs"]):
+        check_folder(folder, key)
     for folder in map(Path, said[-1:]):
         check_unused(folder)
     folder = None if said or "--cfg" in rest or "-c" in rest else _new_folder(run, sweep)
