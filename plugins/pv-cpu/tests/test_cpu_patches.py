@@ -57,6 +57,21 @@ print(critic(torch.tensor([[1, 2, 3]])).logits.shape, critic.config._attn_implem
     assert in_verl(code).splitlines()[-1] == "torch.Size([1, 3, 1]) sdpa"
 
 
+@pytest.mark.parametrize(("address", "sizes"), [("127.0.0.1:1", [None, None, None]), ("", [32, 8, 10**9])])
+def test_a_run_that_joins_a_ray_cluster_leaves_out_the_sizes_of_a_local_one(address, sizes):
+    code = """
+from omegaconf import OmegaConf
+from verl.trainer.constants_ppo import get_ppo_ray_runtime_env
+from pv_cpu.patches.ray_cluster import SIZES
+sizes = {"num_cpus": 32, "num_gpus": 8, "object_store_memory": 10**9, "address": "local" if LOCAL else None}
+config = OmegaConf.create({"ray_kwargs": {"ray_init": sizes}})
+get_ppo_ray_runtime_env(config)
+print([config.ray_kwargs.ray_init[name] for name in SIZES])
+""".replace("LOCAL", str(not address))
+    done = run_fresh(code, VERL_PLATFORM="cpu", RAY_ADDRESS=address)
+    assert done.stdout.splitlines()[-1:] == [str(sizes)], done.stderr
+
+
 def test_memory_is_not_pinned_and_modules_share_the_patched_policy():
     code = """
 from verl.workers.engine.fsdp import transformer_impl as t
@@ -110,6 +125,7 @@ def test_a_module_that_took_the_original_earlier_gets_the_replacement(monkeypatc
 def test_a_patch_that_is_applied_twice_wraps_once(patch):
     owner = types.ModuleType("verl.fake")
     owner.initialize_global_process_group_ray = lambda timeout_second=None, backend=None: backend
+    owner.get_ppo_ray_runtime_env = lambda config=None: config
     owner.CPUOffloadPolicy = type("Policy", (), {"__init__": lambda self, pin_memory=True: None})
     patch.patch(owner)
     first = dict(vars(owner))

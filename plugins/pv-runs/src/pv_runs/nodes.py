@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import logging
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,9 +59,11 @@ def check(state: StepState) -> None:
     checkpoints = Path(str(value(state.config, "trainer.default_local_dir"))).absolute()
     check_folder(checkpoints, "trainer.default_local_dir")
     model = Path(str(value(state.config, "actor_rollout_ref.model.path"))).expanduser()
+    named = [value(state.config, f"data.{key}") for key in ("train_files", "val_files")]
+    data = [Path(str(one)) for some in named for one in ([some] if isinstance(some, str) else some or [])]  # pyright: ignore[reportGeneralTypeIssues]
 
     def check_run() -> None:
-        for warning in check_nodes(checkpoints, model):
+        for warning in check_nodes(checkpoints, model, data):
             logger.warning("%s", warning)
 
     _waiting[:] = [check_run]
@@ -75,15 +77,16 @@ def _check_waiting() -> None:
         _waiting.pop()()
 
 
-def check_nodes(checkpoints: Path, model: Path) -> list[str]:
+def check_nodes(checkpoints: Path, model: Path, data: Sequence[Path] = ()) -> list[str]:
     """Ask every node of the cluster but this one whether it can serve the run. Takes seconds; nothing with one node.
 
     Args:
         checkpoints: of the run; made if it is not there.
         model: its folder; a name of a model hub is not looked for.
+        data: files that one of the nodes reads, whichever verl's driver is started on.
 
     Returns:
-        What is doubtful: a node that does not see the checkpoints, or that does not answer.
+        What is doubtful: a node that does not see checkpoints or data, or that does not answer.
 
     Raises:
         SetupError: a node cannot load pv-rl, has another version of it or of verl, or lacks the model. Each is named.
@@ -103,7 +106,7 @@ def check_nodes(checkpoints: Path, model: Path) -> list[str]:
     wanted = {name: importlib.import_module(name).__version__ for name in PACKAGES}
     checkpoints.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(prefix=".node_check_", dir=checkpoints) as mark:
-        paths = [mark.name, *([str(model)] if model.is_dir() else [])]
+        paths = [mark.name, *(str(path.absolute()) for path in (model, *data) if path.exists())]
         ask = ray.remote(num_cpus=0, max_retries=0)(_probe(PACKAGES))
         asked = {
             ask.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False)).remote(
@@ -123,13 +126,18 @@ def check_nodes(checkpoints: Path, model: Path) -> list[str]:
                 continue
             wrong += [f"{name}: {problem}" for problem in _problems(found, wanted)]
             seen = dict(zip(paths, found["seen"], strict=True))
-            if not seen[mark.name]:
+            if not seen.pop(mark.name):
                 warnings.append(
                     f"{name} does not see {checkpoints}: its part of each checkpoint stays on that node. Set "
                     "hydra.run.dir (without pv-rl train: trainer.default_local_dir) to a folder that all nodes share"
                 )
-            if not seen.get(str(model), True):
+            if not seen.pop(str(model.absolute()), True):
                 wrong.append(f"{name}: the model {model} is not there")
+            warnings += [
+                f"{name} does not see {path}: the run fails if verl reads its data there"
+                for path, there in seen.items()
+                if not there
+            ]
         for one in late:
             ray.cancel(one, force=True)
     if wrong:
