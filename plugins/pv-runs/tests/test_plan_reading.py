@@ -40,6 +40,7 @@ def test_a_key_that_is_missing_is_named_with_what_to_do(key, text):
         ({"trainer.use_v1": False}, "trainer.use_v1=True"),
         ({"data.train_batch_size": "many"}, "'many'; it has to be a whole number"),
         ({"data.train_batch_size": 0}, "it has to be 1 or more"),
+        ({"data.max_response_length": 10**400}, "larger than 1e"),
         ({f"{ACTOR}.use_kl_loss": 1}, "it has to be true or false"),
         ({"plan.train_mfuu": 0.4}, r"plan\.train_mfuu.*Settings of plan: response_tokens"),
         ({"plan.train_mfu": 1.4}, r"plan\.train_mfu.*given: 1.4"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -54,16 +55,18 @@ def check(state: StepState) -> None:
     Raises:
         ConfigError: Ray would delete the checkpoints.
     """
-    from ray._private import worker
-
-    checkpoints = Path(str(value(state.config, "trainer.default_local_dir"))).absolute()
+    config = state.config
+    checkpoints = Path(str(value(config, "trainer.default_local_dir"))).absolute()
     check_folder(checkpoints, "trainer.default_local_dir")
-    model = Path(str(value(state.config, "actor_rollout_ref.model.path"))).expanduser()
-    named = [value(state.config, f"data.{key}") for key in ("train_files", "val_files")]
-    data = [Path(str(one)) for some in named for one in ([some] if isinstance(some, str) else some or [])]  # pyright: ignore[reportGeneralTypeIssues]
+    worker = sys.modules.get("ray._private.worker")
+    if worker is None:  # not verl's driver, which has imported Ray: a plan, or another look at the config
+        return
 
     def check_run() -> None:
-        for warning in check_nodes(checkpoints, model, data):
+        named = [value(config, f"data.{key}") for key in ("train_files", "val_files")]
+        files = [one for some in named for one in ([some] if isinstance(some, str) else some or [])]  # pyright: ignore[reportGeneralTypeIssues]
+        model = Path(str(value(config, "actor_rollout_ref.model.path"))).expanduser()
+        for warning in check_nodes(checkpoints, model, [Path(str(one)) for one in files]):
             logger.warning("%s", warning)
 
     _waiting[:] = [check_run]

@@ -15,6 +15,8 @@ __all__ = ["Settings"]
 
 T = TypeVar("T")
 ABSENT: Any = object()
+LARGEST = 10**15
+"""For whole numbers: products of two still fit into a float."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,4 +89,6 @@ class Settings:
         found = self.value(key, default)
         if not isinstance(found, kind) or (isinstance(found, bool) and kind is not bool):
             raise ConfigError(f"{key} is {found!r}; it has to be {said}")
+        if isinstance(found, int) and abs(found) > LARGEST:
+            raise ConfigError(f"{key} is larger than {LARGEST:.0e} in size; no run has that many")
         return found
