@@ -82,7 +82,7 @@ def test_a_row_that_is_too_long_is_never_in_memory_and_the_next_is_read(tmp_path
         ("x.txt", b"", r"another kind of file; give a file that ends in \.jsonl, \.json, \.csv, \.parquet"),
         ("x.csv", b"a,a\n1,2\n", "no first line of column names, each once"),
         ("x.csv", b"a\n\xff\n", "not UTF-8"),
-        ("x.json", b'{"a": 1}', "is a JSON dict; it has to be a list of objects"),
+        ("x.json", b"7", "is a JSON int; it has to hold objects"),
         ("x.jsonl", b"\xff\xfe{\x00", "is UTF-16"),
         ("x.jsonl.gz", gzip.compress(b'{"a": 1}\n' * 99, mtime=0)[:-9], "cannot be read to its end"),
     ],

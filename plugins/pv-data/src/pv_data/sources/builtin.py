@@ -15,6 +15,7 @@ from pv_data.sources import (
     student,
     table,
 )
+from pv_data.sources.presets import presets
 
 __all__ = ["pv_data_sources"]
 
@@ -39,6 +40,7 @@ def pv_data_sources() -> list[SourceEntry]:
             name="dsmathv2", read=dsmathv2.read, meaning="outputs of DeepSeekMath-V2, people's points"
         ),
         SourceEntry(name="latex", read=latex.read, meaning="LaTeX files, Putnam and USAMO style"),
-        SourceEntry(name="table", read=table.read, meaning="plain JSON lines, CSV or Parquet"),
+        SourceEntry(name="table", read=table.read, meaning="JSON lines, JSON, CSV or Parquet, by columns"),
         SourceEntry(name="student", read=student.read, meaning="student work that two people marked"),
+        *presets(),
     ]

@@ -15,6 +15,7 @@ from pv_data.hookspecs import Read
 from pv_data.records import Aside, Problem, Proof
 from pv_data.sources.reading.assemble import assemble, attempt, reference
 from pv_data.sources.reading.fields import Fields
+from pv_data.sources.reading.rows import TABLES
 from pv_data.sources.reading.unusable import Unusable
 from pv_rl.errors import ConfigError
 
@@ -40,7 +41,7 @@ def read(path: Path, *, positive: Literal["max"] | float = "max", negative: floa
             f"positive={positive!r}, negative={negative!r}; positive is max or a part above 0 to 1, "
             "negative a smaller part or null"
         )
-    yield from assemble(path, (".jsonl",), lambda row: _rows(row, part, negative))
+    yield from assemble(path, TABLES, lambda row: _rows(row, part, negative))
 
 
 def _rows(row: Fields, positive: float, negative: float | None) -> Iterator[Problem | Proof | Aside]:

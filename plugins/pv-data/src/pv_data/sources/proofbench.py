@@ -13,13 +13,14 @@ from pv_data.hookspecs import Read
 from pv_data.records import Aside, Problem, Proof
 from pv_data.sources.reading.assemble import assemble, reference
 from pv_data.sources.reading.fields import Fields
+from pv_data.sources.reading.rows import TABLES
 
 __all__ = ["read"]
 
 
 def read(path: Path) -> Read:
     """Problems and their reference solution. A geometry problem says so in its subject."""
-    yield from assemble(path, (".csv",), _rows)
+    yield from assemble(path, TABLES, _rows)
 
 
 def _rows(row: Fields) -> Iterator[Problem | Proof | Aside]:
