@@ -20,7 +20,7 @@ DEFAULT: dict[str, bool | None] = {
     **dict.fromkeys(("null", "none", "unknown", "nan"), None),
 }
 """Where a config gives no map."""
-COMPARED = re.compile(r"(<=|>=|<|>)\s*([+-]?[0-9.]{1,30})")
+COMPARED = re.compile(r"(<=|>=|<|>)(.*)", re.DOTALL)
 SIGNS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
 YAML_BOOLEANS = {"true": ("yes", "on"), "false": ("no", "off")}
 """Words that YAML reads as a boolean where they have no quotes."""
@@ -103,6 +103,6 @@ def _canonical(value: Any) -> str:
 
 
 def _number(text: str) -> float:
-    if not NUMBER.fullmatch(text):
-        raise ConfigError(f"labels: {text!r} is no number")
+    if not NUMBER.fullmatch(text.strip()):
+        raise ConfigError(f"labels: {text[:60]!r} behind a sign of comparison is no number")
     return float(text)
