@@ -71,6 +71,8 @@ def test_openr1_math_has_a_label_for_each_generation(tmp_path: Path):
     ]
     assert {one.method for one in proofs(rows)} == {"solution"}  # no reference: nobody has checked it
     assert reasons(rows) == {"thoughts without an end: proof": 2, "no label: label": 1}
+    bare = {"problem": "P?", "generations": ["So."], "correctness_math_verify": [True]}
+    assert labels(read("openr1_math", jsonl(tmp_path / "b.jsonl", bare))) == [("So.", True)]
 
 
 def test_mr_gsm8k_is_wrong_by_its_steps_and_not_by_its_answer(tmp_path: Path):

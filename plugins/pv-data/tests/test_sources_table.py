@@ -216,6 +216,8 @@ def test_a_row_without_the_path_is_set_aside_and_a_null_on_the_way_is_no_value(t
     )
     assert [one.known for one in proofs(rows)] == [True, None]
     assert reasons(rows) == {"missing: r.label": 1}
+    optional = table(tmp_path, PAIR | {"x?": "m"}, OTHER, columns={"label": "r.label?", "model": "x?"})
+    assert [(one.known, one.model) for one in proofs(optional)] == [(None, "m"), (None, "")]
 
 
 def test_several_proofs_of_a_row_have_a_label_each(tmp_path: Path):

@@ -26,7 +26,7 @@ PUBLISHED = Form(
         "label": "reward_model.ground_truth",
         "model": "model_id",
         "id": "problem_id",
-        "url": "metadata.source",
+        "url": "metadata.source?",
     },
     cut={"prompt": "### Problem Statement:{problem}### Model Solution:{proof}"},
     labels=LABELS,
@@ -63,7 +63,11 @@ def _published(row: Fields, references: bool) -> Iterator[Problem | Proof | Asid
 
 def _solutions(row: Fields, problem: Problem) -> Iterator[Proof | Aside]:
     """The solutions to which the annotators had no objection: an `issue` may be that a step is not proven."""
-    for number, one in enumerate(row.values.get("solutions") or []):
+    given = row.values.get("solutions")
+    if given is not None and not isinstance(given, list):
+        yield aside(f"{row.where}:solutions", "not a list: solutions")
+        return
+    for number, one in enumerate(given or []):
         solution = Fields(
             where=f"{row.where}:solutions[{number}]", values=one if isinstance(one, dict) else {}
         )

@@ -1,7 +1,8 @@
 """Column paths: `answer`, `reward_model.ground_truth`, `prompt[0].content`, `messages[user]`, `attempts[].solution`.
 
 `[0]` is an item of a list, from the end if negative; `[user]` the only message of that role in a chat; `[]` each item:
-the row has one proof for each of them. A column whose whole name is the path comes first.
+the row has one proof for each of them. `answer?` may be missing in a row. A column whose whole name is the path comes
+first.
 """
 
 from __future__ import annotations
@@ -66,6 +67,13 @@ def value_at(values: Mapping[str, Any], text: str) -> Any:
     """
     if text in values:
         return values[text]
+    if text.endswith("?"):
+        try:
+            return value_at(values, text[:-1])
+        except Unusable as error:
+            if error.reason.startswith("missing: "):
+                return None
+            raise
     path = is_path(text)
     if path is None:
         raise _missing(text, values)
