@@ -253,6 +253,13 @@ def test_lists_of_which_nobody_can_tell_whose_label_is_whose_give_no_proof(
     assert reasons(rows) == {reason: 1}
 
 
+def test_a_proof_that_a_row_labels_twice_in_two_ways_has_no_label(tmp_path: Path):
+    row = {"problem": "P?", "g": ["So.", "So.", "Thus.", "Thus."], "ok": [True, False, True, True]}
+    rows = table(tmp_path, row, columns={"proof": "g[]", "label": "ok[]"})
+    assert known(rows) == [("Thus.", True)]
+    assert reasons(rows) == {"twice, other label": 2, "twice": 1}
+
+
 def test_one_label_for_several_proofs_is_not_given_to_each(tmp_path: Path):
     rows = table(tmp_path, {"problem": "P?", "g": ["So.", "Thus."], "label": True}, columns={"proof": "g[]"})
     assert proofs(rows) == []
@@ -307,6 +314,12 @@ def test_a_chat_has_the_problem_in_its_users_turn(tmp_path: Path, chat: object, 
     assert known(rows) == [("So.", None)]
 
 
+def test_a_chat_may_be_json_text_as_in_a_csv_file(tmp_path: Path):
+    rows = table(tmp_path, {"m": json.dumps(CHAT)}, columns={"problem": "m", "proof": "m"})
+    assert [one.text for one in problems(rows)] == ["P?"]
+    assert known(rows) == [("So.", None)]
+
+
 @pytest.mark.parametrize(
     ("chat", "reason"),
     [
@@ -318,6 +331,10 @@ def test_a_chat_has_the_problem_in_its_users_turn(tmp_path: Path, chat: object, 
         ([CHAT[1], {"role": "assistant", "content": [{"type": "text", "text": 5}]}], "not text: proof"),
         ([CHAT[1], {"role": "assistant", "tool_calls": []}], "empty: proof"),
         ([CHAT[1], "So."], "not text: problem"),
+        (CHAT[2], "turn of assistant: problem"),
+        (str(CHAT), "chat as text: problem"),
+        (json.dumps(CHAT)[:-1], "chat as text: problem"),
+        (json.dumps([*CHAT, *CHAT]), "several turns of user: problem"),
         ([], "not text: problem"),
     ],
 )

@@ -38,6 +38,33 @@ def test_every_format_gives_the_same_rows_with_nested_and_list_columns(suffix, t
     assert table.kinds == {"uid": "text", "ids": "list", "meta": "other"}
 
 
+@pytest.mark.parametrize(
+    ("value", "within", "rows"),
+    [
+        ({"x": {"a": 1}, "y": {"a": 2, "id": 7}}, "", [{"a": 1, "id": "x"}, {"a": 2, "id": 7}]),
+        ({"version": 1, "data": [{"a": 1}, {"a": 2}]}, "", [{"a": 1}, {"a": 2}]),
+        ({"data": {"test": [{"a": 1}], "train": []}}, "data.test", [{"a": 1}]),
+        ({"data": {"x": {"a": 1}}}, "data", [{"a": 1, "id": "x"}]),
+        ({"a": [{"b": 1}]}, ".", [{"a": [{"b": 1}]}]),
+        ({"a": 1, "b": [2]}, "", [{"a": 1, "b": [2]}]),
+    ],
+)
+def test_json_gives_the_rows_of_an_object(value, within, rows, tmp_path):
+    (tmp_path / "x.json").write_text(json.dumps(value))
+    assert [row.values for row in open_rows(tmp_path / "x.json", within=within).rows()] == rows
+
+
+def test_a_bad_row_of_json_does_not_cost_the_others(tmp_path):
+    (tmp_path / "x.json").write_text('[{"a": [NaN]}, {"a": {"b": 1, "b": 2}}, [], {"a": 3}]')
+    found = list(open_rows(tmp_path / "x.json").scan())
+    assert [row.reason for row in found if isinstance(row, BadRow)] == [
+        "not JSON",
+        "key twice",
+        "not an object",
+    ]
+    assert [(row.number, row.values["a"]) for row in found if not isinstance(row, BadRow)] == [(4, 3)]
+
+
 def test_a_csv_gives_text_and_the_line_of_each_row(tmp_path):
     (tmp_path / "rows.csv").write_text('uid,note\na,"two\nlines"\nb,\n')
     rows = list(open_rows(tmp_path / "rows.csv").rows())

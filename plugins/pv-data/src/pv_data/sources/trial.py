@@ -24,7 +24,7 @@ __all__ = ["Trial", "columns_block", "fitting_kinds", "trial"]
 
 GIVEN = 20_000
 """Problems, proofs and rejected rows that are read at most."""
-FEW = 300
+FEW = 100
 """As many decide which kinds of source read a file."""
 WIDTH = 60
 PLAIN = "table"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,22 +11,34 @@ from pv_data.sources.reading.unusable import Unusable
 
 __all__ = ["only_message", "said"]
 
+TEXT_OF_CHAT = re.compile(r"\s*\[\s*\{\s*(['\"])(?:role|from|content|value)\1\s*:")
 ALIASES = {"human": "user", "gpt": "assistant", "model": "assistant", "bot": "assistant"}
 
 
-def said(value: Any, role: str, what: str) -> Any:
+def said(value: Any, role: str, what: str, *, whoever: bool = False) -> Any:
     """The text of a chat, of a message or of a message's parts; any other value as it is.
 
     Args:
-        value: of a column.
+        value: of a column. A chat may be in it as JSON text, as in CSV files.
         role: whose turn of a chat it is, `user` or `assistant`.
         what: the column, for errors.
+        whoever: take a single message of any role.
 
     Raises:
-        Unusable: the chat has no turn of this role or several, or the message holds something else than text.
+        Unusable: the chat has no turn of this role or several; a message is another's, or holds more than text.
     """
+    if isinstance(value, str) and (found := TEXT_OF_CHAT.match(value)):
+        value = _from_text(value, what) if found[1] == '"' else value
+        if isinstance(value, str):
+            raise Unusable(
+                f"chat as text: {what}", "the column holds a chat as text that is no JSON; write it as JSON"
+            )
     if isinstance(value, list) and value and all(_role(one) for one in value):
         value = only_message(value, role, what)
+    elif (other := _role(value)) not in ("", role) and not whoever:
+        raise Unusable(
+            f"turn of {other[:40]}: {what}", f"a turn of {role} was expected; write it as CHAT[{role}]"
+        )
     if _role(value):
         value = value["content"] if "content" in value else value.get("value")
     if isinstance(value, list) and value and all(isinstance(one, Mapping) and "type" in one for one in value):
@@ -34,6 +48,13 @@ def said(value: Any, role: str, what: str) -> Any:
             raise Unusable(f"not text: {what}", f"a part of the message is {str(other[0])[:60]!r}")
         value = "\n\n".join(one["text"] for one in value)
     return value
+
+
+def _from_text(text: str, what: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Unusable(f"chat as text: {what}", f"it is no JSON ({str(error)[:100]})") from error
 
 
 def only_message(chat: list[Any], role: str, what: str) -> Any:

@@ -92,7 +92,7 @@ def _cut(value: Any, template: Template, path: str) -> dict[str, str] | Unusable
     try:
         if isinstance(value, Unusable):
             return value
-        text = Fields(where=path, values={path: said(value, "user", path)}).text(path)
+        text = Fields(where=path, values={path: said(value, "user", path, whoever=True)}).text(path)
         return template.cut(text, path)
     except Unusable as error:
         return error

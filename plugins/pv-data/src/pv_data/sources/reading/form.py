@@ -15,7 +15,7 @@ from pv_data.sources.reading.cutting import Template
 from pv_data.sources.reading.fields import Fields
 from pv_data.sources.reading.label_map import LabelMap
 from pv_data.sources.reading.paths import EACH, Each
-from pv_data.sources.reading.unusable import Unusable
+from pv_data.sources.reading.unusable import Unusable, aside
 from pv_rl.errors import ConfigError
 
 __all__ = ["MEANINGS", "Form"]
@@ -148,10 +148,20 @@ class Form:
             raise Unusable(
                 "no label: label", f"one label, {str(label)[:60]!r}, for several proofs; give one for each"
             )
+        made = list[Proof | Aside]()
         for number in range(max(lengths.values())):
             one = {name: value[number] for name, value in each.items()}
             item = Fields(where=f"{base.where}[{number}]", values={**base.values, **one})
-            yield attempt(item.where, lambda item=item: self._proof(problem, item))
+            made.append(attempt(item.where, lambda item=item: self._proof(problem, item)))
+        labels: dict[str, set[bool | None]] = {}
+        for proof in made:
+            if isinstance(proof, Proof):
+                labels.setdefault(proof.id, set()).add(proof.known)
+        for number, proof in enumerate(made):
+            if isinstance(proof, Proof) and len(labels[proof.id]) > 1:
+                yield aside(f"{base.where}[{number}]", "twice, other label", "both are rejected", proof.text)
+            else:
+                yield proof
 
     def _proof(self, problem: Problem, row: Fields) -> Proof:
         if lost := [one for one in row.values.values() if isinstance(one, Unusable)]:
