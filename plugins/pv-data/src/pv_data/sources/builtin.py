@@ -11,7 +11,6 @@ from pv_data.sources import (
     opc,
     prmbench,
     processbench,
-    proofbench,
     student,
     table,
 )
@@ -26,9 +25,6 @@ def pv_data_sources() -> list[SourceEntry]:
     return [
         SourceEntry(name="olympiadbench", read=olympiadbench.read, meaning="OlympiadBench, TP and OE"),
         SourceEntry(name="opc", read=opc.read, meaning="Open Proof Corpus, people's labels"),
-        SourceEntry(
-            name="proofbench", read=proofbench.read, meaning="IMO-ProofBench, problems and references"
-        ),
         SourceEntry(name="processbench", read=processbench.read, meaning="ProcessBench, first wrong step"),
         SourceEntry(name="prmbench", read=prmbench.read, meaning="PRMBench, clean and corrupted solutions"),
         SourceEntry(
