@@ -149,14 +149,15 @@ def _wrong(path: Path, file: File) -> str:
 
 def sha256(path: Path) -> str:
     """Of a file, as hex digits."""
-    return _digest(path, hashlib.sha256())
+    return _digest(path, "sha256")
 
 
 def _git_id(path: Path) -> str:
-    return _digest(path, hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False))
+    return _digest(path, "sha1", b"blob %d\0" % path.stat().st_size)
 
 
-def _digest(path: Path, digest: hashlib._Hash) -> str:
+def _digest(path: Path, name: str, start: bytes = b"") -> str:
+    digest = hashlib.new(name, start, usedforsecurity=False)
     with path.open("rb") as file:
         while chunk := file.read(1 << 20):
             digest.update(chunk)

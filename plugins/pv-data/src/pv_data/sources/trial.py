@@ -71,9 +71,9 @@ class Trial:
 
     def config(self) -> str:
         """The lines of a config that read the same."""
-        entry = {"kind": self.kind, "path": str(self.path)}
+        entry: dict[str, Any] = {"kind": self.kind, "path": str(self.path)}
         if self.options:
-            entry["options"] = dict(self.options)  # pyright: ignore[reportArgumentType]
+            entry["options"] = dict(self.options)
         return yaml.safe_dump({"sources": [entry]}, sort_keys=False, allow_unicode=True, width=100)
 
 
@@ -92,7 +92,7 @@ def trial(kind: str, path: Path, options: Mapping[str, Any], *, shown: int, at_m
         DataError: no row is one of this source.
     """
     made = Trial(kind, path, options)
-    texts, waiting = dict[str, str](), list[tuple[str, Problem]]()
+    asked, waiting = dict[str, tuple[str, str]](), list[tuple[str, str]]()
     PLACE.set("")
     rows = open_source(kind, path, options)
 
@@ -102,26 +102,25 @@ def trial(kind: str, path: Path, options: Mapping[str, Any], *, shown: int, at_m
 
     def alone() -> None:
         while waiting:  # a problem that has no proof gets a line of its own
-            place, problem = waiting.pop()
-            show(place, texts[problem.id], "", "no proof")
+            show(*waiting.pop(), "", "no proof")
 
     for row in islice(rows, at_most):
         if isinstance(row, Problem):
             alone()
-            texts[row.id] = _clipped(row.text)
-            waiting.append((PLACE.get() or row.native_id, row))
+            asked[row.id] = (row.native_id, _clipped(row.text))
+            waiting.append((PLACE.get() or row.native_id, asked[row.id][1]))
             made.counts["problems"] += 1
         elif isinstance(row, Proof):
             waiting.clear()
             label = {True: "right", False: "wrong", None: "no label"}[row.known]
-            what = "references" if row.method == GROUND_TRUTH else f"proofs {label}"
-            made.counts[what] += 1
+            made.counts["references" if row.method == GROUND_TRUTH else f"proofs {label}"] += 1
+            name, problem = asked.get(row.problem_id, ("", ""))
             by = f" ({row.known_by})" if row.known_by else ""
-            show(PLACE.get() or row.id, texts.get(row.problem_id, ""), _clipped(row.text), f"{label}{by}")
+            show(PLACE.get() or name, problem, _clipped(row.text), f"{label}{by}")
         else:
             problem = ""
             if waiting and waiting[0][0] == PLACE.get():  # of the problem's own row
-                problem = texts[waiting.pop()[1].id]
+                problem = waiting.pop()[1]
             alone()
             made.counts["rejected"] += 1
             made.rejected[row.reason] += 1

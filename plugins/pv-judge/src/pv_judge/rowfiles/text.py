@@ -81,7 +81,7 @@ class Json(RowFile):
         except (ValueError, RecursionError) as error:
             if isinstance(error, json.JSONDecodeError) and _is_lines(content, error):
                 lines = JsonLines(self.path, longest=self.longest)
-                yield from lines._scan(columns, lists, exact=exact)
+                yield from lines.scan() if exact else lines.rows(columns, lists)
                 return
             raise DataError(f"{self.path} cannot be read as JSON ({str(error)[:200]})") from error
         for number, row in enumerate(self._rows(value), start=1):
