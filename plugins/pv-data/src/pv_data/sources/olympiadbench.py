@@ -67,7 +67,7 @@ def _split(row: Fields) -> str:
     elif "question_type" in row.values:
         split = TYPES.get(row.text("question_type"), row.text("question_type"))
     else:
-        split = "TP" if row.values.get("final_answer") is None else "OE"
+        split = "OE" if row.values.get("final_answer") else "TP"
     if split not in SOURCES:
         raise Unusable("split", f"split is {split[:60]!r}; it is TP or OE")
     return split
