@@ -266,6 +266,15 @@ def test_one_label_for_several_proofs_is_not_given_to_each(tmp_path: Path):
     assert reasons(rows) == {"no label: label": 1}
     rows = table(tmp_path, {"problem": "P?", "g": ["So.", "Thus."], "label": None}, columns={"proof": "g[]"})
     assert known(rows) == [("So.", None), ("Thus.", None)]
+    row = {"problem": "P?", "g": ["So."], "x": None, "y": None, "z": None}
+    assert known(table(tmp_path, row, columns={"proof": "g[]", "label": ["x", "y", "z"]})) == [("So.", None)]
+
+
+def test_a_proof_that_may_be_missing_leaves_the_problem(tmp_path: Path):
+    rows = table(tmp_path, {"problem": "P?"}, {"problem": "Q?", "r": "So."}, columns={"proof": "r?"})
+    assert (len(problems(rows)), known(rows), reasons(rows)) == (2, [("So.", None)], {})
+    rows = table(tmp_path, {"problem": "P?", "r": None}, columns={"proof": "r"})
+    assert reasons(rows) == {"empty: proof": 1}
 
 
 def test_an_item_that_lacks_a_value_costs_only_its_own_proof(tmp_path: Path):

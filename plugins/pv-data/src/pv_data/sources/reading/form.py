@@ -121,8 +121,11 @@ class Form:
         each = {k: one for k, one in found.items() if isinstance(one, Each) and k != "reference"}
         if each:
             yield from self._several(problem, base, each)
-        elif {"proof", "steps"}.intersection(self.columns, found) or found.get("proof") is not None:
+        elif any(found.get(name) is not None or self._needs(name) for name in ("proof", "steps")):
             yield self._proof(problem, base)
+
+    def _needs(self, name: str) -> bool:
+        return name in self.columns and not self.columns[name].endswith("?")
 
     def _problem(self, row: Fields) -> Problem:
         return Problem(
@@ -144,7 +147,10 @@ class Form:
             raise Unusable(
                 "lists of unequal length", f"the row has {counts}, so whose label is whose is unclear"
             )
-        if "label" not in each and (label := base.values.get("label")) not in (None, [None] * 2):
+        label = base.values.get("label")
+        if "label" not in each and any(
+            one is not None for one in (label if isinstance(label, list) else [label])
+        ):
             raise Unusable(
                 "no label: label", f"one label, {str(label)[:60]!r}, for several proofs; give one for each"
             )
