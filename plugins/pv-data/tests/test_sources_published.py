@@ -276,9 +276,9 @@ class Answers(BaseHTTPRequestHandler):
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
-        self.send_response(200 if self.path in ("/good", "/cut", "/unsaid") else 404)
+        self.send_response(200 if self.path in ("/good", "/cut", "/unsaid", "/huge") else 404)
         if self.path != "/unsaid":
-            self.send_header("Content-Length", str(len(CONTENT)))
+            self.send_header("Content-Length", str(10**12 if self.path == "/huge" else len(CONTENT)))
         self.end_headers()
         self.wfile.write(CONTENT[:500] if self.path == "/cut" else CONTENT)
         self.close_connection = True
@@ -316,6 +316,7 @@ def test_a_file_is_downloaded_whole(server: str, tmp_path: Path, path: str, chec
         ("/good", {"git": "0" * 40}, f"the git id {GIT}, and 0"),
         ("/good", {"largest": 1000}, "larger than 1,000 bytes"),
         ("/unsaid", {"largest": 1000}, "larger than 1,000 bytes"),
+        ("/huge", {}, "larger than 2,147,483,648 bytes"),
         ("/good", {"schemes": ("https",)}, "is not https; nothing is downloaded"),
         (":1/good", {}, "cannot be downloaded"),
     ],
