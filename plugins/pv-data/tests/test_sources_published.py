@@ -172,7 +172,10 @@ def test_deepseekmath_is_read_as_it_is_published(tmp_path: Path, index: str, poi
     assert reasons(rows) == {"empty: max_rating": 1, "not an object: model_prediction": 1}
 
 
-def test_an_option_of_a_config_replaces_the_presets_and_is_checked():
+def test_an_option_of_a_config_replaces_the_presets_and_is_checked(tmp_path: Path):
+    path = jsonl(tmp_path / "a.jsonl", {"input": "P?", "steps": ["So."], "mistake_index": None})
+    assert problems(read("big_bench_mistake", path))[0].licence == "Apache-2.0"
+    assert problems(read("big_bench_mistake", path, licence="MIT"))[0].licence == "MIT"
     entry = SOURCES.entries()["mr_gsm8k"]
     assert check_options("mr_gsm8k", entry.read, {"licence": "none"}) == {"licence": "none"}
     with pytest.raises(ConfigError, match="no option 'licens'"):

@@ -71,6 +71,7 @@ def test_a_published_row_that_is_unclear_is_set_aside(tmp_path: Path):
         row | {"reward_model": {"ground_truth": "maybe"}},
         row | {"reward_model": None},
         row | {"reward_model": {"style": "rule"}},
+        row | {"solutions": 7},
     ]
     found = read("opc", jsonl(tmp_path / "a.jsonl", row, *spoiled))
     assert len([one for one in proofs(found) if one.method == "proof"]) == 1
@@ -80,6 +81,8 @@ def test_a_published_row_that_is_unclear_is_set_aside(tmp_path: Path):
         "empty: prompt": 1,
         "no label: label": 2,
         "missing: reward_model.ground_truth": 1,
+        "not a list: solutions": 1,
+        "twice": 1,
     }
 
 
@@ -245,11 +248,11 @@ def test_lists_of_which_nobody_can_tell_whose_label_is_whose_give_no_proof(
 ):
     rows = table(
         tmp_path,
-        {"problem": "P?", "g": [], "ok": []},
+        {"problem": "P?", "g": ["Good."], "ok": [True]},
         {"problem": "Q?"} | row,
         columns={"proof": "g[]", "label": "ok[]"},
     )
-    assert proofs(rows) == []
+    assert known(rows) == [("Good.", True)]
     assert reasons(rows) == {reason: 1}
 
 
@@ -261,8 +264,9 @@ def test_a_proof_that_a_row_labels_twice_in_two_ways_has_no_label(tmp_path: Path
 
 
 def test_one_label_for_several_proofs_is_not_given_to_each(tmp_path: Path):
-    rows = table(tmp_path, {"problem": "P?", "g": ["So.", "Thus."], "label": True}, columns={"proof": "g[]"})
-    assert proofs(rows) == []
+    both = {"problem": "P?", "g": ["So.", "Thus."], "label": True}
+    rows = table(tmp_path, both, {"problem": "Q?", "g": ["Good."], "label": None}, columns={"proof": "g[]"})
+    assert known(rows) == [("Good.", None)]
     assert reasons(rows) == {"no label: label": 1}
     rows = table(tmp_path, {"problem": "P?", "g": ["So.", "Thus."], "label": None}, columns={"proof": "g[]"})
     assert known(rows) == [("So.", None), ("Thus.", None)]
@@ -273,8 +277,19 @@ def test_one_label_for_several_proofs_is_not_given_to_each(tmp_path: Path):
 def test_a_proof_that_may_be_missing_leaves_the_problem(tmp_path: Path):
     rows = table(tmp_path, {"problem": "P?"}, {"problem": "Q?", "r": "So."}, columns={"proof": "r?"})
     assert (len(problems(rows)), known(rows), reasons(rows)) == (2, [("So.", None)], {})
-    rows = table(tmp_path, {"problem": "P?", "r": None}, columns={"proof": "r"})
+    rows = table(
+        tmp_path, {"problem": "P?", "r": None}, {"problem": "Q?", "r": "So."}, columns={"proof": "r"}
+    )
     assert reasons(rows) == {"empty: proof": 1}
+
+
+def test_a_file_in_which_each_proof_is_rejected_is_refused_with_the_first_reason(tmp_path: Path):
+    rows = [PAIR | {"label": "good"}, OTHER | {"label": "bad"}]
+    for more in ({}, {"reference": "label"}):
+        with pytest.raises(
+            DataError, match=r"a.jsonl:1: no label: label label is 'good', which .* {correct: true}"
+        ):
+            table(tmp_path, *rows, columns={"proof": "proof", **more}, labels={"correct": True})
 
 
 def test_an_item_that_lacks_a_value_costs_only_its_own_proof(tmp_path: Path):
@@ -517,7 +532,8 @@ def test_a_reference_has_to_be_named_and_is_given_once(tmp_path: Path):
 def test_a_list_of_texts_is_steps_only_where_the_config_says_so(tmp_path: Path):
     row = {"problem": "P?", "s": ["First.", "Then."], "label": "yes"}
     assert known(table(tmp_path, row, columns={"steps": "s"})) == [("First.\n\nThen.", True)]
-    assert reasons(table(tmp_path, row, columns={"proof": "s"})) == {"not text: proof": 1}
+    with pytest.raises(DataError, match="for the steps of one proof name it `steps`, for several write NAME"):
+        table(tmp_path, row, columns={"proof": "s"})
     several = {"problem": "P?", "a": [{"s": ["First.", "Then."]}, {"s": ["Third."]}]}
     assert known(table(tmp_path, several, columns={"steps": "a[].s"})) == [
         ("First.\n\nThen.", None),

@@ -68,4 +68,4 @@ def read(
         known_by=known_by,
     )
     repeats = (GROUND_TRUTH,) if "reference" in form.columns and method != GROUND_TRUTH else ()
-    yield from assemble(path, TABLES, form.rows, repeats=repeats, within=rows)
+    yield from assemble(path, TABLES, form.rows, repeats=repeats, within=rows, good=form.fits)

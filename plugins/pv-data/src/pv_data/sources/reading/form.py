@@ -94,6 +94,11 @@ class Form:
         if several & {"label", "model"} and not several & {"proof", "steps"}:
             raise ConfigError("columns: label or model has a path with [], so proof or steps needs one too")
 
+    def fits(self, made: Problem | Proof) -> bool:
+        """Whether it shows that the options fit the file: a proof, where they name one."""
+        named = {*self.columns, *(name for one in self._templates.values() for name in one.names)}
+        return made.kind == "proof" and made.method == self.method if named & {"proof", "steps"} else True
+
     def rows(self, row: Fields) -> Iterator[Problem | Proof | Aside]:
         """The problem, then references and proofs. Of several proofs one that cannot be used is set aside alone.
 
