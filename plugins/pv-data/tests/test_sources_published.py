@@ -231,6 +231,16 @@ def test_a_trial_of_columns_shows_each_row_and_the_config_that_reads_it(tmp_path
     assert counts == {Problem: 219, Proof: 227, Aside: 21}
 
 
+def test_a_trial_shows_a_rejected_row_with_its_problem_and_reason(tmp_path: Path):
+    row = {"problem": "Problem 0?", "proof": "So.", "label": "yes"}
+    rows = [row, row | {"problem": "Problem 1?", "label": "maybe"}]
+    answer = CliRunner().invoke(app, ["sources", "--try", str(jsonl(tmp_path / "a.jsonl", *rows))])
+    (line,) = [one for one in answer.output.splitlines() if one.startswith("a.jsonl:2 ")]
+    assert "Problem 1?" in line
+    assert "rejected: no label: label (label is 'maybe', which is not in it;" in line
+    assert "table reads: 2 problems, 1 proofs right, 1 rejected" in answer.output
+
+
 def test_a_trial_of_a_file_that_no_source_reads_shows_its_columns(tmp_path: Path):
     row = {"q": {"text": "P?\x1b[2J"}, "answers": [{"t": "So."}, {"t": "Thus."}], "tags": ["a"], "n": None}
     answer = CliRunner().invoke(app, ["sources", "--try", str(jsonl(tmp_path / "a.jsonl", row))])
