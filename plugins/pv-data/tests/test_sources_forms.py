@@ -218,7 +218,8 @@ def test_an_error_about_an_option_says_what_is_allowed_and_what_to_do():
         open_source("table", Path("a.csv"), {"language": False})
     assert str(error.value) == (
         "the source table: language=False: Input should be a valid string; put it in quotes, or YAML does not "
-        "read it as text. Its options are columns, method, licence, language, known_by"
+        "read it as text. Its options are columns, cut, labels, rows, thinking, references, source, method, "
+        "licence, language, known_by"
     )
     with pytest.raises(ConfigError, match=r"no option 'licens'\. Did you mean licence\? It has columns, "):
         open_source("table", Path("a.csv"), {"licens": "MIT"})

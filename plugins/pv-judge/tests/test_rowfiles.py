@@ -38,6 +38,33 @@ def test_every_format_gives_the_same_rows_with_nested_and_list_columns(suffix, t
     assert table.kinds == {"uid": "text", "ids": "list", "meta": "other"}
 
 
+@pytest.mark.parametrize(
+    ("value", "within", "rows"),
+    [
+        ({"x": {"a": 1}, "y": {"a": 2, "id": 7}}, "", [{"a": 1, "id": "x"}, {"a": 2, "id": 7}]),
+        ({"version": 1, "data": [{"a": 1}, {"a": 2}]}, "", [{"a": 1}, {"a": 2}]),
+        ({"data": {"test": [{"a": 1}], "train": []}}, "data.test", [{"a": 1}]),
+        ({"data": {"x": {"a": 1}}}, "data", [{"a": 1, "id": "x"}]),
+        ({"a": [{"b": 1}]}, ".", [{"a": [{"b": 1}]}]),
+        ({"a": 1, "b": [2]}, "", [{"a": 1, "b": [2]}]),
+    ],
+)
+def test_json_gives_the_rows_of_an_object(value, within, rows, tmp_path):
+    (tmp_path / "x.json").write_text(json.dumps(value))
+    assert [row.values for row in open_rows(tmp_path / "x.json", within=within).rows()] == rows
+
+
+def test_a_bad_row_of_json_does_not_cost_the_others(tmp_path):
+    (tmp_path / "x.json").write_text('[{"a": [NaN]}, {"a": {"b": 1, "b": 2}}, [], {"a": 3}]')
+    found = list(open_rows(tmp_path / "x.json").scan())
+    assert [row.reason for row in found if isinstance(row, BadRow)] == [
+        "not JSON",
+        "key twice",
+        "not an object",
+    ]
+    assert [(row.number, row.values["a"]) for row in found if not isinstance(row, BadRow)] == [(4, 3)]
+
+
 def test_a_csv_gives_text_and_the_line_of_each_row(tmp_path):
     (tmp_path / "rows.csv").write_text('uid,note\na,"two\nlines"\nb,\n')
     rows = list(open_rows(tmp_path / "rows.csv").rows())
@@ -82,7 +109,7 @@ def test_a_row_that_is_too_long_is_never_in_memory_and_the_next_is_read(tmp_path
         ("x.txt", b"", r"another kind of file; give a file that ends in \.jsonl, \.json, \.csv, \.parquet"),
         ("x.csv", b"a,a\n1,2\n", "no first line of column names, each once"),
         ("x.csv", b"a\n\xff\n", "not UTF-8"),
-        ("x.json", b'{"a": 1}', "is a JSON dict; it has to be a list of objects"),
+        ("x.json", b"7", "is a JSON int; it has to hold objects"),
         ("x.jsonl", b"\xff\xfe{\x00", "is UTF-16"),
         ("x.jsonl.gz", gzip.compress(b'{"a": 1}\n' * 99, mtime=0)[:-9], "cannot be read to its end"),
     ],

@@ -12,7 +12,8 @@ from pv_data.audit.command import app as audit
 from pv_data.duplicates.contamination import contamination_command
 from pv_data.plugins import command_groups
 from pv_data.run.commands import draw, record, run_command, status
-from pv_rl.plugins import Registry
+from pv_data.shell import print_registry
+from pv_data.sources.command import sources
 
 __all__ = ["app"]
 
@@ -41,6 +42,7 @@ app = typer.Typer(
 )
 app.command("run")(run_command)
 app.command("contamination")(contamination_command)
+app.command()(sources)
 app.add_typer(audit, name="audit")
 for step in (draw, record, status):
     audit.command()(step)
@@ -64,29 +66,8 @@ def main(
 
 
 @app.command()
-def sources() -> None:
-    """List the sources that a config can name."""
-    from pv_data.plugins import SOURCES
-
-    _list(SOURCES)
-
-
-@app.command()
 def methods() -> None:
     """List the generation methods that a config can name."""
     from pv_data.plugins import METHODS
 
-    _list(METHODS)
-
-
-def _list(registry: Registry) -> None:
-    from pv_judge.pages.blocks import Column, Table
-    from pv_judge.pages.terminal import print_blocks, standard_output
-
-    known = registry.entries()
-    columns: list[Column[str]] = [
-        Column("name", lambda name: name, left=True),
-        Column("what it is", lambda name: known[name].meaning, left=True, wrap=True),
-        Column("from", registry.owner, left=True),
-    ]
-    print_blocks([Table.of(columns, known)], standard_output(200))
+    print_registry(METHODS)

@@ -1,4 +1,4 @@
-"""Exit of a command on an error that the user can fix."""
+"""What the commands share: the exit on an error that the user can fix, and lists of names."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import typer
 
 from pv_judge.pages.text import visible
 from pv_rl.errors import PvRlError
+from pv_rl.plugins import Registry
 
-__all__ = ["errors_to_exit"]
+__all__ = ["errors_to_exit", "print_registry"]
 
 
 @contextmanager
@@ -21,3 +22,17 @@ def errors_to_exit() -> Iterator[None]:
     except (PvRlError, OSError) as error:
         typer.echo(f"Error: {visible(str(error))}", err=True)
         raise typer.Exit(2) from None
+
+
+def print_registry(registry: Registry) -> None:
+    """Print the names that a config can give."""
+    from pv_judge.pages.blocks import Column, Table
+    from pv_judge.pages.terminal import print_blocks, standard_output
+
+    known = registry.entries()
+    columns: list[Column[str]] = [
+        Column("name", lambda name: name, left=True),
+        Column("what it is", lambda name: known[name].meaning, left=True, wrap=True),
+        Column("from", registry.owner, left=True),
+    ]
+    print_blocks([Table.of(columns, known)], standard_output(200))

@@ -11,10 +11,10 @@ from pv_data.sources import (
     opc,
     prmbench,
     processbench,
-    proofbench,
     student,
     table,
 )
+from pv_data.sources.presets import presets
 
 __all__ = ["pv_data_sources"]
 
@@ -25,9 +25,6 @@ def pv_data_sources() -> list[SourceEntry]:
     return [
         SourceEntry(name="olympiadbench", read=olympiadbench.read, meaning="OlympiadBench, TP and OE"),
         SourceEntry(name="opc", read=opc.read, meaning="Open Proof Corpus, people's labels"),
-        SourceEntry(
-            name="proofbench", read=proofbench.read, meaning="IMO-ProofBench, problems and references"
-        ),
         SourceEntry(name="processbench", read=processbench.read, meaning="ProcessBench, first wrong step"),
         SourceEntry(name="prmbench", read=prmbench.read, meaning="PRMBench, clean and corrupted solutions"),
         SourceEntry(
@@ -39,6 +36,7 @@ def pv_data_sources() -> list[SourceEntry]:
             name="dsmathv2", read=dsmathv2.read, meaning="outputs of DeepSeekMath-V2, people's points"
         ),
         SourceEntry(name="latex", read=latex.read, meaning="LaTeX files, Putnam and USAMO style"),
-        SourceEntry(name="table", read=table.read, meaning="plain JSON lines, CSV or Parquet"),
+        SourceEntry(name="table", read=table.read, meaning="JSON lines, JSON, CSV or Parquet, by columns"),
         SourceEntry(name="student", read=student.read, meaning="student work that two people marked"),
+        *presets(),
     ]

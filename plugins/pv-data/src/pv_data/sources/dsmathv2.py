@@ -2,7 +2,8 @@
 
 Shao et al., 2025, https://github.com/deepseek-ai/DeepSeek-Math-V2 (outputs), Apache-2.0. `human_rating` is of
 `max_rating` points, which for some sets are those of several problems together. `average_automatic_rating`, the model's
-own mark, has no place in a `Proof` and is left out.
+own mark, has no place in a `Proof` and is left out. The published files do not have `max_rating`: there it is that of
+the competition.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ from pv_data.hookspecs import Read
 from pv_data.records import Aside, Problem, Proof
 from pv_data.sources.reading.assemble import assemble, attempt, reference
 from pv_data.sources.reading.fields import Fields
+from pv_data.sources.reading.rows import TABLES
 from pv_data.sources.reading.unusable import Unusable
 from pv_rl.errors import ConfigError
 
 __all__ = ["read"]
 
 MODEL = "DeepSeek-Math-V2"
+FULL = {"CMO": 21, "IMO": 7, "PB-": 7, "Put": 10}
+"""Points of a problem, by the beginning of its `problem_idx`."""
 
 
 def read(path: Path, *, positive: Literal["max"] | float = "max", negative: float | None = None) -> Read:
@@ -40,10 +44,12 @@ def read(path: Path, *, positive: Literal["max"] | float = "max", negative: floa
             f"positive={positive!r}, negative={negative!r}; positive is max or a part above 0 to 1, "
             "negative a smaller part or null"
         )
-    yield from assemble(path, (".jsonl",), lambda row: _rows(row, part, negative))
+    yield from assemble(path, TABLES, lambda row: _rows(row, part, negative))
 
 
 def _rows(row: Fields, positive: float, negative: float | None) -> Iterator[Problem | Proof | Aside]:
+    if "model_prediction" in row.values:
+        row = _from_published(row)
     name = f"{row.text('set')}/{row.name('problem_idx')}"
     problem = Problem(
         source="DeepSeekMath-V2",
@@ -73,6 +79,21 @@ def _rows(row: Fields, positive: float, negative: float | None) -> Iterator[Prob
         known=known,
         known_by="" if known is None else _rule(positive, most),
     )
+
+
+def _from_published(row: Fields) -> Fields:
+    made, index = row.inner("model_prediction"), row.text("problem_idx")
+    values = {
+        "set": row.where.partition(".json")[0],  # the file is called after it
+        "problem_idx": index,
+        "problem": row.values.get("question"),
+        "reference_solution": row.values.get("solution"),
+        "type": row.values.get("type"),
+        "proof": made.values.get("proof"),
+        "human_rating": made.values.get("human_rating"),
+        "max_rating": row.values.get("max_rating", FULL.get(index[:3])),
+    }
+    return Fields(where=row.where, values=values)
 
 
 def _rule(positive: float, most: float) -> str:

@@ -15,6 +15,7 @@ from pv_data.hookspecs import Read
 from pv_data.records import Aside, Problem, Proof
 from pv_data.sources.reading.assemble import assemble, attempt, reference
 from pv_data.sources.reading.fields import Fields
+from pv_data.sources.reading.rows import TABLES
 from pv_data.sources.reading.unusable import Unusable
 from pv_rl.errors import ConfigError
 
@@ -35,7 +36,7 @@ def read(path: Path, *, annotations: Literal["remove", "keep"] = "remove") -> Re
     """
     if annotations not in ("remove", "keep"):
         raise ConfigError(f"annotations={annotations!r}; it is remove or keep")
-    yield from assemble(path, (".jsonl",), lambda row: _rows(row, annotations == "remove"))
+    yield from assemble(path, TABLES, lambda row: _rows(row, annotations == "remove"))
 
 
 def _rows(row: Fields, remove: bool) -> Iterator[Problem | Proof | Aside]:

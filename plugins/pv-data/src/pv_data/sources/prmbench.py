@@ -13,6 +13,7 @@ from pv_data.hookspecs import Read
 from pv_data.records import Aside, Problem, Proof
 from pv_data.sources.reading.assemble import assemble
 from pv_data.sources.reading.fields import Fields
+from pv_data.sources.reading.rows import TABLES
 from pv_data.sources.reading.unusable import Unusable, aside
 from pv_rl.errors import ConfigError
 
@@ -35,7 +36,7 @@ def read(path: Path, *, not_wrong: Sequence[str] = ("redundency",)) -> Read:
         raise ConfigError(
             f"not_wrong={not_wrong!r}; it is a list of PRMBench's kinds, for example [redundency]"
         )
-    yield from assemble(path, (".jsonl",), lambda row: _rows(row, frozenset(not_wrong)), repeats=(CLEAN,))
+    yield from assemble(path, TABLES, lambda row: _rows(row, frozenset(not_wrong)), repeats=(CLEAN,))
 
 
 def _rows(row: Fields, not_wrong: frozenset[str]) -> Iterator[Problem | Proof | Aside]:

@@ -13,6 +13,7 @@ from pv_data.hookspecs import Read
 from pv_data.records import Aside, Problem, Proof
 from pv_data.sources.reading.assemble import assemble
 from pv_data.sources.reading.fields import Fields
+from pv_data.sources.reading.rows import TABLES
 from pv_data.sources.reading.unusable import Unusable
 
 __all__ = ["read"]
@@ -20,7 +21,7 @@ __all__ = ["read"]
 
 def read(path: Path) -> Read:
     """Problems and solutions, their steps joined by a blank line."""
-    yield from assemble(path, (".jsonl",), _rows)
+    yield from assemble(path, TABLES, _rows)
 
 
 def _rows(row: Fields) -> Iterator[Problem | Proof | Aside]:

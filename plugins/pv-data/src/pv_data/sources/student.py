@@ -1,6 +1,6 @@
 """Source `student`: student work that two people marked; right if and only if both gave full marks, as in the paper.
 
-A CSV or JSON-lines file with the columns problem, answer, score_1 and score_2.
+A CSV, JSON or Parquet file with the columns problem, answer, score_1 and score_2.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from pathlib import Path
 from pv_data.hookspecs import Read
 from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof
 from pv_data.sources.reading.assemble import assemble
+from pv_data.sources.reading.columns import check_columns, columns_of, native_id, renamed
 from pv_data.sources.reading.fields import Fields
+from pv_data.sources.reading.rows import TABLES
 from pv_data.sources.reading.unusable import Unusable
-from pv_data.sources.table import check_columns, columns_of, native_id, renamed
 from pv_rl.errors import ConfigError
 
 __all__ = ["MEANINGS", "read"]
@@ -46,7 +47,7 @@ def read(
         raise ConfigError(f"short={short!r}; it is a number of characters, from 1")
     yield from assemble(
         path,
-        (".csv", ".jsonl"),
+        TABLES,
         lambda row: _rows(_by_meaning(row, chosen, full), full, short, licence),
     )
 

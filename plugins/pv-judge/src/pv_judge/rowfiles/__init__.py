@@ -24,16 +24,20 @@ SUFFIXES = tuple(READERS)
 """What files end in; `.gz` may follow for all but Parquet."""
 
 
-def open_rows(path: Path, *, suffixes: Sequence[str] = SUFFIXES, longest: int = LONGEST_ROW) -> RowFile:
+def open_rows(
+    path: Path, *, suffixes: Sequence[str] = SUFFIXES, longest: int = LONGEST_ROW, within: str = ""
+) -> RowFile:
     """The reader of a file, by what its name ends in.
 
     Args:
         path: the file.
         suffixes: the kinds that are allowed here.
         longest: bytes of the longest JSON line, characters of the longest CSV line.
+        within: of a .json file, the keys under which the rows are, `data.train`, or `.` for a file that is one row.
+            They are looked for if not given.
 
     Raises:
-        DataError: it is missing, a folder, or of another kind.
+        DataError: it is missing, a folder, or of another kind, or `within` is given for a file without keys.
     """
     suffix = suffix_of(path)
     packed_parquet = suffix == ".parquet" and path.suffix.lower() != suffix
@@ -46,4 +50,10 @@ def open_rows(path: Path, *, suffixes: Sequence[str] = SUFFIXES, longest: int = 
             else "is another kind of file"
         )
         raise DataError(f"{path} {what}; give a file that ends in {', '.join(suffixes)}")
+    if within:
+        if suffix != ".json":
+            raise DataError(
+                f"{path} is no .json file, so it has no {within!r} with the rows; take that setting out"
+            )
+        return Json(path, longest=longest, within=within)
     return READERS[suffix](path, longest=longest)

@@ -6,10 +6,11 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from pv_judge.rowfiles.files import opened
-from pv_judge.rowfiles.rows import BadRow, Reduction, Row, RowFile
+from pv_judge.rowfiles.rows import LONGEST_ROW, BadRow, Reduction, Row, RowFile
 from pv_rl.errors import DataError
 
 __all__ = ["Csv", "Json", "JsonLines"]
@@ -51,7 +52,20 @@ class JsonLines(RowFile):
 
 
 class Json(RowFile):
-    """A `.json` file, one list of objects."""
+    """A `.json` file: a list of objects, an object of them by key, an object with one such list, or one row.
+
+    Of rows by key (`{"p-1": {...}, "p-2": {...}}`) the key is the column `id`, where a row has none. JSON lines under
+    this name are read as such.
+
+    Args:
+        path: of the file.
+        longest: of JSON lines.
+        within: see `open_rows`.
+    """
+
+    def __init__(self, path: Path, *, longest: int = LONGEST_ROW, within: str = "") -> None:
+        super().__init__(path, longest=longest)
+        self.within = within
 
     def _scan(
         self, columns: Sequence[str] | None, lists: Mapping[str, Reduction], *, exact: bool
@@ -63,16 +77,46 @@ class Json(RowFile):
                 f"{self.path} has more than {LONGEST_JSON} bytes; write it as JSON lines, one object a line"
             )
         try:
-            rows = json.loads(content.decode("utf-8-sig"), **(EXACT if exact else {}))
+            value = json.loads(content.decode("utf-8-sig"), **(MARKED if exact else {}))
         except (ValueError, RecursionError) as error:
+            if isinstance(error, json.JSONDecodeError) and _is_lines(content, error):
+                lines = JsonLines(self.path, longest=self.longest)
+                yield from lines.scan() if exact else lines.rows(columns, lists)
+                return
             raise DataError(f"{self.path} cannot be read as JSON ({str(error)[:200]})") from error
-        if not isinstance(rows, list):
-            raise DataError(f"{self.path} is a JSON {type(rows).__name__}; it has to be a list of objects")
-        for number, value in enumerate(rows, start=1):
-            if isinstance(value, dict):
-                yield Row(number, _chosen(self, number, value, columns, lists), self)
+        for number, row in enumerate(self._rows(value), start=1):
+            if not isinstance(row, dict):
+                yield BadRow(number, "not an object", f"a JSON {type(row).__name__}")
+            elif exact and (fault := _fault(row)):
+                yield BadRow(number, *fault)
             else:
-                yield BadRow(number, "not an object", f"a JSON {type(value).__name__}")
+                yield Row(number, _chosen(self, number, row, columns, lists), self)
+
+    def _rows(self, value: Any) -> list[Any]:
+        for key in self.within.split(".") if self.within.strip(".") else ():
+            if not isinstance(value, dict) or key not in value:
+                there = ", ".join(list(value)[:20]) if isinstance(value, dict) else "no keys"
+                raise DataError(
+                    f"{self.path} has no {self.within!r}; where {key!r} is looked for, there are {there}"
+                )
+            if isinstance(value, _Twice):
+                return [value]  # a bad row, as the rows of one of the two would be lost
+            value = value[key]
+        if isinstance(value, list):
+            return value
+        if not isinstance(value, dict):
+            raise DataError(f"{self.path} is a JSON {type(value).__name__}; it has to hold objects")
+        if isinstance(value, _Twice) or self.within == ".":
+            return [value]
+        if value and all(isinstance(one, dict) for one in value.values()):
+            return [_with_id(key, row) for key, row in value.items()]
+        found = [key for key, one in value.items() if one and _is_rows(one)]
+        if len(found) > 1 and all(isinstance(one, list) for one in value.values()):
+            raise DataError(
+                f"{self.path} has rows in several places: {', '.join(found[:20])}. Name one of them: in a source, "
+                "the option `rows`"
+            )
+        return value[found[0]] if len(found) == 1 else [value]
 
 
 class Csv(RowFile):
@@ -156,6 +200,42 @@ def _parse(line: bytes, exact: bool) -> dict[str, Any] | tuple[str, str]:
     return value
 
 
+def _is_lines(content: bytes, error: json.JSONDecodeError) -> bool:
+    """Whether a second object follows the first: JSON lines under the name of JSON."""
+    return error.msg == "Extra data" and content.removeprefix(BOM).lstrip()[:1] == b"{"
+
+
+def _is_rows(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, dict) for one in value)
+
+
+def _with_id(key: str, row: dict[str, Any]) -> dict[str, Any]:
+    row.setdefault("id", key)
+    return row
+
+
+class _Twice(dict[str, Any]):
+    """An object that names a key twice."""
+
+
+class _NoNumber:
+    """NaN or an infinity."""
+
+
+def _fault(row: dict[str, Any]) -> tuple[str, str] | None:
+    """Why a row of a .json file means nothing for sure; the rows beside it do."""
+    left: list[Any] = [row]
+    while left:
+        value = left.pop()
+        if isinstance(value, _Twice):
+            return "key twice", "an object names one of its keys more than once"
+        if isinstance(value, _NoNumber):
+            return "not JSON", "NaN and Infinity are no JSON"
+        if isinstance(value, dict | list):
+            left += value.values() if isinstance(value, dict) else value
+    return None
+
+
 class _KeyTwice(ValueError):
     """An object that names a key twice may say two labels."""
 
@@ -171,6 +251,12 @@ def _no_number(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
 
 
+def _marked(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    return made if len(made) == len(pairs) else _Twice(made)
+
+
+MARKED: dict[str, Any] = {"parse_constant": lambda _: _NoNumber(), "object_pairs_hook": _marked}
 EXACT: dict[str, Any] = {"parse_constant": _no_number, "object_pairs_hook": _each_once}
 
 

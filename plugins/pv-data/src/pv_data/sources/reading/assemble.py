@@ -21,20 +21,33 @@ Build: TypeAlias = Callable[[Fields], Made]
 """From one row to its problem and its proofs. `Unusable` sets the rest of the row aside."""
 
 
-def assemble(path: Path, suffixes: Sequence[str], build: Build, *, repeats: Sequence[str] = ()) -> Made:
+def assemble(
+    path: Path,
+    suffixes: Sequence[str],
+    build: Build,
+    *,
+    repeats: Sequence[str] = (),
+    within: str = "",
+    good: Callable[[Problem | Proof], bool] = lambda _: True,
+) -> Made:
     """Read the file, or the files of a folder: one of several that cannot be read is set aside, and the next is read.
 
     Args:
+        path: of the file or folder.
+        suffixes: of its files.
+        build: from a row to what it gives.
         repeats: methods whose proofs stand in several rows by the source's design, and are not set aside for that.
+        within: where a .json file has its rows; see `open_rows`.
+        good: whether a problem or proof shows that the file is one of this source.
 
     Raises:
-        DataError: no file can be read, or no file has a row that is one of this source.
+        DataError: no file can be read, or each has rejected rows and nothing good.
     """
     once, failed = Once(repeats), list[DataError]()
     found = files(path, suffixes)
     for file in found:
         try:
-            for row in _rows(file, build):
+            for row in _rows(file, build, within, good):
                 yield from once.sift(row)
         except DataError as error:
             failed.append(error)
@@ -47,16 +60,18 @@ def assemble(path: Path, suffixes: Sequence[str], build: Build, *, repeats: Sequ
             yield aside(file.name, FILE_NOT_READ, str(error))
 
 
-def _rows(file: Path, build: Build) -> Made:
-    count, good, first = 0, False, ""
-    for row in read_rows(file):
+def _rows(file: Path, build: Build, within: str, good: Callable[[Problem | Proof], bool]) -> Made:
+    count, fits, first = 0, False, ""
+    for row in read_rows(file, within):
         count += 1
         for made in [row] if isinstance(row, Aside) else _built(row, build):
-            good = good or not isinstance(made, Aside)
             if isinstance(made, Aside):
                 first = first or f"{made.row}: {made.reason} {made.detail}"
+            else:
+                fits = fits or good(made)
             yield made
-    if not good:
+    # without a rejected row the source passed rows over, which another entry of the config reads
+    if not fits and (first or not count):
         why = (
             f"none of its {count} rows is one of this source; the first, {first}"
             if count

@@ -10,7 +10,7 @@ from typing import Any
 
 from pv_data.sources.reading.unusable import Unusable
 
-__all__ = ["LONGEST", "Fields", "checked"]
+__all__ = ["LONGEST", "NUMBER", "Fields", "checked", "short"]
 
 LONGEST = 1_000_000
 """Characters of a text; what is longer is no proof."""
@@ -46,7 +46,7 @@ class Fields:
         """`true` or `false`, and nothing that only looks like it."""
         value = self._value(key)
         if not isinstance(value, bool):
-            raise Unusable(f"no label: {key}", f"{key} is {_short(value)}; it is true or false")
+            raise Unusable(f"no label: {key}", f"{key} is {short(value)}; it is true or false")
         return value
 
     def number(self, key: str) -> float:
@@ -61,21 +61,21 @@ class Fields:
             or not abs(value) < 1e15
             or not math.isfinite(value)
         ):
-            raise Unusable(f"no number: {key}", f"{key} is {_short(value)}")
+            raise Unusable(f"no number: {key}", f"{key} is {short(value)}")
         return float(value)
 
     def whole(self, key: str) -> int:
         """A whole number that is written as one."""
         value = self._value(key)
         if not _whole(value):
-            raise Unusable(f"no number: {key}", f"{key} is {_short(value)}; it is a whole number")
+            raise Unusable(f"no number: {key}", f"{key} is {short(value)}; it is a whole number")
         return value
 
     def items(self, key: str) -> list[Any]:
         """A list, of anything."""
         value = self._value(key)
         if not isinstance(value, list):
-            raise Unusable(f"not a list: {key}", f"{key} is {_short(value)}")
+            raise Unusable(f"not a list: {key}", f"{key} is {short(value)}")
         return value
 
     def steps(self, key: str) -> str:
@@ -89,7 +89,7 @@ class Fields:
         """The fields of an object in a field."""
         value = self._value(key)
         if not isinstance(value, Mapping):
-            raise Unusable(f"not an object: {key}", f"{key} is {_short(value)}")
+            raise Unusable(f"not an object: {key}", f"{key} is {short(value)}")
         return Fields(where=f"{self.where}:{key}", values=value)
 
     def _value(self, key: str) -> Any:
@@ -115,7 +115,7 @@ def checked(text: str, what: str) -> str:
 
 def _filled(value: Any, key: str) -> str:
     if not isinstance(value, str):
-        raise Unusable(f"not text: {key}", f"{key} is {_short(value)}")
+        raise Unusable(f"not text: {key}", f"{key} is {short(value)}")
     text = checked(value, key).strip()
     if not text:
         raise Unusable(f"empty: {key}")
@@ -126,7 +126,7 @@ def _whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
     """The kind of a value and the start of it; never the whole of a giant or deep one."""
     if isinstance(value, str):
         return repr(value[:60])

@@ -1,0 +1,104 @@
+"""Command `pv-data sources`: lists the sources, tries one on a file, downloads a published set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pv_data.shell import errors_to_exit
+from pv_rl.errors import ConfigError, PvRlError
+
+__all__ = ["sources"]
+
+
+def sources(
+    try_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--try", metavar="FILE", help="Show what would be read of this file or folder, row by row."
+        ),
+    ] = None,
+    kind: Annotated[
+        str, typer.Option(help="With --try: the source. If it is not given, each is tried.")
+    ] = "",
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MEANING=PATH",
+            help="With --try: a column of kind `table`, `proof=attempts[].text`. Repeatable.",
+        ),
+    ] = None,
+    options: Annotated[
+        str, typer.Option(metavar="YAML", help="With --try: the `options` of a config, as YAML or as @FILE.")
+    ] = "",
+    rows: Annotated[int, typer.Option(min=0, help="With --try: how many rows to show.")] = 20,
+    get: Annotated[
+        str, typer.Option(metavar="NAME", help="Download a published set, and print its licence.")
+    ] = "",
+    to: Annotated[
+        Path, typer.Option(metavar="DIR", help="With --get: the folder, `data_dir` of a config.")
+    ] = Path("data"),
+) -> None:
+    """List the sources that a config can name; or try one on a file; or download a published set."""
+    with errors_to_exit():
+        if try_file is not None and get:
+            raise ConfigError("--try and --get are both given; give one of them")
+        if try_file is None and (kind or column or options):
+            raise ConfigError("--kind, --column and --options go with --try FILE; give the file")
+        if get:
+            from pv_data.sources.download import download
+
+            download(get, to, typer.echo)
+        elif try_file is not None:
+            _try(try_file, kind, _options(options, column or []), rows)
+        else:
+            from pv_data.plugins import SOURCES
+            from pv_data.shell import print_registry
+
+            print_registry(SOURCES)
+
+
+def _try(path: Path, kind: str, options: dict[str, Any], rows: int) -> None:
+    from pv_data.sources.trial import PLAIN, columns_block, fitting_kinds, trial
+    from pv_judge.pages.terminal import print_blocks, standard_output
+    from pv_judge.pages.text import visible
+
+    console = standard_output(160)
+    kinds = [kind] if kind else [PLAIN] if options else fitting_kinds(path)
+    try:
+        made = trial((kinds or [PLAIN])[0], path, options, shown=rows)
+    except PvRlError:
+        if block := columns_block(path):
+            print_blocks([block], console)
+        raise
+    print_blocks(made.blocks(), console)
+    if len(kinds) > 1:
+        typer.echo(f"Also read by {', '.join(kinds[1:])}: choose one with --kind.")
+    typer.echo(f"\n{visible(made.config())}", nl=False)
+
+
+def _options(given: str, columns: list[str]) -> dict[str, Any]:
+    import yaml
+
+    try:
+        text = Path(given[1:]).read_text(encoding="utf-8") if given.startswith("@") else given
+        made = yaml.safe_load(text) if text.strip() else {}
+    except (yaml.YAMLError, OSError, ValueError) as error:
+        raise ConfigError(
+            f"--options cannot be read as YAML ({' '.join(str(error).split())[:200]})"
+        ) from error
+    if not isinstance(made, dict):
+        raise ConfigError(f"--options is {given[:80]!r}; it is a mapping, for example '{{licence: MIT}}'")
+    for one in columns:
+        meaning, equals, path = one.partition("=")
+        if not equals or not meaning or not path:
+            raise ConfigError(f"--column {one!r}; it is MEANING=PATH, for example problem=question")
+        named = made.setdefault("columns", {})
+        if not isinstance(named, dict) or meaning in named:
+            raise ConfigError(
+                f"--column gives {meaning} twice; give it once, for several labels in --options"
+            )
+        named[meaning] = path
+    return made

@@ -1,0 +1,82 @@
+"""Chat columns: messages with role and content (OpenAI) or from and value (ShareGPT); content as text or in parts."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pv_data.sources.reading.unusable import Unusable
+
+__all__ = ["only_message", "said"]
+
+TEXT_OF_CHAT = re.compile(r"\s*\[\s*\{\s*(['\"])(?:role|from|content|value)\1\s*:")
+ALIASES = {"human": "user", "gpt": "assistant", "model": "assistant", "bot": "assistant"}
+
+
+def said(value: Any, role: str, what: str, *, whoever: bool = False) -> Any:
+    """The text of a chat, of a message or of a message's parts; any other value as it is.
+
+    Args:
+        value: of a column. A chat may be in it as JSON text, as in CSV files.
+        role: whose turn of a chat it is, `user` or `assistant`.
+        what: the column, for errors.
+        whoever: take a single message of any role.
+
+    Raises:
+        Unusable: the chat has no turn of this role or several; a message is another's, or holds more than text.
+    """
+    if isinstance(value, str) and (found := TEXT_OF_CHAT.match(value)):
+        value = _from_text(value, what) if found[1] == '"' else value
+        if isinstance(value, str):
+            raise Unusable(
+                f"chat as text: {what}", "the column holds a chat as text that is no JSON; write it as JSON"
+            )
+    if isinstance(value, list) and value and all(_role(one) for one in value):
+        value = only_message(value, role, what)
+    elif (other := _role(value)) not in ("", role) and not whoever:
+        raise Unusable(
+            f"turn of {other[:40]}: {what}", f"a turn of {role} was expected; write it as CHAT[{role}]"
+        )
+    if _role(value):
+        value = value["content"] if "content" in value else value.get("value")
+    if isinstance(value, list) and value and all(isinstance(one, Mapping) and "type" in one for one in value):
+        if other := [
+            one["type"] for one in value if one["type"] != "text" or not isinstance(one.get("text"), str)
+        ]:
+            raise Unusable(f"not text: {what}", f"a part of the message is {str(other[0])[:60]!r}")
+        value = "\n\n".join(one["text"] for one in value)
+    return value
+
+
+def _from_text(text: str, what: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Unusable(f"chat as text: {what}", f"it is no JSON ({str(error)[:100]})") from error
+
+
+def only_message(chat: list[Any], role: str, what: str) -> Any:
+    """The one message of a role.
+
+    Raises:
+        Unusable: there is none, or there are several.
+    """
+    role = ALIASES.get(role, role)
+    found = [number for number, one in enumerate(chat) if _role(one) == role]
+    if len(found) == 1:
+        return chat[found[0]]
+    if not found:
+        roles = ", ".join(dict.fromkeys(_role(one) or "none" for one in chat)) or "no message"
+        raise Unusable(f"no turn of {role}: {what}", f"the chat has {roles}")
+    column = what.partition("[")[0]
+    raise Unusable(
+        f"several turns of {role}: {what}",
+        f"there are {len(found)}; name the message: {' or '.join(f'{column}[{one}]' for one in found[:4])}",
+    )
+
+
+def _role(message: Any) -> str:
+    role = (message.get("role") or message.get("from")) if isinstance(message, Mapping) else None
+    return ALIASES.get(role.lower(), role.lower()) if isinstance(role, str) else ""
