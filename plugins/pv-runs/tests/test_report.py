@@ -185,7 +185,7 @@ def test_our_reward_comes_before_verls(tmp_path):
 
 
 def test_panels_without_data_are_left_out_and_named(tmp_path):
-    data = {"response_length/mean": 20, "pv_rl/reward/acc/label_true": 0.5}
+    data = {"response_length/mean": 20, "pv_rl/reward/acc_label_true": 0.5}
     add_run(tmp_path, "0", data=data)
     summary = summarise(tmp_path)
     assert [measure.name for measure in panels(summary)] == ["reward", "training_right", "length"]
@@ -196,7 +196,7 @@ def test_held_out_and_verdict_panels_take_the_place_of_coarser_ones(tmp_path):
     data = {
         "response_length/mean": 20,
         "pv_rl/response_length/verdict_true": 10,
-        "pv_rl/reward/acc/label_true": 0.5,
+        "pv_rl/reward/acc_label_true": 0.5,
         "val-core/lab/right/acc/mean@1": 0.5,
     }
     add_run(tmp_path, "0", data=data)

@@ -348,7 +348,7 @@ def test_the_page_is_written_whole_beside_the_run_or_where_it_is_wanted(tmp_path
 
 @pytest.mark.parametrize(("width", "height"), [(200, 60), (120, 50), (100, 40), (80, 24), (60, 20)])
 def test_a_live_frame_fits_the_terminal(tmp_path, width, height):
-    names = ("verdict_missing", "vetoed", "acc/label_true", "acc/label_false", "rule_ngram_loop")
+    names = ("verdict_missing", "vetoed", "acc_label_true", "acc_label_false", "rule_ngram_loop")
     make_run(tmp_path, steps=30, **{f"pv_rl/reward/{name}": 0.25 for name in names}, **{"pv_rl/eta": 0.6})
     add_rollouts(tmp_path, 30, *(f"{number} {LOOP}" for number in range(4)))
     console = Console(file=io.StringIO(), width=width, height=height, force_terminal=True)

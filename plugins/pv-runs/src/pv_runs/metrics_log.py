@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pv_rl.errors import DataError
+from pv_runs.former_names import present_name
 from pv_runs.growing_file import LONGEST_LINE
 from pv_runs.measures import BALANCED, HELD_OUT, KEYS
 
@@ -65,7 +66,7 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def parse_line(line: bytes) -> tuple[int, dict[str, Any]]:
-    """The step and the numbers of one line.
+    """The step and the numbers of one line, under the names of today (`pv_runs.former_names`).
 
     Raises:
         ValueError: it is not what verl writes.
@@ -78,7 +79,7 @@ def parse_line(line: bytes) -> tuple[int, dict[str, Any]]:
     data = record.get("data")
     if not isinstance(data, dict):
         raise ValueError("there is no object of data")
-    return step, data
+    return step, {present_name(key): value for key, value in data.items()}
 
 
 Series = dict[int, float]
