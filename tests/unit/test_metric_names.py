@@ -37,7 +37,7 @@ def test_every_number_of_the_weights_is_described(spec):
 
 
 def test_no_name_is_a_folder_of_another():
-    """MLflow's file store keeps a metric as a file: `acc` cannot be a folder as well. verl's own names: test_real_runs."""
+    """MLflow's file store keeps a metric as a file. verl's own names are in test_real_runs."""
     verdicts = [True, False, None, True]
     weights = diagnose(
         resolve_mode("balanced"), [1, 2, 3, 4], "aabb", [1.0, -1.0, 0.0, float("nan")], verdicts

@@ -1,7 +1,7 @@
 """Former metric names: logs of earlier versions are read under the names of today.
 
-A metric's name must not be a folder of another's (`acc` and `acc/label_true`): MLflow's file store keeps a file for each
-metric, and lost all metrics of a step that came after such a pair.
+A metric's name must not be a folder of another's (`acc` and `acc/label_true`): MLflow's file store keeps a file for
+each metric, and refused what came after such a pair in a step.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from pv_judge.pages.text import plain, plural
+from pv_runs.in_force import describe, is_setting
 from pv_runs.measures import BALANCED, HELD_OUT, MEASURES, Measure
 from pv_runs.report.runs import Run
 from pv_runs.report.settings import Result, Setting, differences
@@ -29,6 +30,8 @@ def take_notes(settings: Sequence[Setting], keys: Mapping[Measure, str]) -> Iter
     for setting in settings:
         yield from _of_setting(setting)
     runs = [result.run for setting in settings for result in setting.results]
+    for run in runs:
+        yield from _of_attempts(run)
     if any(setting.averaged and len(setting.averaged) < FEW for setting in settings):
         yield (
             f"Settings with fewer than {FEW} seeds: with 2 values an interval is 12.7 standard errors to each side, "
@@ -69,6 +72,25 @@ def _of_setting(setting: Setting) -> Iterator[str]:
         yield f"{setting.label}: the last validation is not at the same step in all runs: {_list(sorted(validated))}."
     if differ := differences([result.run for result in setting.averaged]):
         yield f"{setting.label}: its runs differ in more than the seed: {_list(differ)}. --by KEY tells them apart."
+
+
+def _of_attempts(run: Run) -> Iterator[str]:
+    """What changed within a run, and whether that makes it a setting of its own."""
+    changed = {key: describe(phases) for key, phases in run.in_force.items() if len(phases) > 1}
+    settings = [f"{key} is {text}" for key, text in changed.items() if is_setting(key, run.config)]
+    others = [f"{key} is {text}" for key, text in changed.items() if not is_setting(key, run.config)]
+    if settings:
+        yield f"run {run.name} was trained under more than one setting: {_list(settings)}."
+    if others:
+        yield (
+            f"run {run.name} changed between its attempts, which does not tell settings apart here: {_list(others)}."
+        )
+    if run.rollbacks:
+        back = [f"at step {step} to the checkpoint of step {to:g}" for step, to in run.rollbacks.items()]
+        yield (
+            f"run {run.name} was rolled back by its sentinel {_list(back)}, with a lower learning rate from there on. "
+            "It is averaged with runs that were not, since the sentinel is part of the setting."
+        )
 
 
 def _why(result: Result, setting: Setting) -> str:
