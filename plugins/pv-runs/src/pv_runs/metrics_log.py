@@ -155,6 +155,7 @@ class Collector:
         """
         if self._first:
             self._steps = {known for known in self._steps if known <= step}
+            self._starts = {attempt: first for attempt, first in self._starts.items() if first <= step}
             self._series = {
                 key: {s: v for s, v in one.items() if s <= step} for key, one in self._series.items()
             }
@@ -174,7 +175,12 @@ class Collector:
         right, wrong = (ordered.get(key, {}) for key in HELD_OUT.values())
         if both := {step: (right[step] + wrong[step]) / 2 for step in right if step in wrong}:
             ordered[BALANCED] = both
-        return Log(series=ordered, last_step=max(self._steps, default=None), sources=tuple(self._sources))
+        return Log(
+            series=ordered,
+            last_step=max(self._steps, default=None),
+            sources=tuple(self._sources),
+            starts=dict(self._starts),
+        )
 
 
 def _needed(

@@ -138,7 +138,8 @@ def document(summary: Summary) -> dict[str, Any]:
     `measures`, by name with `title`, `unit`, `key` of verl's log and `kind` of the final value; `settings`, each with
     `label`, `runs`, `averaged` (names), `step` and `means` by measure (`mean`, `low`, `high`, `number`, or null);
     `runs`, each with `name`, `setting`, `averaged`, `seed`, `state`, `error`, `versions`, `mode`,
-    `in_force` (by key that a resume changed: `from_step` and `value`), `step`, `values` by measure, and `series` by measure: `step` and `value`.
+    `in_force` (by key that a resume changed: `from_step` and `value`), `step`,
+    `values` by measure, and `series` by measure: `step` and `value`.
     """
     return {
         "source": summary.source,

@@ -94,10 +94,12 @@ def add_provenance(folder: Path, config: DictConfig, record: Record, console: Co
         "changed": changed,
         "logs_as": record.attempts,
     }
-    if before is not None and not settings and _seamless(folder, record, first_step):
+    log = _read_log(folder)
+    if before is not None and not settings and _seamless(log, record, first_step):
         entry["logs_as"] = before.get("logs_as", record.attempts)
     if changed:
-        _tell(console, folder, record.attempts, first_step, changed, settings)
+        trained = any(start < (first_step or 0) for start in log.starts.values())
+        _tell(console, folder, entry, settings if trained else [])
     write_atomically(RunFolder(folder).attempt_config(record.attempts), lambda path: path.write_text(text))
     return replace(record, history=(*record.history, entry))
 
@@ -215,37 +217,29 @@ def _check_ranks(config: DictConfig, checkpoint: Path | None) -> None:
         )
 
 
-def _seamless(folder: Path, record: Record, first_step: int | None) -> bool:
-    """Whether the attempt trains the step after the last one that was logged, so that no logger sees a step twice."""
+def _read_log(folder: Path) -> Log:
+    """The steps that were logged; none where they cannot be read."""
     try:
-        log: Log = read_log(folder, lambda key: False)
+        return read_log(folder, lambda key: False)
     except (PvRlError, OSError):
-        return False
+        return Log(series={}, last_step=None, sources=())
+
+
+def _seamless(log: Log, record: Record, first_step: int | None) -> bool:
+    """Whether the attempt trains the step after the last one that was logged, so that no logger sees a step twice."""
     known = {entry["attempt"] for entry in record.history}
     return first_step is not None and log.last_step == first_step - 1 and set(log.starts) <= known
 
 
-def _tell(
-    console: Console,
-    folder: Path,
-    attempt: int,
-    step: int | None,
-    changed: Mapping[str, list[str]],
-    settings: list[str],
-) -> None:
-    where = "from the next step" if step is None else f"from step {step}"
-    lines = [f"  {key}: {was} before, {now} {where}" for key, (was, now) in changed.items()]
+def _tell(console: Console, folder: Path, entry: Mapping[str, Any], settings: list[str]) -> None:
+    """Print what changed. `settings`: the keys that earlier steps were trained with another value of."""
+    where = "now" if entry["first_step"] is None else f"from step {entry['first_step']}"
+    lines = [f"  {key}: {was} before, {now} {where}" for key, (was, now) in entry["changed"].items()]
     more = [f"  and {len(lines) - SHOWN} more, in run.json"] if len(lines) > SHOWN else []
-    consequence = (
-        f"The run is trained under more than one setting ({', '.join(settings[:SHOWN])}): pv-rl report shows it as a "
-        "setting of its own, with the steps"
-        if settings
-        else "None of it changes what the run learns; run.json keeps it"
-    )
-    text = [
-        f"{folder}: attempt {attempt} differs from the attempt before:",
-        *lines[:SHOWN],
-        *more,
-        consequence,
-    ]
+    text = [f"{folder}: attempt {entry['attempt']} differs from the attempt before:", *lines[:SHOWN], *more]
+    if settings:
+        text.append(
+            f"The run is trained under more than one setting ({', '.join(settings[:SHOWN])}): pv-rl report shows it "
+            "as a setting of its own, with the steps"
+        )
     say(console, "\n".join(text))
