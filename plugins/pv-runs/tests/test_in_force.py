@@ -17,7 +17,8 @@ from pv_runs.in_force import describe, in_force, is_setting
 from pv_runs.metrics_log import read_log
 from pv_runs.run_folder import RunFolder
 from pv_runs.run_record import next_record, write_record
-from pv_runs.train.provenance import add_provenance, fingerprint
+from pv_runs.train.fingerprints import fingerprint
+from pv_runs.train.provenance import add_provenance
 
 ETA = "recipe.eta"
 
@@ -95,6 +96,9 @@ def test_a_history_that_is_none_is_left_out(about):
         ("actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu", False),
         ("actor_rollout_ref.actor.ppo_mini_batch_size", True),
         ("version of verl", False),
+        ("seed", False),
+        ("actor_rollout_ref.rollout.seed", False),
+        ("data_dir", False),
         ("launcher", True),
     ],
 )

@@ -18,13 +18,14 @@ OURS, ALONE = "pv-rl train", "verl without pv-rl train"
 NO_SETTING = re.compile(
     r"(?:trainer\.(?:total_training_steps|total_epochs|(?:save|test)_freq|val_\w+|logger|log_val_generations|resume_mode"
     r"|max_\w+_to_keep|nnodes|n_gpus_per_node|project_name|experiment_name|balance_batch|device|\w+_dir)"
+    r"|(?:.*[._])?(?:seed|dir)"
     r"|(?:hydra|ray_kwargs|launch|cluster|sentinel|global_profiler|run_dir)(?:\..+)?"
     r"|.*\.(?:\w*micro_batch_size\w*|\w*max_token_len_per_gpu|use_dynamic_bsz|gpu_memory_utilization"
     r"|tensor_model_parallel_size|\w*_offload|enable_gradient_checkpointing|enforce_eager|free_cache_engine|num_workers"
     r"|dataloader_num_workers|profiler\..+))"
 )
-"""Keys that decide how long, how fast and where a run trains, and not what it learns. pv-rl and verl normalise the loss
-over the whole mini-batch, however many GPUs and micro-batches it is cut into."""
+"""Keys that decide how long, how fast, where and with which seed a run trains. pv-rl and verl normalise the loss over the
+whole mini-batch, however many GPUs and micro-batches it is cut into."""
 STEPS = "trainer.total_training_steps"
 MOST = 10_000
 """Entries of a history that are read."""

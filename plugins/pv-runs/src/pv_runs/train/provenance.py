@@ -17,37 +17,29 @@ An entry of `history` in run.json:
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 
 from pv_judge.files import write_atomically
 from pv_rl.errors import ConfigError, PvRlError
-from pv_runs.hydra_record import flatten, saved_config
+from pv_runs.hydra_record import parse_config, saved_config
 from pv_runs.in_force import CONTENT, VERSION, is_setting
 from pv_runs.metrics_log import Log, read_log
 from pv_runs.run_folder import RunFolder
 from pv_runs.run_record import Record
+from pv_runs.train.fingerprints import fingerprints
 from pv_runs.train.progress import say
 
-__all__ = ["add_provenance", "fingerprint"]
+__all__ = ["add_provenance"]
 
-INPUT = re.compile(r".*(?:\.|_)(?:path|files?)")
-OUTPUT = re.compile(
-    r".*(?:save_path|resume_from_path|(?:log|output|cache|timeline_json)_file)|sentinel\..*|hydra\..*"
-)
 SECRET = re.compile(r".*(?:api_?key|secret|password|token)", re.IGNORECASE)
-WHOLE = 64 * 2**20
-"""Bytes of a file that are hashed whole; of a larger one its size and both ends are."""
-MOST_FILES = 1000
 SHOWN = 8
 """Changes that the terminal lists."""
 CHECKPOINT = re.compile(r"global_step_(\d+)/*$")
@@ -67,11 +59,11 @@ def add_provenance(folder: Path, config: DictConfig, record: Record, console: Co
         ConfigError: the checkpoint was written by another number of ranks, which verl's FSDP cannot load.
     """
     text = OmegaConf.to_yaml(config)
-    values = dict(flatten(yaml.safe_load(text)))
+    values = parse_config(text)
     before = record.history[-1] if record.history else None
     checkpoint, first_step = _checkpoint(config, Path(record.cwd))
     _check_ranks(config, checkpoint)
-    files = dict(_fingerprints(config, Path(record.cwd)))
+    files = dict(fingerprints(config, Path(record.cwd)))
     old = _before(folder, record, before)
     new = {**values, **(_inputs(files, record.versions) if before else {})}
     changed = {
@@ -104,52 +96,6 @@ def add_provenance(folder: Path, config: DictConfig, record: Record, console: Co
     return replace(record, history=(*record.history, entry))
 
 
-def fingerprint(path: Path) -> str:
-    """16 hex digits of the SHA-256 of a file's content, or of the names and contents of a folder's files.
-
-    Of a file above 64 MiB: of its size and of the first and the last 32 MiB.
-
-    Raises:
-        OSError: it cannot be read.
-    """
-    whole = hashlib.sha256()
-    if path.is_dir():
-        inside = sorted(one for one in path.rglob("*") if one.is_file() and not one.name.startswith("."))
-        for one in inside[:MOST_FILES]:
-            whole.update(f"{one.relative_to(path)} {fingerprint(one)}\n".encode())
-        return whole.hexdigest()[:16]
-    with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        whole.update(b"%d " % size)
-        whole.update(file.read(WHOLE if size <= WHOLE else WHOLE // 2))
-        if size > WHOLE:
-            file.seek(size - WHOLE // 2)
-            whole.update(file.read(WHOLE // 2))
-    return whole.hexdigest()[:16]
-
-
-def _fingerprints(config: DictConfig, cwd: Path) -> Iterator[tuple[str, str]]:
-    """By config key, of what is on this machine: data, model, code and prompts; not the names of a hub."""
-    for key, value in flatten(OmegaConf.to_container(config)):
-        if not INPUT.fullmatch(key) or OUTPUT.fullmatch(key) or value == "null":
-            continue
-        try:
-            given = OmegaConf.select(config, key)
-            names = [given] if isinstance(given, str) else list(given or ())
-            found = [cwd / Path(str(name)).expanduser() for name in names]
-            prints = [fingerprint(path) for path in found if path.is_file() or path.is_dir()]
-        except (
-            OSError,
-            ValueError,
-            TypeError,
-            RuntimeError,
-            OmegaConfBaseException,
-        ):  # no readable path
-            continue
-        if prints:
-            yield key, " ".join(prints)
-
-
 def _before(folder: Path, record: Record, before: Mapping[str, Any] | None) -> dict[str, str]:
     """What the last attempt started with; empty for the first one."""
     if before is None and record.attempts == 1:
@@ -157,19 +103,19 @@ def _before(folder: Path, record: Record, before: Mapping[str, Any] | None) -> d
     try:
         path = RunFolder(folder).attempt_config(before["attempt"] if before else 0)
         if path.is_file():
-            values = dict(flatten(yaml.safe_load(path.read_text())))
+            values = parse_config(path.read_text())
         else:  # a run of an earlier version
             saved = saved_config(folder, ())
             saved.run_dir = str(folder)
-            values = dict(flatten(yaml.safe_load(OmegaConf.to_yaml(saved))))
+            values = parse_config(OmegaConf.to_yaml(saved))
     except (OSError, ValueError, yaml.YAMLError, PvRlError):
         return {}
     return {**values, **(_inputs(before.get("files"), before.get("versions")) if before else {})}
 
 
-def _inputs(files: Mapping[str, str] | None, versions: Mapping[str, str] | None) -> dict[str, str]:
-    named = ((CONTENT, files), (VERSION, versions))
-    return {f"{what}{key}": str(value) for what, values in named for key, value in (values or {}).items()}
+def _inputs(files: object, versions: object) -> dict[str, str]:
+    named = [(what, one) for what, one in ((CONTENT, files), (VERSION, versions)) if isinstance(one, dict)]
+    return {f"{what}{key}": str(value) for what, values in named for key, value in values.items()}
 
 
 def _shown(key: str, value: str | None) -> str:
