@@ -202,6 +202,13 @@ def test_files_that_change_behind_their_paths_are_told(run):
     assert train(run, (), second)[0].history[2]["changed"] == {}
 
 
+def test_a_path_that_an_earlier_version_did_not_look_at_has_not_changed(run):
+    first, _ = train(run)
+    first.history[0]["files"] = {"model_path": "12ab"}
+    second, said = train(run, (), first)
+    assert (second.history[1]["changed"], said) == ({}, "")
+
+
 def test_a_secret_that_changes_is_not_shown(run):
     first, _ = train(run)
     second, said = train(run, ("judge.api_key=sk-planted-2",), first)

@@ -24,8 +24,8 @@ NO_SETTING = re.compile(
     r"|tensor_model_parallel_size|\w*_offload|enable_gradient_checkpointing|enforce_eager|free_cache_engine|num_workers"
     r"|dataloader_num_workers|profiler\..+))"
 )
-"""Keys that decide how long, how fast, where and with which seed a run trains. pv-rl and verl normalise the loss over the
-whole mini-batch, however many GPUs and micro-batches it is cut into."""
+"""Keys that decide how long, how fast, where and with which seed a run trains. pv-rl and verl normalise the loss over
+the whole mini-batch, however many GPUs and micro-batches it is cut into."""
 STEPS = "trainer.total_training_steps"
 MOST = 10_000
 """Entries of a history that are read."""

@@ -69,7 +69,10 @@ def add_provenance(folder: Path, config: DictConfig, record: Record, console: Co
     changed = {
         key: [_shown(key, old.get(key)), _shown(key, new.get(key))]
         for key in ({**old, **new} if old else {})
-        if old.get(key) != new.get(key) and not key.startswith("run_dir")
+        if old.get(key) != new.get(key)
+        and key != "run_dir"
+        # A path that comes or goes is a change of the config.
+        and (not key.startswith(CONTENT) or (key in old and key in new))
     }
     settings = [key for key in changed if is_setting(key, values)]
     entry = {
