@@ -86,8 +86,13 @@ def test_a_variable_of_the_user_counts(tmp_path, monkeypatch):
 
 
 def test_a_resume_continues_in_its_loggers_or_is_another_run_of_the_same_group(tmp_path):
+    (tmp_path / ".hydra").mkdir()
+    OmegaConf.save(config(*ALL), tmp_path / ".hydra/config.yaml")
+    resumed = config(*ALL)
+    resumed.trainer.experiment_name = "lab-balanced-0.3-seed-0"  # which has another eta in it
     first, continued, other = (
-        logger_environment(tmp_path, config(*ALL), record(*which)) for which in ((1,), (2, 1), (2, 2))
+        logger_environment(tmp_path, given, record(*which))
+        for given, which in ((config(*ALL), (1,)), (config(*ALL), (2, 1)), (resumed, (2, 2)))
     )
     for name in ("TENSORBOARD_DIR", "WANDB_RUN_ID", "SWANLAB_RUN_ID"):
         assert first[name] == continued[name] != other[name]

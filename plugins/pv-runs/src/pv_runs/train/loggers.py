@@ -27,7 +27,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from pv_judge.override import override
 from pv_rl.errors import SetupError
-from pv_runs.hydra_record import read_overrides
+from pv_runs.hydra_record import read_overrides, saved_config
+from pv_runs.run_folder import RunFolder
 from pv_runs.run_record import Record
 
 __all__ = ["logger_environment", "logger_overrides", "prepare_loggers"]
@@ -48,7 +49,8 @@ def logger_environment(folder: Path, config: DictConfig, record: Record) -> dict
     """
     first = _logs_as(record)
     id_ = record.id if first == 1 else f"{record.id}-{first}"
-    group = _name(folder, config, record)
+    began = saved_config(folder, ()) if RunFolder(folder).config.is_file() else config
+    group = _name(folder, began, record)  # the first attempt's: a resume may change what the name is made of
     tags = {"pv_rl.run": record.id, "pv_rl.attempt": str(record.attempts), "pv_rl.folder": str(folder)}
     tensorboard = folder / "tensorboard"
     variables = {
