@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 __all__ = ["CONTENT", "LAUNCHER", "VERSION", "Phases", "describe", "in_force", "is_setting"]
@@ -20,15 +21,15 @@ NO_SETTING = re.compile(
     r"|max_\w+_to_keep|nnodes|n_gpus_per_node|project_name|experiment_name|balance_batch|device|\w+_dir)"
     r"|(?:.*[._])?(?:seed|dir)"
     r"|(?:hydra|ray_kwargs|launch|cluster|sentinel|global_profiler|run_dir)(?:\..+)?"
-    r"|.*\.(?:\w*micro_batch_size\w*|\w*max_token_len_per_gpu|use_dynamic_bsz|gpu_memory_utilization"
-    r"|tensor_model_parallel_size|\w*_offload|enable_gradient_checkpointing|enforce_eager|free_cache_engine|num_workers"
-    r"|dataloader_num_workers|profiler\..+))"
+    r"|.*\.(?:\w*micro_batch_size\w*|\w*max_token_len_per_gpu|\w*use_dynamic_bsz|gpu_memory_utilization|max_num_\w+"
+    r"|\w+_parallel_size|fsdp_size|\w*_offload|enable_(?:gradient_checkpointing|chunked_prefill|prefix_caching)"
+    r"|enforce_eager|free_cache_engine|\w*num_workers|profiler\..+))"
 )
 """Keys that decide how long, how fast, where and with which seed a run trains. pv-rl and verl normalise the loss over
 the whole mini-batch, however many GPUs and micro-batches it is cut into."""
 STEPS = "trainer.total_training_steps"
-MOST = 10_000
-"""Entries of a history that are read."""
+MOST, MOST_KEYS = 1000, 500
+"""Entries of a history and changed keys that are read: a run.json is not trusted."""
 
 Phases = list[tuple[int | None, str]]
 """Values in their order, each with the first step that was trained with it; None where the step is not known."""
@@ -71,12 +72,14 @@ def in_force(
     history = dict(_history(about))
     known = {number: first for number, (_, first) in history.items()}
     changes = {number: changed for number, (changed, _) in history.items()} or _of_overrides(about, config)
-    alone = {n for n, step in starts.items() if known and (n not in known or step > (known[n] or step))}
+    since = min(known, default=MOST)  # earlier attempts are of a version without a history
+    alone = {n for n, step in starts.items() if n >= since and (n not in known or step > (known[n] or step))}
+    numbers = sorted({*changes, *starts})
     found: dict[str, Phases] = {}
-    for key in dict.fromkeys(key for changed in changes.values() for key in changed):
+    for key in islice(dict.fromkeys(key for changed in changes.values() for key in changed), MOST_KEYS):
         first = value = next(changed[key][0] for _, changed in sorted(changes.items()) if key in changed)
         trained: Phases = []
-        for number in sorted({*changes, *starts}):
+        for number in numbers:
             value = changes.get(number, {}).get(key, ("", value))[1]
             trained += [(starts[number], value)] if number in starts else []
         found[key] = _joined(trained or [(None, value)]) if known else [(None, first), (None, value)]
