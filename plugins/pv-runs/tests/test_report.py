@@ -93,8 +93,8 @@ def test_a_run_that_was_resumed_with_another_eta_is_a_setting_of_its_own(tmp_pat
     assert [kept.label, changed.label] == ["eta=0.6", "eta=0.6 then 0.3 from step 3"]
     assert [len(kept.averaged), len(changed.averaged)] == [2, 2]
     notes = said(summarise(tmp_path))
-    assert "run 2 was trained under more than one setting: recipe.eta is 0.6 then 0.3 from step 3." in notes
-    assert "run 0 changed between its attempts, which does not tell settings apart here: " in notes
+    assert "Trained under more than one setting: recipe.eta is 0.6 then 0.3 from step 3 in run 2, 3." in notes
+    assert "trainer.total_training_steps is 2 then 3 from step 3 in run 0, 1." in notes
 
 
 @pytest.mark.parametrize(
