@@ -209,6 +209,19 @@ def test_a_path_that_an_earlier_version_did_not_look_at_has_not_changed(run):
     assert (second.history[1]["changed"], said) == ({}, "")
 
 
+@pytest.mark.parametrize("text", [None, "{["])
+def test_an_attempt_whose_config_cannot_be_read_is_not_taken_for_equal(run, text):
+    first, _ = train(run)
+    save(run, 40)
+    write_steps(run / "metrics.jsonl", *range(1, 41))
+    path = RunFolder(run).attempt_config(1)
+    path.unlink() if text is None else path.write_text(text)
+    second, said = train(run, (), first)
+    assert second.history[1]["changed"].keys() == {"config"}
+    assert "config: unreadable before" in said
+    assert "more than one setting (config)" in said
+
+
 def test_a_secret_that_changes_is_not_shown(run):
     first, _ = train(run)
     second, said = train(run, ("judge.api_key=sk-planted-2",), first)

@@ -74,6 +74,9 @@ def add_provenance(folder: Path, config: DictConfig, record: Record, console: Co
         # A path that comes or goes is a change of the config.
         and (not key.startswith(CONTENT) or (key in old and key in new))
     }
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    if not old and record.attempts > 1:
+        changed = {"config": ["unreadable", digest[:16]]}  # nobody knows what has changed
     settings = [key for key in changed if is_setting(key, values)]
     entry = {
         "attempt": record.attempts,
@@ -83,7 +86,7 @@ def add_provenance(folder: Path, config: DictConfig, record: Record, console: Co
         "first_step": first_step,
         "last_step": None,
         "overrides": list(record.overrides[_count(record.history) :]),
-        "config": hashlib.sha256(text.encode()).hexdigest(),
+        "config": digest,
         "files": files,
         "versions": record.versions,
         "changed": changed,
@@ -100,13 +103,12 @@ def add_provenance(folder: Path, config: DictConfig, record: Record, console: Co
 
 
 def _before(folder: Path, record: Record, before: Mapping[str, Any] | None) -> dict[str, str]:
-    """What the last attempt started with; empty for the first one."""
+    """What the last attempt started with; empty for the first one, and where that cannot be read."""
     if before is None and record.attempts == 1:
         return {}
     try:
-        path = RunFolder(folder).attempt_config(before["attempt"] if before else 0)
-        if path.is_file():
-            values = parse_config(path.read_text())
+        if before is not None:
+            values = parse_config(RunFolder(folder).attempt_config(before["attempt"]).read_text())
         else:  # a run of an earlier version
             saved = saved_config(folder, ())
             saved.run_dir = str(folder)
