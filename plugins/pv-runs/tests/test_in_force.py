@@ -100,6 +100,8 @@ def test_a_history_that_is_none_is_left_out(about):
         ("actor_rollout_ref.rollout.seed", False),
         ("data_dir", False),
         ("launcher", True),
+        ("launch.module", True),
+        ("launch.env.X", False),
     ],
 )
 def test_what_a_run_learns_tells_settings_apart_and_where_it_runs_does_not(key, expected):

@@ -14,13 +14,13 @@ from typing import Any
 __all__ = ["CONTENT", "LAUNCHER", "VERSION", "Phases", "describe", "in_force", "is_setting"]
 
 CONTENT, VERSION, LAUNCHER = "content of ", "version of ", "launcher"
-"""What a change is called that is none of the config: a file's (then its key), a package's, and who started verl."""
+"""Keys of changes outside the config: a file's content (its config key follows), a package, what started verl."""
 OURS, ALONE = "pv-rl train", "verl without pv-rl train"
 NO_SETTING = re.compile(
     r"(?:trainer\.(?:total_training_steps|total_epochs|(?:save|test)_freq|val_\w+|logger|log_val_generations|resume_mode"
     r"|max_\w+_to_keep|nnodes|n_gpus_per_node|project_name|experiment_name|balance_batch|device|\w+_dir)"
     r"|(?:.*[._])?(?:seed|dir)"
-    r"|(?:hydra|ray_kwargs|launch|cluster|sentinel|global_profiler|run_dir)(?:\..+)?"
+    r"|(?:hydra|ray_kwargs|launch\.(?:env|prepare)|cluster|sentinel|global_profiler|run_dir)(?:\..+)?"
     r"|.*\.(?:\w*micro_batch_size\w*|\w*max_token_len_per_gpu|\w*use_dynamic_bsz|gpu_memory_utilization|max_num_\w+"
     r"|\w+_parallel_size|fsdp_size|\w*_offload|enable_(?:gradient_checkpointing|chunked_prefill|prefix_caching)"
     r"|enforce_eager|free_cache_engine|\w*num_workers|profiler\..+))"
@@ -60,7 +60,9 @@ def is_setting(key: str, config: Mapping[str, str]) -> bool:
 def in_force(
     about: Mapping[str, Any], starts: Mapping[int, int], config: Mapping[str, str]
 ) -> dict[str, Phases]:
-    """What held when, by key, for all that some attempt changed. One phase: it was changed before a step was trained.
+    """The values of each key that some attempt changed, with their first steps.
+
+    A key with one phase was changed before any step was trained.
 
     Args:
         about: what run.json says; not trusted.
@@ -72,7 +74,7 @@ def in_force(
     history = dict(_history(about))
     known = {number: first for number, (_, first) in history.items()}
     changes = {number: changed for number, (changed, _) in history.items()} or _of_overrides(about, config)
-    since = min(known, default=MOST)  # earlier attempts are of a version without a history
+    since = min(known, default=MOST)  # versions before wrote no history
     alone = {n for n, step in starts.items() if n >= since and (n not in known or step > (known[n] or step))}
     numbers = sorted({*changes, *starts})
     found: dict[str, Phases] = {}
