@@ -22,7 +22,7 @@ WEIGHT_SHARE = PREFIX + "weight_share/"
 
 SCORE = REWARD + "score"
 ABSTAINED = REWARD + "abstained"
-ACC_RIGHT, ACC_WRONG = REWARD + "acc/label_true", REWARD + "acc/label_false"
+ACC_RIGHT, ACC_WRONG = REWARD + "acc_label_true", REWARD + "acc_label_false"
 VERDICT_TRUE, VERDICT_MISSING = REWARD + "verdict_true", REWARD + "verdict_missing"
 LABEL_TRUE = REWARD + "label_true"
 VETOED, VETOED_BY_JUDGE = REWARD + "vetoed", REWARD + "vetoed_by_judge"

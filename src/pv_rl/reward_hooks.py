@@ -72,7 +72,7 @@ def reward_numbers(infos: Sequence[Mapping[str, Any]], absent: Sequence[bool]) -
     Returns:
         `pv_rl/reward/score` over the rows that have a reward; `pv_rl/reward/abstained`, and each number of the extra
         info (`verdict_missing`, `vetoed`, `rule_NAME` ...), over all rows. `acc` is split by the label as well where
-        the reward gives it: `acc/label_true` over right proofs, `acc/label_false` over wrong ones, without the rows
+        the reward gives it: `acc_label_true` over right proofs, `acc_label_false` over wrong ones, without the rows
         for which the reward failed: their label was not read.
     """
     scores = [info["score"] for info, gone in zip(infos, absent, strict=True) if not gone and "score" in info]
@@ -89,5 +89,5 @@ def reward_numbers(infos: Sequence[Mapping[str, Any]], absent: Sequence[bool]) -
         for name, label in (("label_true", 1.0), ("label_false", 0.0)):
             right = [info["acc"] for info in infos if not info.get(ERROR) and info["label_true"] == label]
             if right:
-                numbers[f"acc/{name}"] = sum(right) / len(right)
+                numbers[f"acc_{name}"] = sum(right) / len(right)
     return {metric_names.REWARD + name.removeprefix("reward_"): value for name, value in numbers.items()}

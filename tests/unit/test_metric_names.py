@@ -8,6 +8,7 @@ from pv_rl import metric_names
 from pv_rl.losses import resolve_mode
 from pv_rl.metric_names import PREFIX, catalogue, describe
 from pv_rl.reward_hooks import reward_numbers
+from pv_runs.held_out_metrics import held_out_metrics
 from pv_runs.weight_shares import diagnose
 
 
@@ -35,11 +36,28 @@ def test_every_number_of_the_weights_is_described(spec):
     assert [name for name in numbers if describe(PREFIX + name) is None] == []
 
 
+def test_no_name_is_a_folder_of_another():
+    """MLflow's file store keeps a metric as a file. verl's own names are in test_real_runs."""
+    verdicts = [True, False, None, True]
+    weights = diagnose(
+        resolve_mode("balanced"), [1, 2, 3, 4], "aabb", [1.0, -1.0, 0.0, float("nan")], verdicts
+    )
+    infos = [dict.fromkeys(("acc", "label_true", "verdict_true", "verdict_missing", "vetoed"), 1.0)] * 2
+    held_out = held_out_metrics(["a/right", "b/wrong"], {name: [1.0, 0.0] for name in infos[0]}, [3, 4])
+    names = (
+        {one.name for one in catalogue() if "*" not in one.name}
+        | {PREFIX + name for name in weights}
+        | set(held_out)
+    )
+    names |= set(reward_numbers(infos, [False, False]))
+    assert [name for name in names if any(other.startswith(name + "/") for other in names)] == []
+
+
 def test_the_most_exact_entry_describes_a_name():
     infos = [{"score": 1.0, "acc": 1.0, "label_true": 1.0, "rule_ngram_loop": 0.0, "of_their_own": 2.0}]
     found = {name: describe(name) for name in reward_numbers(infos, [False])}
     assert found["pv_rl/reward/acc"].unit == "share of responses"
-    assert found["pv_rl/reward/acc/label_true"].unit == "share of right proofs"
+    assert found["pv_rl/reward/acc_label_true"].unit == "share of right proofs"
     assert found["pv_rl/reward/rule_ngram_loop"].name == "pv_rl/reward/rule_*"
     assert found["pv_rl/reward/of_their_own"].name == "pv_rl/reward/*"
     assert describe("pv_rl/unheard_of") is None

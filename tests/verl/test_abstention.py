@@ -175,5 +175,5 @@ def test_a_row_for_which_the_reward_failed_is_in_neither_class(known):
     ]
     numbers = reward_numbers(infos, [True, False])
     assert numbers["pv_rl/reward/acc"] == 0.5
-    assert numbers["pv_rl/reward/acc/label_false"] == 1.0
+    assert numbers["pv_rl/reward/acc_label_false"] == 1.0
     assert numbers["pv_rl/reward/error"] == 0.5

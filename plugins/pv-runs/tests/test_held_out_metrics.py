@@ -34,8 +34,8 @@ def test_the_classes_are_told_apart():
     found = numbers()
     assert found["rows"] == 6
     assert found["acc"] == pytest.approx(2 / 6)
-    assert found["acc/label_true"] == 1 / 2
-    assert found["acc/label_false"] == 1 / 4
+    assert found["acc_label_true"] == 1 / 2
+    assert found["acc_label_false"] == 1 / 4
     assert found["balanced"] == (1 / 2 + 1 / 4) / 2
     assert found["accepted"] == 3 / 6
     assert found["missing"] == 1 / 6
@@ -53,7 +53,7 @@ def test_a_slice_is_the_data_source_without_its_class():
 
 def test_lengths_are_split_by_verdict_and_accuracy_by_thirds():
     found = numbers()
-    assert found["length"] == 40
+    assert found["length/all"] == 40
     assert found["length/right"] == 20
     assert found["length/wrong"] == pytest.approx((20 + 40 + 50) / 3)
     assert found["length/accepted"] == pytest.approx(100 / 3)
@@ -67,7 +67,7 @@ def test_lengths_are_split_by_verdict_and_accuracy_by_thirds():
 def test_a_row_that_abstains_is_in_no_accuracy():
     found = numbers(infos=INFOS | {"reward_valid": [1.0, 0.0, 1.0, 1.0, 1.0, 1.0]})
     assert found["abstained"] == pytest.approx(1 / 6)
-    assert (found["rows"], found["acc/label_true"]) == (5, 1)
+    assert (found["rows"], found["acc_label_true"]) == (5, 1)
 
 
 def test_rows_of_other_rewards_are_left_alone():

@@ -22,6 +22,7 @@ from judge_server import JudgeServer, Script
 from trainer import main_ppo
 
 from pv_judge.ledger import read_ledger
+from pv_runs.report.summary import summarise
 from pv_runs.run_record import read_record
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]  # two starts of the trainer in one fixture
@@ -47,6 +48,7 @@ OVERRIDES = (
     f"data.train_batch_size={PROMPTS}",
     f"actor_rollout_ref.actor.ppo_mini_batch_size={PROMPTS}",
     f"actor_rollout_ref.rollout.n={RESPONSES}",
+    "logging=tensorboard",
     "hydra.run.dir=run",
 )
 
@@ -145,7 +147,7 @@ def resumed(tmp_path_factory) -> Resumed:
 
         spent = run / "checkpoints/judge/spent.json"
         spent.rename(run / "checkpoints/judge/ledger/spent.json")  # where earlier versions kept it
-        process = start(folder, "--resume", "run", "trainer.max_actor_ckpt_to_keep=1")
+        process = start(folder, "--resume", "run", "trainer.max_actor_ckpt_to_keep=1", "recipe.eta=0.3")
         second = read_attempt(process, run, "metrics-2.jsonl", server)
         questions = [json.dumps(chat["body"]["messages"]) for chat in server.chats()]
     return Resumed(folder, run, first, second, questions)
@@ -169,6 +171,51 @@ def test_an_alarm_rolls_the_run_back_to_the_checkpoint_before_it_at_half_the_lea
     rates = {step: data["actor/lr"] for step, data in (first.metrics | resumed.second.metrics).items()}
     expected = {step: 2e-4 if step <= thrown_away else 1e-4 for step in rates}
     assert rates == pytest.approx(expected)
+
+
+def test_a_resume_with_another_eta_is_told_and_reported_with_its_steps(resumed):
+    begin = resumed.second.steps[0]
+    assert f"recipe.eta: 0.6 before, 0.3 from step {begin}" in resumed.second.said
+    entries = read_record(resumed.run).history
+    assert [entry["first_step"] for entry in entries] == [1, begin]
+    assert entries[1]["changed"] == {
+        "recipe.eta": ["0.6", "0.3"],
+        "trainer.max_actor_ckpt_to_keep": ["null", "1"],
+    }
+    assert entries[0]["files"].keys() >= {"data.train_files", "actor_rollout_ref.model.path"}
+    summary = summarise(resumed.folder)
+    (setting,) = summary.settings
+    assert setting.label == f"balanced:0.6 then 0.3 from step {begin}@prompt"
+    assert any(f"recipe.eta is 0.6 then 0.3 from step {begin}" in note for note in summary.notes)
+    assert any(f"rolled back by its sentinel at step {ALARM + 1}" in note for note in summary.notes)
+    etas = {
+        step: data["pv_rl/eta"] for step, data in (resumed.first.metrics | resumed.second.metrics).items()
+    }
+    assert etas == {step: 0.6 if step < begin else 0.3 for step in etas}
+
+
+def test_tensorboard_has_all_numbers_of_each_attempt_and_the_working_directory_has_none_of_it(resumed):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    for folder, attempt in (("tensorboard", resumed.first), ("tensorboard/attempt-2", resumed.second)):
+        events = EventAccumulator(str(resumed.run / folder))
+        events.Reload()
+        shown = {tag: [one.step for one in events.Scalars(tag)] for tag in events.Tags()["scalars"]}
+        logged = {name for data in attempt.metrics.values() for name in data}
+        assert shown == {name: [s for s, data in attempt.metrics.items() if name in data] for name in logged}
+    assert sorted(path.name for path in resumed.folder.iterdir()) == ["run", "said.log"]
+
+
+def test_no_metric_of_a_run_is_a_folder_of_another(resumed):
+    """As in a file store, where a metric is a file; MLflow writes `@` as `_at_`."""
+    names = {
+        name
+        for attempt in (resumed.first, resumed.second)
+        for data in attempt.metrics.values()
+        for name in data
+    }
+    assert len(names) > 100
+    assert [name for name in names if any(other.startswith(name + "/") for other in names)] == []
 
 
 def test_a_resumed_sentinel_remembers_its_rollback_and_stops_the_run_with_a_checkpoint(resumed):

@@ -71,6 +71,77 @@ def test_runs_are_grouped_by_what_differs_but_the_seed_in_the_order_of_the_numbe
     assert [result.run.name for result in settings[0].results] == ["5", "4"]
 
 
+def resume(run, changed, rewards=(0.9,), number=2, first=3):
+    """Another attempt, of the steps from `first` on, that changed something."""
+    about = json.loads((run / "run.json").read_text())
+    history = about.get("history", [{"attempt": 1, "first_step": 1, "changed": {}}])
+    entry = {"attempt": number, "first_step": first, "changed": changed}
+    (run / "run.json").write_text(json.dumps({**about, "history": [*history, entry]}))
+    lines = (
+        json.dumps({"step": s, "data": {"critic/score/mean": r}}) for s, r in enumerate(rewards, start=first)
+    )
+    (run / f"metrics-{number}.jsonl").write_text("".join(f"{line}\n" for line in lines))
+
+
+def test_a_run_that_was_resumed_with_another_eta_is_a_setting_of_its_own(tmp_path):
+    for seed in (0, 1, 2, 3):
+        run = add_run(tmp_path, str(seed), "recipe.eta=0.6", rewards=(0.5, 0.5), seed=seed)
+        resume(
+            run, {"recipe.eta": ["0.6", "0.3"]} if seed > 1 else {"trainer.total_training_steps": ["2", "3"]}
+        )
+    kept, changed = summarise(tmp_path).settings
+    assert [kept.label, changed.label] == ["eta=0.6", "eta=0.6 then 0.3 from step 3"]
+    assert [len(kept.averaged), len(changed.averaged)] == [2, 2]
+    notes = said(summarise(tmp_path))
+    assert "Trained under more than one setting: recipe.eta is 0.6 then 0.3 from step 3 in run 2, 3." in notes
+    assert "trainer.total_training_steps is 2 then 3 from step 3 in run 0, 1." in notes
+
+
+@pytest.mark.parametrize(
+    ("changed", "label"),
+    [
+        ({"actor_rollout_ref.model.path": ["a", "b"]}, "path=a then b from step 3"),
+        (
+            {"content of data.train_files": ["12ab", "34cd"]},
+            "content of data.train_files=12ab then 34cd from step 3",
+        ),
+        ({"trainer.n_gpus_per_node": ["8", "4"]}, "balanced:0.6@prompt"),
+        ({"version of verl": ["0.9.1", "0.9.2"]}, "balanced:0.6@prompt"),
+        ({"seed": ["0", "1"]}, "balanced:0.6@prompt"),
+    ],
+)
+def test_what_changed_within_a_run_is_noted_and_splits_it_off_where_it_changes_what_is_learned(
+    tmp_path, changed, label
+):
+    for seed in (0, 1):
+        run = add_run(tmp_path, str(seed), rewards=(0.5, 0.5), seed=seed)
+        resume(run, changed if seed == 0 else {})
+    summary = summarise(tmp_path)
+    (of_first,) = [one.label for one in summary.settings if any(r.run.name == "0" for r in one.results)]
+    assert of_first == label
+    ((key, (was, now)),) = changed.items()
+    assert f"{key} is {was} then {now} from step 3" in said(summary)
+    if key == "seed":
+        assert summary.settings[0].results[0].run.seed == "0 then 1 from step 3"
+
+
+def test_steps_that_verl_trained_without_pv_rl_train_are_told(tmp_path):
+    run = add_run(tmp_path, "0", rewards=(0.5, 0.5))
+    resume(run, {})
+    (run / "metrics-3.jsonl").write_text('{"step": 4, "data": {"critic/score/mean": 0.5}}\n')
+    summary = summarise(tmp_path)
+    assert "launcher is pv-rl train then verl without pv-rl train from step 4" in said(summary)
+
+
+def test_a_run_that_its_sentinel_rolled_back_is_averaged_and_told(tmp_path):
+    for seed in (0, 1):
+        data = {"pv_rl/sentinel/rolled_back_to": 1.0} if seed else {}
+        add_run(tmp_path, str(seed), seed=seed, rewards=(0.5,), data=data)
+    summary = summarise(tmp_path)
+    assert len(summary.settings[0].averaged) == 2
+    assert "run 1 was rolled back by its sentinel at step 1 to the checkpoint of step 1" in said(summary)
+
+
 def test_keys_that_end_alike_keep_their_whole_name(tmp_path):
     add_run(tmp_path, "0", "actor.lr=1", "critic.lr=2")
     add_run(tmp_path, "1", "actor.lr=2", "critic.lr=2")
@@ -185,7 +256,7 @@ def test_our_reward_comes_before_verls(tmp_path):
 
 
 def test_panels_without_data_are_left_out_and_named(tmp_path):
-    data = {"response_length/mean": 20, "pv_rl/reward/acc/label_true": 0.5}
+    data = {"response_length/mean": 20, "pv_rl/reward/acc_label_true": 0.5}
     add_run(tmp_path, "0", data=data)
     summary = summarise(tmp_path)
     assert [measure.name for measure in panels(summary)] == ["reward", "training_right", "length"]
@@ -196,7 +267,7 @@ def test_held_out_and_verdict_panels_take_the_place_of_coarser_ones(tmp_path):
     data = {
         "response_length/mean": 20,
         "pv_rl/response_length/verdict_true": 10,
-        "pv_rl/reward/acc/label_true": 0.5,
+        "pv_rl/reward/acc_label_true": 0.5,
         "val-core/lab/right/acc/mean@1": 0.5,
     }
     add_run(tmp_path, "0", data=data)

@@ -87,6 +87,22 @@ def test_a_line_without_an_end_is_not_read_into_memory(tmp_path):
         read_log(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("former", "present"),
+    [
+        ("pv_rl/reward/acc/label_true", "pv_rl/reward/acc_label_true"),
+        ("pv_rl/held_out/slice/a/b/acc/label_false", "pv_rl/held_out/slice/a/b/acc_label_false"),
+        ("pv_rl/weight_share/length_q4/verdict_none", "pv_rl/weight_share/length_q4_verdict_none"),
+        ("pv_rl/held_out/length", "pv_rl/held_out/length/all"),
+        ("pv_rl/held_out/length/right", "pv_rl/held_out/length/right"),
+        ("val-core/acc/label_true", "val-core/acc/label_true"),
+    ],
+)
+def test_a_log_of_an_earlier_version_is_read_under_the_names_of_today(tmp_path, former, present):
+    write_metrics(tmp_path, line(1, **{former: 0.5}))
+    assert read_log(tmp_path, lambda key: True).series == {present: {1: 0.5}}
+
+
 def test_only_what_is_needed_is_kept(tmp_path):
     write_metrics(tmp_path, line(1, reward=0.1, other=1.0, **{"val-aux/lab/right/acc/mean@1": 0.5}))
     assert read_log(tmp_path).series == {REWARD: {1: 0.1}}

@@ -20,8 +20,8 @@ from pv_runs.sentinel.run_length import average_run_length
 
 CONFIG = SentinelConfig(responses=128)
 VERL = {
-    "right_proofs": "pv_rl/reward/acc/label_true",
-    "wrong_proofs": "pv_rl/reward/acc/label_false",
+    "right_proofs": "pv_rl/reward/acc_label_true",
+    "wrong_proofs": "pv_rl/reward/acc_label_false",
     "accepted": "pv_rl/reward/verdict_true",
     "label_true": "pv_rl/reward/label_true",
     "no_verdict": "pv_rl/reward/verdict_missing",

@@ -27,6 +27,8 @@ from rich.console import Console
 from pv_judge.override import override
 from pv_rl.errors import ConfigError, DataError, SetupError
 from pv_rl.stop_file import ask_to_stop, asked_to_stop, forget
+from pv_runs.in_force import describe, in_force
+from pv_runs.metrics_log import read_log
 from pv_runs.recipes.compose import split_run
 from pv_runs.run_folder import RunFolder, locked, run_folders
 from pv_runs.run_record import Record, next_record, read_record, write_record
@@ -97,6 +99,7 @@ LAB = (
     "trainer.total_training_steps=3",
 )
 
+RATE = "actor_rollout_ref.actor.optim.lr"
 MODE = "actor_rollout_ref.actor.loss_agg_mode"
 
 
@@ -131,15 +134,35 @@ def test_the_first_ctrl_c_asks_for_a_checkpoint_and_resume_goes_on_from_it(tmp_p
     stopped = steps(tmp_path / "r/metrics.jsonl")[-1]
 
     total = stopped + 2
-    exit_code, said = pv_rl_train(tmp_path, "--resume", "r", f"trainer.total_training_steps={total}")
+    extra = (f"trainer.total_training_steps={total}", f"{RATE}=1e-3")
+    exit_code, said = pv_rl_train(tmp_path, "--resume", "r", *extra)
     assert exit_code == 0, said
+    assert f"{RATE}: 0.0002 before, 0.001 from step {stopped + 1}" in said
     assert steps(tmp_path / "r/metrics-2.jsonl") == [stopped + 1, stopped + 2]
     assert steps(tmp_path / "r/metrics.jsonl")[-1] == stopped  # verl starts its file anew: ours is another
     record = read_record(tmp_path / "r")
     assert (record.state, record.attempts) == ("finished", 2)
+    assert [(one["state"], one["first_step"], one["last_step"]) for one in record.history] == [
+        ("stopped", 1, stopped),
+        ("finished", stopped + 1, total),
+    ]
+    assert record.history[1]["changed"] == {
+        RATE: ["0.0002", "0.001"],
+        "trainer.total_training_steps": ["1000", str(total)],
+    }
 
     exit_code, said = pv_rl_train(tmp_path, "--resume", "r")
     assert (exit_code, "finished already" in said) == (0, True), said
+
+    # By hand: verl empties the metrics file that it is given.
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    subprocess.run(["sh", "r/command.sh"], cwd=tmp_path, env=environment, check=True, capture_output=True)
+    assert (
+        steps(tmp_path / "r/metrics-2.jsonl") == steps(tmp_path / "r/metrics-3.jsonl") == [stopped + 1, total]
+    )
+    found = in_force(json.loads((tmp_path / "r/run.json").read_text()), read_log(tmp_path / "r").starts, {})
+    assert describe(found[RATE]) == f"0.0002 then 0.001 from step {stopped + 1}"
+    assert describe(found["launcher"]) == f"pv-rl train then verl without pv-rl train from step {stopped + 1}"
 
 
 def test_a_second_ctrl_c_ends_a_run_at_once(tmp_path):

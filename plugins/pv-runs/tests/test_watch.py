@@ -82,6 +82,52 @@ def test_a_pace_is_by_the_files_of_rollouts_where_steps_are_farther_apart_than_v
     assert View(tmp_path).look().seconds == pytest.approx(8.0)
 
 
+def test_the_time_between_two_attempts_is_not_in_the_pace(tmp_path):
+    make_run(tmp_path, steps=4, state="running")
+    (tmp_path / "metrics-2.jsonl").write_text('{"step": 4, "data": {"val-core/a/right/acc/mean@1": 0.5}}\n')
+    add_steps(tmp_path, [5, 6], name="metrics-2.jsonl", **{"timing_s/step": 7.0})
+    for step in range(1, 7):  # a step takes 8 s, and the run was away for an hour after the fourth
+        add_rollouts(tmp_path, step, "fine")
+        when = 1000 + 8 * step + (3600 if step > 4 else 0)
+        os.utime(tmp_path / f"rollouts/{step}.jsonl", (when, when))
+    frame = View(tmp_path).look()
+    assert (frame.seconds, frame.left) == (pytest.approx(8.0), pytest.approx(4 * 8.0))
+    (tmp_path / "rollouts/6.jsonl").unlink()  # then verl's own time counts, that of the last attempt
+    assert View(tmp_path).look().seconds == pytest.approx(7.0)
+
+
+def test_what_a_resume_changed_is_shown_with_its_step(tmp_path):
+    make_run(tmp_path, steps=4)
+    add_steps(tmp_path, [5], name="metrics-2.jsonl")
+    entries = [{"attempt": 1, "changed": {}}, {"attempt": 2, "changed": {"recipe.eta": ["0.6", "0.3"]}}]
+    (tmp_path / "run.json").write_text(json.dumps({"state": "finished", "history": entries}))
+    assert View(tmp_path).look().notes == ["recipe.eta: 0.6 then 0.3 from step 5"]
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        (
+            '{"state": "done"}',
+            "run.json has the state 'done'; pv-rl train writes running, finished, failed, stopped",
+        ),
+        ("{}", "run.json is missing or unreadable"),
+        ('{"attempts": 1}', "run.json has the state None"),
+        ('{"state": ["running"]}', "run.json has the state ['running']"),
+        ("{", "run.json is missing or unreadable"),
+        (None, "run.json is missing or unreadable"),
+    ],
+)
+def test_a_state_that_is_none_is_told_as_it_is(tmp_path, text, note):
+    make_run(tmp_path)
+    (tmp_path / "run.json").unlink()
+    if text is not None:
+        (tmp_path / "run.json").write_text(text)
+    frame = View(tmp_path).look()
+    assert frame.state == "unknown"
+    assert frame.note.startswith(note)
+
+
 @pytest.mark.parametrize(
     ("said", "shown"),
     [("finished", "ended"), ("failed", "failed"), ("stopped", "stopped"), ("running", "running")],
@@ -250,6 +296,29 @@ def test_the_last_alarms_are_shown_latest_first(tmp_path):
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("not json\n", "sentinel.jsonl: 1 line cannot be read, alarms may be missing"),
+        ('{"event": "rollback"}\n[]\n3\n', "sentinel.jsonl: 2 lines cannot be read, alarms may be missing"),
+        (None, "sentinel.jsonl cannot be read, its alarms are not shown"),
+    ],
+)
+def test_alarms_that_cannot_be_read_are_not_taken_for_none(tmp_path, text, note):
+    make_run(tmp_path)
+    path = tmp_path / "sentinel.jsonl"
+    path.mkdir() if text is None else path.write_text(text)
+    shown = text_of(View(tmp_path).look())
+    assert note in shown
+    assert "no alarm" not in shown
+
+
+def test_a_sentinel_that_only_acted_has_no_alarm(tmp_path):
+    make_run(tmp_path)
+    (tmp_path / "sentinel.jsonl").write_text('{"event": "rollback", "step": 3, "message": "back"}\n')
+    assert "sentinel: no alarm" in text_of(View(tmp_path).look())
+
+
 def test_a_folder_that_is_no_run_says_what_was_looked_for_and_what_is_there(tmp_path):
     (tmp_path / "notes.txt").write_text("")
     with pytest.raises(DataError, match=r"Looked for: metrics\.jsonl, run\.json.*There is: notes\.txt"):
@@ -348,7 +417,7 @@ def test_the_page_is_written_whole_beside_the_run_or_where_it_is_wanted(tmp_path
 
 @pytest.mark.parametrize(("width", "height"), [(200, 60), (120, 50), (100, 40), (80, 24), (60, 20)])
 def test_a_live_frame_fits_the_terminal(tmp_path, width, height):
-    names = ("verdict_missing", "vetoed", "acc/label_true", "acc/label_false", "rule_ngram_loop")
+    names = ("verdict_missing", "vetoed", "acc_label_true", "acc_label_false", "rule_ngram_loop")
     make_run(tmp_path, steps=30, **{f"pv_rl/reward/{name}": 0.25 for name in names}, **{"pv_rl/eta": 0.6})
     add_rollouts(tmp_path, 30, *(f"{number} {LOOP}" for number in range(4)))
     console = Console(file=io.StringIO(), width=width, height=height, force_terminal=True)

@@ -130,7 +130,7 @@ def test_many_keys_that_claim_to_be_rules_do_not_fill_the_memory(tmp_path):
 def test_a_series_that_a_resume_has_emptied_is_gone():
     collector = Collector()
     collector.add(5, {"val-core/lab/right/acc/mean@1": 0.5})
-    collector.begin_file()
+    collector.begin_file(2)
     collector.add(3, {REWARD: 0.1})
     assert list(collector.log().series) == [REWARD]
 

@@ -36,10 +36,10 @@ def held_out_metrics(
         lengths: (B,) characters of each response.
 
     Returns:
-        Under `pv_rl/held_out/`: `acc`; `acc/label_true` over right proofs and `acc/label_false` over wrong ones;
+        Under `pv_rl/held_out/`: `acc`; `acc_label_true` over right proofs and `acc_label_false` over wrong ones;
         `balanced`, the mean of these two; `accepted`, `missing`, shares of all verdicts; `rows`, and `abstained`, a
         share of all rows. Under `slice/NAME/` the same but `abstained`, where there is more than one. With lengths:
-        `length` and `length/OF`, means over all rows, over `right` and `wrong` verdicts, over `accepted`, `rejected`
+        `length/OF`, means over `all` rows, over `right` and `wrong` verdicts, over `accepted`, `rejected`
         and `missing`; `length/short/acc` (`middle`, `long`), the accuracy of each third of the rows by length. A
         number that has no rows is not there.
     """
@@ -105,9 +105,9 @@ def _accuracies(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     found = {"rows": float(len(rows)), "acc": _mean(rows, "acc")}
     for name, label in (("label_true", True), ("label_false", False)):
         if of_class := [row for row in rows if row["label"] is label]:
-            found[f"acc/{name}"] = _mean(of_class, "acc")
-    if "acc/label_true" in found and "acc/label_false" in found:
-        found["balanced"] = (found["acc/label_true"] + found["acc/label_false"]) / 2
+            found[f"acc_{name}"] = _mean(of_class, "acc")
+    if "acc_label_true" in found and "acc_label_false" in found:
+        found["balanced"] = (found["acc_label_true"] + found["acc_label_false"]) / 2
     return found | {"accepted": _mean(rows, "accepted"), "missing": _mean(rows, "missing")}
 
 
@@ -121,7 +121,7 @@ def _by_length(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
         "rejected": [row for row in rows if not row["accepted"] and not row["missing"]],
         "missing": [row for row in rows if row["missing"]],
     }
-    found = {"length": _mean(rows, "length")}
+    found = {"length/all": _mean(rows, "length")}
     found |= {f"length/{name}": _mean(part, "length") for name, part in parts.items() if part}
     order = sorted(rows, key=lambda row: row["length"])
     for number, name in enumerate(THIRDS):

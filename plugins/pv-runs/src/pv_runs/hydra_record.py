@@ -15,7 +15,7 @@ from pv_runs.run_folder import RunFolder
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-__all__ = ["flatten", "look_up", "read_config", "read_overrides", "saved_config"]
+__all__ = ["flatten", "look_up", "parse_config", "read_config", "read_overrides", "saved_config"]
 
 LARGEST = 4 * 2**20
 """Bytes. verl's config has about 30,000."""
@@ -82,6 +82,15 @@ def saved_config(run: Path, overrides: Sequence[str]) -> DictConfig:
     if not isinstance(changed, DictConfig):
         raise DataError(f"{path} is not a config; it has to be a mapping of keys, as Hydra writes it")
     return changed
+
+
+def parse_config(text: str) -> dict[str, str]:
+    """Values of a config that OmegaConf has written as YAML, by dotted key.
+
+    Raises:
+        yaml.YAMLError: it is no YAML.
+    """
+    return dict(flatten(yaml.load(text, LOADER)))
 
 
 def look_up(config: Mapping[str, str], key: str) -> str | None:

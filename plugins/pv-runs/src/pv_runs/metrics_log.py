@@ -5,21 +5,34 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pv_rl import metric_names
 from pv_rl.errors import DataError
+from pv_runs.former_names import present_name
 from pv_runs.growing_file import LONGEST_LINE
 from pv_runs.measures import BALANCED, HELD_OUT, KEYS
 
-__all__ = ["LONGEST_LINE", "Collector", "Log", "Series", "find_metrics", "parse_line", "read_log"]
+__all__ = [
+    "LONGEST_LINE",
+    "Collector",
+    "Log",
+    "Series",
+    "attempt_of",
+    "find_metrics",
+    "parse_line",
+    "read_log",
+]
 
 
 LARGEST = 1e300
 """A larger number overflows in sums and figures, and counts as none."""
 FILE = re.compile(r"metrics(?:-([0-9]{1,9}))?\.jsonl")
+VALIDATED = ("val-core/", "val-aux/", metric_names.HELD_OUT)
+"""Beginnings of the names in a line of a validation alone, which a resumed run logs before it trains a step."""
 
 
 def read_log(folder: Path, wanted: Callable[[str], bool] = KEYS.__contains__) -> Log:
@@ -30,7 +43,7 @@ def read_log(folder: Path, wanted: Callable[[str], bool] = KEYS.__contains__) ->
     """
     collector = Collector(wanted)
     for path in find_metrics(folder):
-        collector.begin_file()
+        collector.begin_file(attempt_of(path))
         for step, data in _lines(path):
             try:
                 collector.add(step, data)
@@ -44,6 +57,12 @@ def find_metrics(folder: Path) -> list[Path]:
     matches = [(FILE.fullmatch(path.name), path) for path in folder.iterdir()]
     numbered = [(int(match[1] or 1), path.name, path) for match, path in matches if match and path.is_file()]
     return [path for _, _, path in sorted(numbered)]
+
+
+def attempt_of(path: Path) -> int:
+    """The attempt that wrote a metrics file; 1 for verl's log by any other name."""
+    match = FILE.fullmatch(path.name)
+    return int(match[1] or 1) if match else 1
 
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -65,7 +84,7 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def parse_line(line: bytes) -> tuple[int, dict[str, Any]]:
-    """The step and the numbers of one line.
+    """The step and the numbers of one line, under the names of today (`pv_runs.former_names`).
 
     Raises:
         ValueError: it is not what verl writes.
@@ -78,7 +97,7 @@ def parse_line(line: bytes) -> tuple[int, dict[str, Any]]:
     data = record.get("data")
     if not isinstance(data, dict):
         raise ValueError("there is no object of data")
-    return step, data
+    return step, {present_name(key): value for key, value in data.items()}
 
 
 Series = dict[int, float]
@@ -99,6 +118,8 @@ class Log:
     """The last step that was logged; None before the first."""
     sources: tuple[str, ...]
     """Data sources that the held-out accuracies are of."""
+    starts: Mapping[int, int] = field(default_factory=dict)
+    """By attempt, the first step that it trained; without attempts of which later ones have repeated all steps."""
 
 
 class Collector:
@@ -119,10 +140,12 @@ class Collector:
         self._sources: dict[str, None] = {}
         self._steps: set[int] = set()
         self._first = False
+        self._attempt, self._starts, self._starting = 1, dict[int, int](), True
 
-    def begin_file(self) -> None:
-        """The next line is the first of a further file."""
-        self._first = True
+    def begin_file(self, attempt: int) -> None:
+        """The next line is the first of a further file, that of `attempt`."""
+        self._first = self._starting = True
+        self._attempt = attempt
 
     def add(self, step: int, data: dict[str, Any]) -> None:
         """Take in one line.
@@ -132,10 +155,14 @@ class Collector:
         """
         if self._first:
             self._steps = {known for known in self._steps if known <= step}
+            self._starts = {attempt: first for attempt, first in self._starts.items() if first <= step}
             self._series = {
                 key: {s: v for s, v in one.items() if s <= step} for key, one in self._series.items()
             }
             self._first = False
+        if self._starting and not (data and all(key.startswith(VALIDATED) for key in data)):
+            kept = {attempt: first for attempt, first in self._starts.items() if first < step}
+            self._starts, self._starting = {**kept, self._attempt: step}, False
         self._steps.add(step)
         if len(self._steps) > MOST_STEPS:
             raise DataError(f"there are more than {MOST_STEPS} steps; give the log of one run")
@@ -148,7 +175,12 @@ class Collector:
         right, wrong = (ordered.get(key, {}) for key in HELD_OUT.values())
         if both := {step: (right[step] + wrong[step]) / 2 for step in right if step in wrong}:
             ordered[BALANCED] = both
-        return Log(series=ordered, last_step=max(self._steps, default=None), sources=tuple(self._sources))
+        return Log(
+            series=ordered,
+            last_step=max(self._steps, default=None),
+            sources=tuple(self._sources),
+            starts=dict(self._starts),
+        )
 
 
 def _needed(

@@ -5,6 +5,8 @@
 | run.json | state and attempts of the run (`pv_runs.run_record`) |
 | run.lock | held by the process that trains |
 | .hydra/config.yaml, .hydra/overrides.yaml | what Hydra composed (`pv_runs.hydra_record`) |
+| .hydra/attempt-1.yaml, ... | the config of each attempt, what resumes have changed included |
+| tensorboard/, wandb/, mlflow.db, mlflow/, swanlog/ | of those loggers (`pv_runs.train.loggers`) |
 | command.sh, verl.log | the command that starts verl, and what verl prints |
 | metrics.jsonl, metrics-2.jsonl, ... | numbers of each attempt (`pv_runs.metrics_log`) |
 | rollouts/STEP.jsonl | `trainer.rollout_data_dir` |
@@ -60,6 +62,10 @@ class RunFolder:
     @property
     def overrides(self) -> Path:
         return self.config.with_name("overrides.yaml")
+
+    def attempt_config(self, attempt: int) -> Path:
+        """The config that an attempt, from 1, was started with, what resumes have changed included."""
+        return self.config.with_name(f"attempt-{attempt}.yaml")
 
     @property
     def command(self) -> Path:

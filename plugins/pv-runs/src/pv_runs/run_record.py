@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
@@ -28,7 +29,7 @@ class Record:
     state: State
     """`stopped` was asked for, and has a checkpoint; a run that was killed still says `running`."""
     attempts: int
-    """1 or more; each resume is another one."""
+    """1 or more; each resume is another one, a start of verl without pv-rl train that a resume found included."""
     exit_code: int | None = None
     """verl's, of the last attempt; None while it runs."""
     started: str = ""
@@ -42,10 +43,20 @@ class Record:
     """Where the run was started: relative paths of its config are from there."""
     overrides: tuple[str, ...] = ()
     """What resumes have changed of the config, in order."""
+    id: str = ""
+    """Tells the run from all others, for loggers that keep runs of many folders."""
+    history: tuple[dict[str, Any], ...] = ()
+    """An entry for each attempt, see `pv_runs.train.provenance`; none for one that failed before it, or that
+    `pv-rl train` did not start."""
 
-    def ending(self, state: State, exit_code: int | None, error: str | None = None) -> Record:
-        """This attempt, over."""
-        return replace(self, state=state, exit_code=exit_code, ended=now(), error=error)
+    def ending(
+        self, state: State, exit_code: int | None, error: str | None = None, last_step: int | None = None
+    ) -> Record:
+        """This attempt, over. `last_step`: the last step that it logged."""
+        history = self.history
+        if history and history[-1]["attempt"] == self.attempts:
+            history = (*history[:-1], {**history[-1], "state": state, "ended": now(), "last_step": last_step})
+        return replace(self, state=state, exit_code=exit_code, ended=now(), error=error, history=history)
 
 
 def now() -> str:
@@ -77,7 +88,10 @@ def read_record(folder: Path) -> Record:
     path = RunFolder(folder).record
     try:
         said = json.loads(path.read_text())
-        record = Record(**{**said, "overrides": tuple(said.get("overrides", ()))})
+        lists = {name: tuple(said.get(name, ())) for name in ("overrides", "history")}
+        record = Record(**{**said, **lists})
+        if any(not isinstance(entry, dict) or "attempt" not in entry for entry in record.history):
+            raise ValueError("an entry of its history is no object with an attempt")
         if not isinstance(record.attempts, int) or record.state not in get_args(State):
             raise ValueError(f"attempts {record.attempts!r}, state {record.state!r}")
         return record
@@ -87,16 +101,24 @@ def read_record(folder: Path) -> Record:
         raise DataError(f"{path} is not what pv-rl train writes: {error}") from error
 
 
-def next_record(record: Record | None, extra: tuple[str, ...] = ()) -> Record:
-    """That of the attempt after `record`'s, which keeps where the run was started and what was overridden since."""
+def next_record(record: Record | None, extra: tuple[str, ...] = (), logged: int = 0) -> Record:
+    """That of the attempt after `record`'s, which keeps where the run was started and what was overridden since.
+
+    Args:
+        record: of the last attempt; None for the first.
+        extra: overrides of this attempt.
+        logged: number of the last metrics file, which a start of verl without pv-rl train may have written.
+    """
     before = record or Record(state="running", attempts=0)
     return Record(
         state="running",
-        attempts=before.attempts + 1,
+        attempts=max(before.attempts, logged) + 1,
         started=now(),
         versions=versions(),
         cwd=before.cwd or os.getcwd(),
         overrides=(*before.overrides, *extra),
+        id=before.id or secrets.token_hex(4),
+        history=before.history,
     )
 
 

@@ -36,7 +36,7 @@ def diagnose(
 
     Returns:
         `weight_share/length_q1` (shortest) to `_q4`, and `weight_share/advantage_positive`, `_negative`, `_zero` (and
-        `_nan` where an advantage is none). With verdicts each of these split, `.../verdict_true`, `_false`, `_none`,
+        `_nan` where an advantage is none). With verdicts each of these split, `..._verdict_true`, `_false`, `_none`,
         and `weight_share/verdict_...` and `response_length/verdict_...` (tokens, where there is such a response).
         `effective_responses`, the exponential of the entropy of the shares, between 1 and the number of responses, and
         `effective_responses_fraction` of that number; `groups_without_signal`, the fraction of prompts whose
@@ -98,7 +98,7 @@ def _by_verdict(
         rows = counts & torch.tensor([given is verdict for given in verdicts])
         numbers[f"weight_share/{said}"] = share[rows].sum().item()
         for name, members in sets.items():
-            numbers[f"weight_share/{name}/{said}"] = share[rows & members].sum().item()
+            numbers[f"weight_share/{name}_{said}"] = share[rows & members].sum().item()
         if rows.any():
             numbers[f"response_length/{said}"] = length[rows].mean().item()
     return numbers

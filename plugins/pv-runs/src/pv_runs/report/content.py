@@ -137,7 +137,8 @@ def document(summary: Summary) -> dict[str, Any]:
     Keys: `source`, `pv_rl` (version), `last`, `notes`, `numeric` (whether settings are values of one number);
     `measures`, by name with `title`, `unit`, `key` of verl's log and `kind` of the final value; `settings`, each with
     `label`, `runs`, `averaged` (names), `step` and `means` by measure (`mean`, `low`, `high`, `number`, or null);
-    `runs`, each with `name`, `setting`, `averaged`, `seed`, `state`, `error`, `versions`, `mode`, `step`,
+    `runs`, each with `name`, `setting`, `averaged`, `seed`, `state`, `error`, `versions`, `mode`,
+    `in_force` (by key that a resume changed: `from_step` and `value`), `step`,
     `values` by measure, and `series` by measure: `step` and `value`.
     """
     return {
@@ -173,6 +174,10 @@ def _run(result: Result, setting: Setting, summary: Summary) -> dict[str, Any]:
         "setting": setting.label,
         "averaged": result in setting.averaged,
         **{key: getattr(run, key) for key in ("seed", "state", "error", "versions", "mode")},
+        "in_force": {
+            key: [{"from_step": step, "value": value} for step, value in phases]
+            for key, phases in run.in_force.items()
+        },
         "step": run.log.last_step,
         "values": result.values,
         "series": {

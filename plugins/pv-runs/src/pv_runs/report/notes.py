@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from pv_judge.pages.text import plain, plural
+from pv_runs.in_force import describe, is_setting
 from pv_runs.measures import BALANCED, HELD_OUT, MEASURES, Measure
 from pv_runs.report.runs import Run
 from pv_runs.report.settings import Result, Setting, differences
@@ -29,6 +30,7 @@ def take_notes(settings: Sequence[Setting], keys: Mapping[Measure, str]) -> Iter
     for setting in settings:
         yield from _of_setting(setting)
     runs = [result.run for setting in settings for result in setting.results]
+    yield from _of_attempts(runs)
     if any(setting.averaged and len(setting.averaged) < FEW for setting in settings):
         yield (
             f"Settings with fewer than {FEW} seeds: with 2 values an interval is 12.7 standard errors to each side, "
@@ -69,6 +71,27 @@ def _of_setting(setting: Setting) -> Iterator[str]:
         yield f"{setting.label}: the last validation is not at the same step in all runs: {_list(sorted(validated))}."
     if differ := differences([result.run for result in setting.averaged]):
         yield f"{setting.label}: its runs differ in more than the seed: {_list(differ)}. --by KEY tells them apart."
+
+
+def _of_attempts(runs: Sequence[Run]) -> Iterator[str]:
+    """What changed within runs, and whether that makes a setting of its own; runs that changed alike in one note."""
+    settings: dict[str, list[str]] = {}
+    others: dict[str, list[str]] = {}
+    for run in runs:
+        for key, phases in run.in_force.items():
+            if len(phases) > 1:
+                found = settings if is_setting(key, run.config) else others
+                found.setdefault(f"{key} is {describe(phases)}", []).append(run.name)
+        if run.rollbacks:
+            back = [f"at step {step} to the checkpoint of step {to:g}" for step, to in run.rollbacks.items()]
+            yield (
+                f"run {run.name} was rolled back by its sentinel {_list(back)}, with a lower learning rate from there "
+                "on. It is averaged with runs that were not, since the sentinel is part of the setting."
+            )
+    for text, names in settings.items():
+        yield f"Trained under more than one setting: {plain(text)} in run {_list(names)}."
+    for text, names in others.items():
+        yield f"Changed between attempts, which does not tell settings apart: {plain(text)} in run {_list(names)}."
 
 
 def _why(result: Result, setting: Setting) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from pv_judge.pages.text import plain
+from pv_rl.metric_names import ROLLED_BACK_TO
 from pv_runs.hydra_record import look_up, read_config, read_overrides
+from pv_runs.in_force import Phases, describe, in_force, is_setting
 from pv_runs.measures import KEYS
 from pv_runs.metrics_log import Log, read_log
 from pv_runs.run_folder import RunFolder
@@ -37,6 +39,10 @@ class Run:
     config: Mapping[str, str]
     """By dotted key, nothing resolved."""
     log: Log
+    in_force: Mapping[str, Phases] = field(default_factory=dict)
+    """What changed between its attempts, by key; overrides and config have it as `0.6 then 0.3 from step 41`."""
+    rollbacks: Mapping[int, float] = field(default_factory=dict)
+    """By step at which the sentinel rolled the run back, the step of the checkpoint."""
 
     @property
     def mode(self) -> str | None:
@@ -58,6 +64,13 @@ def read_run(path: Path, name: str, wanted: Callable[[str], bool] = KEYS.__conta
     about = read_about(RunFolder(path).record)
     error, versions = about.get("error"), about.get("versions")
     config, overrides = read_config(path), read_overrides(path)
+    log = read_log(path, lambda key: key == ROLLED_BACK_TO or wanted(key))
+    changes = in_force(about, log.starts, config)
+    for key, phases in changes.items():
+        if key in config:
+            config[key] = describe(phases)
+        if key in overrides or is_setting(key, config):
+            overrides[key] = describe(phases)
     seed = look_up(config, "seed") or overrides.get("seed")
     return Run(
         name=plain(name),
@@ -71,7 +84,9 @@ def read_run(path: Path, name: str, wanted: Callable[[str], bool] = KEYS.__conta
         seed=None if seed is None else plain(seed, 40),
         overrides=overrides,
         config=config,
-        log=read_log(path, wanted),
+        log=log,
+        in_force=changes,
+        rollbacks=log.series.get(ROLLED_BACK_TO, {}),
     )
 
 

@@ -108,7 +108,7 @@ def label_runs(runs: Sequence[Run], by: Sequence[str] = ()) -> list[str]:
     keys = list(dict.fromkeys(by)) or [
         key for key in _overridden(runs) if len({run.overrides.get(key) for run in runs}) > 1
     ]
-    names = {key: key.rpartition(".")[2] for key in keys}
+    names = {key: key if " " in key else key.rpartition(".")[2] for key in keys}
     short = {key: name if list(names.values()).count(name) == 1 else key for key, name in names.items()}
     labels = []
     for run in runs:

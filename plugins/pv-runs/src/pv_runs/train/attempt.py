@@ -21,6 +21,7 @@ from pv_rl.errors import ConfigError, SetupError
 from pv_rl.stop_file import ask_to_stop, forget
 from pv_runs.run_folder import RunFolder, locked
 from pv_runs.run_record import Record, write_record
+from pv_runs.train.loggers import logger_environment, logger_overrides, prepare_loggers
 from pv_runs.train.progress import Progress, say
 
 __all__ = ["attempt", "describe_failure", "shell_script", "verl_command"]
@@ -61,16 +62,18 @@ def attempt(folder: Path, config: DictConfig, record: Record, console: Console) 
         "PV_RL_RUN_DIR": str(folder),
         "HYDRA_FULL_ERROR": "1",
     }
-    if (
-        "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ
-    ):  # Ray refuses a variable that the job sets too, even the same value
-        environment["RAY_OVERRIDE_JOB_RUNTIME_ENV"] = "1"
-    command = verl_command(folder, config, environment, record.overrides)
+    if "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ:
+        environment["RAY_OVERRIDE_JOB_RUNTIME_ENV"] = (
+            "1"  # else Ray refuses each variable that its job sets too
+        )
+    environment = logger_environment(folder, config, record) | environment
+    overrides = (*record.overrides, *logger_overrides(folder, config, record))
+    command = verl_command(folder, config, environment, overrides)
 
     with locked(folder) as lock:
+        prepare_loggers(folder, config, environment)
         forget(checkpoints)
-        heading = f"# What pv-rl train ran; it goes on from the last checkpoint.\ncd {shlex.quote(record.cwd)} || exit"
-        paths.command.write_text(shell_script(command, environment, heading))
+        paths.command.write_text(_by_hand(folder, config, environment, overrides, record.cwd))
         write_record(folder, record)
         say(console, f"{folder}: verl's log is verl.log")
         progress = Progress(metrics, config.trainer.total_training_steps, console)
@@ -99,14 +102,17 @@ def attempt(folder: Path, config: DictConfig, record: Record, console: Console) 
         except BaseException as error:
             by_signal = isinstance(error, KeyboardInterrupt)
             why = "ended at once, by a signal" if by_signal else f"{type(error).__name__}: {error}"
-            write_record(folder, record.ending("stopped" if by_signal else "failed", exit_code, why))
+            state = "stopped" if by_signal else "failed"
+            write_record(folder, record.ending(state, exit_code, why, progress.last_step))
             raise
         finally:
             forget(checkpoints)
         if exit_code == 0:
-            record = record.ending("finished" if progress.complete(asked=asked) else "stopped", 0)
+            state = "finished" if progress.complete(asked=asked) else "stopped"
+            record = record.ending(state, 0, last_step=progress.last_step)
         else:
-            record = record.ending("failed", exit_code, describe_failure(exit_code, log))
+            failure = describe_failure(exit_code, log)
+            record = record.ending("failed", exit_code, failure, progress.last_step)
         write_record(folder, record)
     if asked and exit_code == 0:
         raise KeyboardInterrupt
@@ -150,6 +156,21 @@ def verl_command(
         *variables,
         *extra,
     ]
+
+
+def _by_hand(
+    folder: Path, config: DictConfig, environment: Mapping[str, str], overrides: tuple[str, ...], cwd: str
+) -> str:
+    """The script that starts verl alone. Each start has a metrics file of its own, since verl empties its file."""
+    number = "<n>"  # has to be quoted in a shell, and is no part of a path
+    environment = {**environment, "VERL_FILE_LOGGER_PATH": str(folder / f"metrics{number}.jsonl")}
+    heading = (
+        "# What pv-rl train ran; it goes on from the last checkpoint.\n"
+        f"cd {shlex.quote(cwd)} || exit\n"
+        f"n= k=1; while [ -e {shlex.quote(str(folder))}/metrics$n.jsonl ]; do k=$((k+1)) n=-$k; done"
+    )
+    script = shell_script(verl_command(folder, config, environment, overrides), environment, heading)
+    return script.replace(number, "'\"$n\"'")
 
 
 def shell_script(command: Sequence[str], environment: Mapping[str, str], heading: str) -> str:

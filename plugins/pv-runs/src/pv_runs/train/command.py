@@ -16,6 +16,7 @@ from rich.console import Console
 from pv_judge.override import override
 from pv_rl.errors import ConfigError, DataError, PvRlError, SetupError
 from pv_runs.hydra_record import saved_config
+from pv_runs.metrics_log import attempt_of, find_metrics
 from pv_runs.nodes import check_folder
 from pv_runs.recipes.compose import CONFIG_MODULE, check_run_arguments, split_run, without_pv_cpu
 from pv_runs.run_folder import check_unused, run_folders
@@ -100,7 +101,7 @@ def resume(folder: Path, extra: Sequence[str], console: Console) -> None:
             if before.state == "finished" and not extra:
                 say(console, f"{one}: finished already")
                 continue
-            record = next_record(before, tuple(extra))
+            record = next_record(before, tuple(extra), max(map(attempt_of, find_metrics(one)), default=0))
             ended[one] = start(one, saved_config(one, record.overrides), record, console)
         except PvRlError as error:
             ended[one] = Record(state="failed", attempts=0, error=str(error))

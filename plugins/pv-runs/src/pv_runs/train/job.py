@@ -15,6 +15,7 @@ from pv_runs.run_folder import check_unused
 from pv_runs.run_record import Record, next_record, write_record
 from pv_runs.train.attempt import attempt
 from pv_runs.train.progress import say
+from pv_runs.train.provenance import add_provenance
 from pv_runs.weight_metrics import remarks
 
 __all__ = ["ENDED", "job", "start"]
@@ -61,4 +62,5 @@ def start(folder: Path, config: DictConfig, record: Record, console: Console) ->
     if config.launch.prepare is not None:
         instantiate(config.launch.prepare)
     check_data(config, Path(record.cwd))
+    record = add_provenance(folder, config, record, console)
     return attempt(folder, config, record, console)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pv_runs.growing_file import Replaced, Tail
-from pv_runs.metrics_log import Collector, Log, parse_line
+from pv_runs.metrics_log import Collector, Log, attempt_of, parse_line
 from pv_runs.watch.rows import KEPT, MOST_RULES, RULE
 
 __all__ = ["Numbers"]
@@ -53,7 +53,7 @@ class Numbers:
         for place, path in enumerate(paths):
             if place == len(self._tails):
                 self._tails.append(Tail(path))
-                self._collector.begin_file()
+                self._collector.begin_file(attempt_of(path))
             if place < len(paths) - 1 and place < len(known) - 1:
                 continue  # an attempt that another one has followed says no more
             with contextlib.suppress(OSError):  # not there yet, or not any more

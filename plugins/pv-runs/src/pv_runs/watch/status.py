@@ -51,6 +51,7 @@ def find_status(places: Places, log: Log, about: Mapping[str, Any], total: int |
     wrote = max(_written(places), default=None)
     state = STATES.get(str(about.get("state")), "unknown")
     step, seconds = log.last_step, _pace(places.rollouts, log)
+    odd = about.get("state") if state == "unknown" else None
     ended = step is not None and total is not None and step >= total
     left = None
     if state in ("running", "unknown") and not ended and step is not None and total and seconds is not None:
@@ -62,7 +63,14 @@ def find_status(places: Places, log: Log, about: Mapping[str, Any], total: int |
     elif state == "running" and silent > max(SILENCE, 10 * (seconds or 0.0)):
         note = "run.json says running, but nothing is written any more: it may have been killed"
     elif state == "unknown":
-        note = "no run.json says so" + (", but its last step is there" if ended else "")
+        said = (
+            "run.json is missing or unreadable"
+            if not about
+            else f"run.json has the state {one_line(repr(odd)[:40])}"
+        )
+        note = f"{said}; pv-rl train writes {', '.join(STATES)}" + (
+            ". Its last step is there" if ended else ""
+        )
     return Status(state=state, note=note, total=total, seconds=seconds, left=left, wrote=wrote)
 
 
@@ -84,11 +92,16 @@ def total_steps(config: Mapping[str, str], about: Mapping[str, Any]) -> int | No
 def _pace(rollouts: Path, log: Log) -> float | None:
     """Seconds a step: the median of verl's `timing_s/step`, or the time between its files of rollouts, whichever is
     more. verl's own number leaves out what happens between steps; a copied folder may have lost the files' times.
+
+    Both are of the last attempt, once it has trained a step: the time between two attempts is none of a step's, and an
+    attempt before may have run on other machines.
     """
-    times = [value for value in list(log.series.get("timing_s/step", {}).values())[-RECENT:] if value > 0]
+    began = max(log.starts.values(), default=1)
+    series = log.series.get("timing_s/step", {})
+    times = [value for step, value in series.items() if value > 0 and step >= began][-RECENT:]
     paces = [statistics.median(times)] if times else []
     if log.last_step is not None:
-        first = max(1, log.last_step - RECENT)
+        first = max(began, log.last_step - RECENT)
         with contextlib.suppress(OSError):
             begin, end = ((rollouts / f"{step}.jsonl").stat().st_mtime for step in (first, log.last_step))
             if log.last_step > first:

@@ -17,6 +17,7 @@ from pv_rl import metric_names
 from pv_rl.errors import DataError
 from pv_runs.growing_file import last_lines
 from pv_runs.hydra_record import read_config
+from pv_runs.in_force import describe, in_force
 from pv_runs.metrics_log import Log
 from pv_runs.run_folder import CONFIGS, RECORD
 from pv_runs.run_record import read_about
@@ -67,6 +68,11 @@ class View:
             notes.append(
                 f"left out {plural(self._numbers.skipped, 'line')} of metrics that verl did not write"
             )
+        for key, phases in in_force(settings.about, log.starts, settings.config).items():
+            if len(phases) > 1:
+                notes.append(plain(f"{key}: {describe(phases)}", 200))
+        alarms, unread = _alarms(places.sentinel)
+        notes += unread
         cost = [value for value in log.series.get(COST, {}).values() if math.isfinite(value)]
         return Frame(
             name=plain(self.folder.resolve().name, 80),
@@ -83,7 +89,7 @@ class View:
             sections=self._sections,
             traces=traces,
             traces_from=source,
-            alarms=_alarms(places.sentinel),
+            alarms=alarms,
             notes=notes,
         )
 
@@ -122,22 +128,38 @@ def _read_settings(folder: Path, stamp: tuple[object, ...]) -> _Settings:
     return _Settings(config, about, tuple(notes))
 
 
-def _alarms(path: Path) -> list[Alarm] | None:
-    """The last alarms of `sentinel.jsonl`, the latest first; None as long as there is no file."""
+def _alarms(path: Path) -> tuple[list[Alarm] | None, list[str]]:
+    """The last alarms of `sentinel.jsonl`, the latest first, and what could not be read of it.
+
+    No alarms but None as long as there is no file, or none that can be read: nobody knows then that all is well.
+    """
     try:
         lines = last_lines(path, MOST)
-    except OSError:
-        return None
-    return list(islice((alarm for line in lines if (alarm := _parse(line)) is not None), KEPT))
+    except FileNotFoundError:
+        return None, []
+    except OSError as error:
+        return None, [f"{path.name} cannot be read, its alarms are not shown: {one_line(str(error))}"]
+    events = [_event(line) for line in lines]
+    alarms = list(islice((alarm for said in events if said and (alarm := _alarm(said)) is not None), KEPT))
+    broken = events.count(None)
+    if not broken:
+        return alarms, []
+    note = f"{path.name}: {plural(broken, 'line')} cannot be read, alarms may be missing"
+    return alarms or None, [note]
 
 
-def _parse(line: bytes) -> Alarm | None:
-    """`sign`, `step`, and `message`, or the watcher's own `sentence`; None for what is no alarm."""
+def _event(line: bytes) -> dict[str, Any] | None:
+    """A line of the sentinel's; None for anything else."""
     try:
         said = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(said, dict) or not isinstance(said.get("sign"), str):
+    return said if isinstance(said, dict) and said else None
+
+
+def _alarm(said: Mapping[str, Any]) -> Alarm | None:
+    """`sign`, `step`, and `message`, or the watcher's own `sentence`; None for what is no alarm."""
+    if not isinstance(said.get("sign"), str):
         return None
     message = said.get("message") or said.get("sentence")
     if not isinstance(message, str):
