@@ -89,7 +89,7 @@ class Recorded:
     marks: Mapping[str, Mark]
     """By proof id."""
     sizes: Mapping[str, int]
-    """Labelled proofs of each slice, also of those that nobody read."""
+    """Labelled proofs of each slice, also of those that nobody read; without those that no reader could settle."""
 
 
 def read_audit(run: Path) -> Recorded:
@@ -141,7 +141,8 @@ def recorded(marks: Iterable[AuditMark], labels: Iterable[Label]) -> Recorded:
     """One mark a proof: by majority of those who read it, each one's latest word, as the export counts it.
 
     It is held against the label that the proof has now. A proof without one, and one that its readers did not settle
-    (`majority`), is left out.
+    (`majority`), is left out; one that a further reader could not settle is not counted as a proof of its slice either,
+    or a slice that is read whole would stay open.
 
     Args:
         marks: as recorded, in the order of the table.
@@ -167,7 +168,8 @@ def recorded(marks: Iterable[AuditMark], labels: Iterable[Label]) -> Recorded:
                 human=human,
                 round=min(one.round for one in of_proof),
             )
-    return Recorded(marks=found, sizes=Counter(slices.values()))
+    sizes = Counter(name for proof, name in slices.items() if in_dispute(read.get(proof, ())) is not None)
+    return Recorded(marks=found, sizes=sizes)
 
 
 Verdict = Literal["accept", "discard", "open"]

@@ -48,6 +48,7 @@ CLEANED: tuple[tuple[re.Pattern[str], str], ...] = (
     ),
     (re.compile(r"\\\\\[-?[0-9.]{1,8} ?[a-z]{2}\]"), r"\\\\ "),
     (re.compile(r"(\\(?:left|right))[ \n]+(?=\\)"), r"\1"),
+    (re.compile(r"\\tag(?=\*?\{)"), r"\\qquad\\tag"),
     (re.compile(r"\\[bB]igg?[lrm](?=\\)"), ""),
 )
 """What the converter does not know, as what it knows. It would number each `align` from 1; a proof does not."""
@@ -87,7 +88,8 @@ def formulas(text: str) -> Iterator[tuple[int, int, str, bool]]:
     """The formulas of a text, in order: start and end with the delimiters, what is inside, and whether it is displayed.
 
     `$...$`, `$$...$$`, `\\(...\\)`, `\\[...\\]` and the environments of displays. A formula ends before a blank line at
-    the latest; a `$` before a digit closes none, so that prices are no formulas.
+    the latest. Prices are no formulas: a `$` before a digit closes none, nor one behind a space where none follows the
+    first.
     """
     found = [(one.start(), one.end(), one.group()) for one in DELIMITER.finditer(text)]
     places = defaultdict[str, list[int]](list)
@@ -104,7 +106,8 @@ def formulas(text: str) -> Iterator[tuple[int, int, str, bool]]:
             continue
         end = found[last][1]
         inner = text[inside : found[last][0]]
-        if not inner.strip() or (token == "$" and text[end : end + 1].isdigit()):
+        price = text[end : end + 1].isdigit() or (inner[-1:].isspace() and not inner[:1].isspace())
+        if not inner.strip() or (token == "$" and price):
             number += 1
             continue
         yield start, end, text[start:end] if environment else inner, token not in ("$", r"\(")

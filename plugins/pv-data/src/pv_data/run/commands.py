@@ -170,6 +170,8 @@ def record(
             )
         taken = record_export(run, exports, names, older=older)
     typer.echo(f"{taken.recorded} marks recorded, {taken.unchanged} recorded before")
+    if taken.absent:
+        typer.echo(f"no mark by the users {', '.join(taken.absent)}, whom --auditor names")
     for why, number in sorted(taken.left_out.items()):
         typer.echo(f"left out: {number} {why}")
     typer.echo(

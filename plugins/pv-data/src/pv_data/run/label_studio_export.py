@@ -39,6 +39,8 @@ class Taken:
     """Annotations and tasks that are no mark, by the reason."""
     drawn: int = 0
     """Proofs of the draws that the export is of."""
+    absent: list[str] = field(default_factory=list)
+    """Ids in `names` by which there is no mark, which may be a mistake."""
     read_by: Counter[int] = field(default_factory=Counter)
     """These proofs by the number of their readers, after recording."""
 
@@ -79,11 +81,6 @@ def record_export(
                     people.add(mark.auditor)
                     found.append(mark)
     _check_draws(exports, known, of, older)
-    if unknown := names.keys() - people:
-        raise DataError(
-            f"--auditor {', '.join(sorted(unknown))}: the export has no mark by a user with this id; it has "
-            f"{', '.join(sorted(people)) or 'none at all'}"
-        )
     new = _new_marks(found, all_marks(run), names, taken)
     if new:
         last = max(mark.time for mark in new)
@@ -91,7 +88,7 @@ def record_export(
         write_part(run / MARKS / name, AuditMark, new)
     proofs = {proof for one in of for proof in known[one].tasks}
     read = latest_marks(all_marks(run))
-    taken.recorded, taken.drawn = len(new), len(proofs)
+    taken.recorded, taken.drawn, taken.absent = len(new), len(proofs), sorted(names.keys() - people)
     taken.read_by = Counter(len(read.get(proof, ())) for proof in proofs)
     return taken
 
