@@ -70,14 +70,14 @@ def marks(run: Path) -> list[AuditMark]:
 def test_tasks_show_the_texts_and_no_label(run, tasks):
     data = tasks_of(tasks)
     assert len(data) == 60
-    assert set(data[0]) == {"proof_id", "round", "draw", "problem", "proof", "source"}
+    assert set(data[0]) == {"proof_id", "round", "draw", "problem", "proof", "as_written"}
     slices = [
         one.slice for proof in ids(tasks) for one in read_rows(run / "labels", Label) if one.id == proof
     ]
     assert slices != sorted(slices)
     assert len({json.dumps(one, sort_keys=True) for one in data}) == 60
     assert all(
-        "&lt;script&gt;<math " in one["proof"] and "&lt;script&gt;$a_" in one["source"] for one in data
+        "&lt;script&gt;<math " in one["proof"] and "&lt;script&gt;$a_" in one["as_written"] for one in data
     )
     assert not re.search("judge|unanimous|S/proof", tasks.read_text())
 
@@ -85,7 +85,7 @@ def test_tasks_show_the_texts_and_no_label(run, tasks):
 def test_the_labeling_configuration_names_what_tasks_and_exports_have(run, tasks):
     config = ET.parse(tasks.with_suffix(".xml")).getroot()
     values = {one.get("value") for one in config.iter("HyperText")}
-    assert values == {"$problem", "$proof", "$source"}
+    assert values == {"$problem", "$proof", "$as_written"}
     names = {one.get("name") for one in config.iter() if one.tag in ("Choices", "TextArea")}
     assert names == {"verdict", "fault", "step", "comment"}
     choices = config.find("Choices[@name='verdict']")

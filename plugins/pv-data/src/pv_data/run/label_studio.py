@@ -117,14 +117,14 @@ def draw_tasks(
 def _data(one: ToRead) -> dict[str, Any]:
     texts = (one.problem, one.proof)
     problem, proof = (KEPT.format(to_html(text)) for text in texts)
-    source = KEPT.format("<hr>".join(escape(visible(text)) for text in texts))
+    written = KEPT.format("<hr>".join(escape(visible(text)) for text in texts))
     seen = {"earlier": _earlier(one.earlier)} if one.earlier else {}
     return {
         "proof_id": one.proof_id,
         "round": one.round,
         "problem": problem,
         "proof": proof,
-        "source": source,
+        "as_written": written,  # `$source` would show Label Studio's own record of the task, with who annotated it
         **seen,
     }
 
