@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import pairwise
 
 import pytest
+from places import SHARED
 
 from pv_data.audit.mathml import ATTRIBUTES, TAGS, formulas, to_html
 
@@ -87,6 +89,18 @@ def test_a_hostile_text_has_no_tag_of_its_own(text):
     assert not re.search(r"[\x00-\x08\x1b\u202a-\u202e\u2066-\u2069\ud800]", made)
     assert "white" not in made.replace("white}", "")
     assert "900em" not in re.sub(r"<code>.*?</code>", "", made)
+
+
+def test_the_formulas_of_real_proofs_are_converted():
+    """The figure of docs/audit.md: 2,591 formulas, none left as LaTeX; of what is shown, no command unknown."""
+    file = SHARED / "data" / "processbench" / "omnimath_every4th.jsonl"
+    if not file.exists():
+        pytest.skip(f"no {file}")
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    found = [one for row in rows for text in (row["problem"], *row["steps"]) for one in formulas(text)]
+    made = [to_html(f"\\[{inner}\\]") for *_, inner, _ in found]
+    assert (len(found), sum(one.startswith("<code>") for one in made)) == (2591, 0)
+    assert not [one for one in made if re.search(r"<m[a-z]+>\\[A-Za-z]", one)]
 
 
 def test_macros_are_not_expanded():
