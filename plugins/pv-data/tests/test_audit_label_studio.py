@@ -70,6 +70,9 @@ def marks(run: Path) -> list[AuditMark]:
 def test_tasks_show_the_texts_and_no_label(run, tasks):
     data = tasks_of(tasks)
     assert len(data) == 60
+    draw_sheet(run, run / "sheet.csv", pilot=1)
+    with (run / "sheet.csv").open(newline="") as file:
+        assert ids(tasks) == [row["proof_id"] for row in csv.DictReader(file)]
     assert set(data[0]) == {"proof_id", "round", "draw", "problem", "proof", "as_written"}
     slices = [
         one.slice for proof in ids(tasks) for one in read_rows(run / "labels", Label) if one.id == proof
@@ -163,6 +166,13 @@ def test_an_export_is_recorded_once_and_grows(run, tasks):
     assert record_export(run, [export(tasks, run / "e.json", said)]).recorded == 0  # an older export
 
 
+def test_a_comment_that_cannot_be_stored_as_it_is_is_recorded_once(run, tasks):
+    said = {ids(tasks)[0]: [annotation(1, "incorrect", said={"step": "\ud800", "comment": "a\x00b\r\n"})]}
+    file = export(tasks, run / "e.json", said)
+    assert [record_export(run, [file]).recorded for _ in range(2)] == [1, 0]
+    assert [(mark.step, mark.note) for mark in marks(run)] == [("?", "a\x00b\r\n")]
+
+
 def test_exports_of_one_project_for_each_reader_are_recorded_together(run, tasks):
     first = export(tasks, run / "e1.json", by(tasks, {1: "correct"}))
     second = export(tasks, run / "e2.json", by(tasks, {2: "correct"}))
@@ -204,6 +214,11 @@ def test_exports_of_one_project_for_each_reader_are_recorded_together(run, tasks
             [annotation(1, "correct", result=[{"from_name": ["v"], "value": {"choices": [7]}}])],
             "none",
             "verdict",
+        ),
+        (
+            [annotation(1, "correct", result=[*annotation(1, "correct")["result"], {"type": "relation"}])],
+            True,
+            "",
         ),
         ([annotation(1, "correct", completed_by=None)], "none", "without a user"),
         ([annotation(1, "correct", completed_by=True)], "none", "without a user"),
@@ -411,5 +426,7 @@ def test_sheets_have_a_third_reader_too(run):
     assert len(draw_sheet(run, run / "d.csv", pilot=1, third=True).proofs) == 0
     again = draw_sheet(run, run / "e.csv", pilot=1)
     assert (len(again.proofs), again.disputed) == (58, 0)
+    assert not again.proofs.keys() & earlier.keys()
+    assert sum(read_audit(run).sizes.values()) == 59
     told = CliRunner().invoke(app, ["audit", "status", str(run)]).output
     assert "left without an answer, and not counted: 1" in told

@@ -59,9 +59,9 @@ def record_export(
     Raises:
         DataError: a file is no such export, is of no draw of this run, or of an earlier one.
     """
-    names = dict(names or {})
-    if len(set(names.values())) < len(names) or not all(name.strip() for name in names.values()):
-        raise DataError(f"--auditor names {dict(names)}; give each person a name of their own")
+    names = {user.strip(): name.strip() for user, name in (names or {}).items()}
+    if len(set(names.values())) < len(names) or not all(names.values()):
+        raise DataError(f"--auditor names {names}; give each person a name of their own")
     known, labels, taken = draws(run), agreed_labels(run), Taken()
     found, of = list[AuditMark](), set[str]()
     people = set[str]()
@@ -189,6 +189,8 @@ def _answers(result: object) -> dict[str, list[str]] | None:
     """The texts of each tag; None where the result is not of Label Studio's form."""
     found: dict[str, list[str]] = {}
     for one in result if isinstance(result, list) else [None]:
+        if isinstance(one, dict) and "from_name" not in one:
+            continue  # a relation
         if not isinstance(one, dict) or not isinstance(one.get("value"), dict):
             return None
         value = one["value"]
@@ -196,7 +198,9 @@ def _answers(result: object) -> dict[str, list[str]] | None:
         texts = [texts] if isinstance(texts, str) else texts
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             return None
-        found.setdefault(str(one.get("from_name")), []).extend(texts)
+        # as the table stores them: half of a surrogate pair would be another text at the next recording
+        stored = (text.encode("utf-8", "replace").decode() for text in texts)
+        found.setdefault(str(one["from_name"]), []).extend(stored)
     return found
 
 
