@@ -270,7 +270,10 @@ def changed(tasks: Path, **data: object) -> list[dict]:
         (lambda tasks: changed(tasks, draw="0" * 20), "no task is of a draw of this run"),
         (lambda tasks: changed(tasks, draw=["x"]), "no task is of a draw of this run"),
         (lambda tasks: changed(tasks, proof_id="0" * 20), "no task is of a draw of this run"),
-        (lambda tasks: changed(tasks, proof="Another proof."), "no task is of a draw of this run"),
+        (
+            lambda tasks: changed(tasks, proof="Another."),
+            r"\(60 tasks whose text was changed after the draw\)",
+        ),
         (lambda tasks: changed(tasks, round=3), "no task is of a draw of this run"),
         (
             lambda tasks: [{"id": 1, "data": {"text": "x"}, "annotations": []}],
@@ -311,6 +314,7 @@ def test_a_task_that_is_not_of_the_draw_is_left_out_beside_those_that_are(run, t
     file = export(tasks, run / "e.json", by(tasks, {1: "correct"}))
     rows = json.loads(file.read_text())
     rows[0]["data"]["proof"] += " "
+    rows[3]["data"]["a column of mine"] = "x"
     rows[1]["data"] = {"text": "a task of somebody else's"}
     file.write_text(json.dumps(rows))
     labels = list(read_rows(run / "labels", Label))

@@ -27,6 +27,7 @@ __all__ = ["Draw", "draw_tasks", "draws", "fingerprint"]
 DRAWS = "draws"
 THIRD = """<Header value="What the readers before you found" size="4"/>
   <HyperText name="earlier" value="$earlier" inline="true"/>"""
+SHOWN = ("proof_id", "round", "problem", "proof", "as_written", "earlier")
 KEPT = '<div style="white-space: pre-wrap; overflow-wrap: anywhere">{}</div>'
 """Line breaks of a text are shown."""
 
@@ -140,6 +141,6 @@ def _earlier(marks: Iterable[AuditMark]) -> str:
 
 
 def fingerprint(data: Mapping[str, Any]) -> str:
-    """Of what a task shows. Label Studio gives a task's data back as it was imported."""
-    shown = {name: value for name, value in data.items() if name != "draw"}
+    """Of what a task shows. Label Studio gives a task's data back as it was imported, with columns that people added."""
+    shown = {name: value for name, value in data.items() if name in SHOWN}
     return content_id("task", json.dumps(shown, sort_keys=True))

@@ -80,7 +80,7 @@ def record_export(
                 else:
                     people.add(mark.auditor)
                     found.append(mark)
-    _check_draws(exports, known, of, older)
+    _check_draws(exports, known, of, taken, older)
     new = _new_marks(found, all_marks(run), names, taken)
     if new:
         last = max(mark.time for mark in new)
@@ -128,11 +128,14 @@ def _draw_of(
     return one, ""
 
 
-def _check_draws(exports: Sequence[Path], known: Mapping[str, Draw], of: set[str], older: bool) -> None:
+def _check_draws(
+    exports: Sequence[Path], known: Mapping[str, Draw], of: set[str], taken: Taken, older: bool
+) -> None:
     files = ", ".join(map(str, exports))
     if not of:
+        whys = ", ".join(f"{number} {why}" for why, number in taken.left_out.items())
         raise DataError(
-            f"{files}: no task is of a draw of this run. Give the export of the project into which the tasks of "
+            f"{files}: no task is of a draw of this run ({whys}). Give the export of the project into which the tasks of "
             "`pv-data audit draw --to label-studio` were imported"
         )
     latest = {draw.third: draw for draw in known.values()}  # they are in order of time
@@ -211,7 +214,7 @@ def _time(text: object) -> str | None:
         time = (time if time.tzinfo else time.replace(tzinfo=timezone.utc)).astimezone(timezone.utc)
     except (ValueError, OverflowError):
         return None
-    if time > datetime.now(timezone.utc) + timedelta(days=1):
+    if time.year < 2000 or time > datetime.now(timezone.utc) + timedelta(days=1):
         return None
     return time.isoformat(timespec="microseconds")
 
