@@ -141,6 +141,6 @@ def _earlier(marks: Iterable[AuditMark]) -> str:
 
 
 def fingerprint(data: Mapping[str, Any]) -> str:
-    """Of what a task shows. Label Studio gives a task's data back as it was imported, with columns that people added."""
+    """Of what a task shows. Label Studio gives a task's data back as it was imported, beside columns of its users."""
     shown = {name: value for name, value in data.items() if name in SHOWN}
     return content_id("task", json.dumps(shown, sort_keys=True))

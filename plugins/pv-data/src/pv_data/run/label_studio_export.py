@@ -135,8 +135,8 @@ def _check_draws(
     if not of:
         whys = ", ".join(f"{number} {why}" for why, number in taken.left_out.items())
         raise DataError(
-            f"{files}: no task is of a draw of this run ({whys}). Give the export of the project into which the tasks of "
-            "`pv-data audit draw --to label-studio` were imported"
+            f"{files}: no task is of a draw of this run ({whys}). Give the export of the project into "
+            "which the tasks of `pv-data audit draw --to label-studio` were imported"
         )
     latest = {draw.third: draw for draw in known.values()}  # they are in order of time
     late = [known[one] for one in of if latest[known[one].third].id not in of]
