@@ -392,6 +392,16 @@ def test_files_and_names_that_do_not_fit_are_refused(run, tasks, arguments):
     assert (told.exit_code, told.output.count("\n")) == (2, 1)
 
 
+@pytest.mark.parametrize(
+    "text", ["", "[1]", "{}", '{"id": "x", "time": "", "third": false, "tasks": []}', "[" * 9999]
+)
+def test_a_draw_that_was_damaged_is_named(run, tasks, text):
+    (path,) = (run / "draws").iterdir()
+    path.write_text(text)
+    with pytest.raises(DataError, match=f"{path.name} cannot be read as a draw"):
+        record_export(run, [export(tasks, run / "e.json", by(tasks, {1: "correct"}))])
+
+
 def test_files_that_are_there_are_not_overwritten(run, tasks):
     with pytest.raises(DataError, match="exists"):
         draw_tasks(run, tasks)

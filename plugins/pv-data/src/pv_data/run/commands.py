@@ -103,7 +103,7 @@ def draw(
         if to is Tool.sheet:
             drawn, how = (
                 draw_sheet(run, out, third=third, pilot=pilot, seed=seed),
-                "fill in `right` with yes or no",
+                "fill in `right` with yes, no or cannot tell",
             )
         else:
             drawn = draw_tasks(run, out, third=third, pilot=pilot, seed=seed)

@@ -28,8 +28,8 @@ DRAWS = "draws"
 THIRD = """<Header value="What the readers before you found" size="4"/>
   <HyperText name="earlier" value="$earlier" inline="true"/>"""
 SHOWN = ("proof_id", "round", "problem", "proof", "as_written", "earlier")
-KEPT = '<div style="white-space: pre-wrap; overflow-wrap: anywhere">{}</div>'
-"""Line breaks of a text are shown."""
+KEPT = '<div style="white-space: pre-wrap; overflow-wrap: anywhere; overflow-x: auto">{}</div>'
+"""Line breaks of a text are shown. Browsers do not break formulas: a long one is scrolled to."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +52,11 @@ def draws(run: Path) -> dict[str, Draw]:
     found = []
     for path in sorted((run / DRAWS).glob("*.json")):
         try:
-            found.append(Draw(**json.loads(path.read_text(encoding="utf-8"))))
-        except (OSError, ValueError, TypeError) as error:
+            one = Draw(**json.loads(path.read_text(encoding="utf-8")))
+            if not (isinstance(one.time, str) and isinstance(one.tasks, dict)):
+                raise TypeError("a time and tasks are missing")
+            found.append(one)
+        except (OSError, ValueError, TypeError, RecursionError) as error:
             raise DataError(f"{path} cannot be read as a draw ({error}); restore it") from error
     return {one.id: one for one in sorted(found, key=lambda one: one.time)}
 
