@@ -1,8 +1,7 @@
 """Label Studio export: the annotations of a project's JSON export as marks of the run.
 
-An export is recorded as far as it goes: people finish at different times, and the same file, or a later one, is
-recorded again. A mark that is there is not written twice, and none is taken away: what was deleted in Label Studio
-stays recorded.
+People finish at different times, so the same project is exported and recorded several times. A mark is never written
+twice and never removed: what was deleted in Label Studio stays recorded.
 """
 
 from __future__ import annotations
