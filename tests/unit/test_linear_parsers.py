@@ -28,6 +28,7 @@ import pv_judge
 import pv_rl
 import pv_rules
 import pv_runs
+from pv_data.audit.mathml import to_html
 from pv_data.duplicates.shingles import normalised
 from pv_data.filters import words_of_geometry, words_only
 from pv_data.labels.check import parse_check
@@ -261,6 +262,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "words of geometry": words_of_geometry,
     "tokens of a problem": normalised,
     "a passage": find_passage,
+    "a text with formulas": to_html,
     "the title of a solution": lambda text: said_of(text, ()),
     "a LaTeX file": rows(latex.read, ".tex"),
     "JSON lines": rows(read_rows, ".jsonl"),
@@ -269,6 +271,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
 SLOW: dict[str, tuple[int, float]] = {
     "a LaTeX file": (4096, 0.06),
     "a truncated proof": (2048, 0.006),
+    "a text with formulas": (8192, 0.06),
     **dict.fromkeys(("JSON lines", "CSV"), (4096, 0.03)),
     **dict.fromkeys(
         (

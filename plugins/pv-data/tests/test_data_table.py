@@ -48,7 +48,8 @@ ROWS = [
         auditor="A",
         round=1,
         label=True,
-        human=False,
+        human=None,
+        seconds=90.5,
     ),
     Qpc(
         problem_id=PROBLEM.id,

@@ -30,7 +30,7 @@ ORDER = ("audit", "known", "panel")
 ANY = LabelRules()
 
 
-def mark(human: bool, auditor: str = "A", time: str = "", proof: Proof = PROOF) -> AuditMark:
+def mark(human: bool | None, auditor: str = "A", time: str = "", proof: Proof = PROOF) -> AuditMark:
     return AuditMark(
         proof_id=proof.id,
         problem_id=PROBLEM.id,
@@ -73,6 +73,11 @@ def test_auditors_decide_by_majority_and_nobody_decides_for_them():
     assert label_of(PROOF, ACCEPTED, three) == Won(label=False, rule="audit: 2 of 3")
     assert label_of(KNOWN, ACCEPTED, three[:2]) == LeftOut(
         reason="auditors disagree", detail="1 of 2 find it right"
+    )
+    unsure = [mark(True, "A"), mark(None, "B"), mark(True, "C")]
+    assert label_of(PROOF, ACCEPTED, unsure) == Won(label=True, rule="audit: 2 of 3")
+    assert label_of(PROOF, ACCEPTED, unsure[:2]) == LeftOut(
+        reason="auditors disagree", detail="1 of 2 find it right, 1 cannot tell"
     )
 
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from pv_data.audit import read_audit, weigh
 from pv_data.cli import app
 from pv_data.records import AuditMark, Label, Problem, Proof
-from pv_data.run import audit
+from pv_data.run import reading_list
 from pv_data.run.audit import draw_sheet, record_sheet, standing
 from pv_data.table import read_rows, write_part
 from pv_rl.errors import DataError
@@ -86,7 +86,8 @@ def test_two_readers_who_differ_settle_nothing(run):
         fill(run / "sheet.csv", lambda number, _, word=word: word if number == 0 else "")
         record_sheet(run, run / "sheet.csv", auditor)
     assert sum(state.checked for state in standing(run).values()) == 0
-    assert len(draw_sheet(run, run / "again.csv").proofs) == 60
+    drawn = draw_sheet(run, run / "again.csv")
+    assert (len(drawn.proofs), drawn.disputed) == (59, 1)
 
 
 def test_marks_are_held_against_the_labels_of_now(run):
@@ -113,7 +114,7 @@ def test_the_later_word_counts_also_where_the_clock_went_back(run, monkeypatch):
         def now(cls, tz=None):
             return datetime(2020, 1, 1, tzinfo=tz)
 
-    monkeypatch.setattr(audit, "datetime", Past)
+    monkeypatch.setattr(reading_list, "datetime", Past)
     record_sheet(run, run / "sheet.csv", "A")
     assert sum(state.agree for state in standing(run).values()) == 0
 

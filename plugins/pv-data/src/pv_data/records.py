@@ -202,10 +202,18 @@ class AuditMark:
     """1, 2, ... of the slice's audit."""
     label: bool
     """The label that was audited."""
-    human: bool
-    """Whether the person finds the proof right."""
+    human: bool | None
+    """Whether the person finds the proof right; None: cannot tell."""
     note: str = ""
     time: str = ""
+    fault: str = ""
+    """Kind of the first fault, as the tool's choices name it."""
+    step: str = ""
+    """The first wrong step, in the person's words."""
+    seconds: float | None = None
+    """That the person had the proof open, as the tool measured it."""
+    third: bool = False
+    """Whether the person saw the reasons of the readers before, to decide between them."""
 
     @property
     def id(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -20,7 +20,9 @@ __all__ = [
     "Verdict",
     "checked_marks",
     "decide",
+    "in_dispute",
     "latest_marks",
+    "majority",
     "read_audit",
     "recorded",
     "slice_states",
@@ -87,7 +89,7 @@ class Recorded:
     marks: Mapping[str, Mark]
     """By proof id."""
     sizes: Mapping[str, int]
-    """Labelled proofs of each slice, also of those that nobody read."""
+    """Labelled proofs of each slice, also of those that nobody read; without those that no reader could settle."""
 
 
 def read_audit(run: Path) -> Recorded:
@@ -115,11 +117,32 @@ def latest_marks(marks: Iterable[AuditMark]) -> dict[str, tuple[AuditMark, ...]]
     return {proof: tuple(by_auditor.values()) for proof, by_auditor in found.items()}
 
 
+def majority(marks: Collection[AuditMark]) -> bool | None:
+    """What more than half of a proof's readers say; None where they are split, or too many cannot tell.
+
+    Example: right, wrong and right is True; right and cannot tell is None.
+    """
+    right, wrong = (sum(one.human is said for one in marks) for said in (True, False))
+    return True if 2 * right > len(marks) else False if 2 * wrong > len(marks) else None
+
+
+def in_dispute(marks: Collection[AuditMark]) -> bool | None:
+    """Whether two or more readers have not settled a proof and one more could; None where one more could not.
+
+    Example: right and wrong, or right and cannot tell: True. Twice cannot tell, or all three answers once: None.
+    """
+    if len(marks) < 2 or majority(marks) is not None:
+        return False
+    most = max(sum(one.human is said for one in marks) for said in (True, False))
+    return True if 2 * (most + 1) > len(marks) + 1 else None
+
+
 def recorded(marks: Iterable[AuditMark], labels: Iterable[Label]) -> Recorded:
     """One mark a proof: by majority of those who read it, each one's latest word, as the export counts it.
 
-    It is held against the label that the proof has now. A proof without one, and one on which readers are split evenly,
-    is left out.
+    It is held against the label that the proof has now. A proof without one, and one that its readers did not settle
+    (`majority`), is left out; one that a further reader could not settle is not counted as a proof of its slice either,
+    or a slice that is read whole would stay open.
 
     Args:
         marks: as recorded, in the order of the table.
@@ -135,17 +158,18 @@ def recorded(marks: Iterable[AuditMark], labels: Iterable[Label]) -> Recorded:
                 held[label.proof_id] = label
     found = {}
     for proof, of_proof in read.items():
-        right, label = sum(one.human for one in of_proof), held.get(proof)
-        if label is not None and 2 * right != len(of_proof):
+        human, label = majority(of_proof), held.get(proof)
+        if label is not None and human is not None:
             found[proof] = Mark(
                 slice=label.slice,
                 question=label.problem_id,
                 proof=proof,
                 label=bool(label.value),
-                human=2 * right > len(of_proof),
+                human=human,
                 round=min(one.round for one in of_proof),
             )
-    return Recorded(marks=found, sizes=Counter(slices.values()))
+    sizes = Counter(name for proof, name in slices.items() if in_dispute(read.get(proof, ())) is not None)
+    return Recorded(marks=found, sizes=sizes)
 
 
 Verdict = Literal["accept", "discard", "open"]

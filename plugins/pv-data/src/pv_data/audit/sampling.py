@@ -112,6 +112,8 @@ class Drawn:
     """Questions of these proofs and of those that were read before."""
     questions: int
     """That there are."""
+    disputed: int = 0
+    """Proofs that are left out because readers differ on them; they wait for a third reader."""
 
 
 def draw(

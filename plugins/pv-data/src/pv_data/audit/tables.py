@@ -1,8 +1,9 @@
-"""Audit tables: a comparison of plans, and what the marks of a run prove."""
+"""Audit tables: a comparison of plans, what the marks of a run prove, and how far its readers agree."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -11,8 +12,16 @@ from pv_data.audit.evidence import Evidence, Group, Proven
 from pv_data.audit.marks import SliceState
 from pv_judge.pages.blocks import Block, Column, Heading, Paragraph, Table, Tone
 from pv_judge.pages.terminal import print_blocks
+from pv_judge.pages.text import coefficient, estimate, percent, plain, plural
 
-__all__ = ["by_question", "print_comparison", "print_proven"]
+if TYPE_CHECKING:
+    from pv_data.audit.readers import (  # numpy, which the command would load at its start
+        Pair,
+        Reader,
+        Readers,
+    )
+
+__all__ = ["by_question", "print_comparison", "print_proven", "print_readers"]
 
 BOUNDS = ("agree", "at least", "all at once", "by question", "labelled correct", "labelled wrong")
 
@@ -92,6 +101,41 @@ def _proven_blocks(proven: Proven) -> Iterator[Block]:
     tones: dict[int, Tone] = dict.fromkeys(range(len(audited.slices), len(lines)), "strong")
     yield Table.of(bounds, lines, tones=tones)
     yield Paragraph(_notes(audited))
+
+
+def print_readers(found: Readers, console: Console) -> None:
+    """The people, and where several read the same proofs, how far they agree."""
+    if found.people:
+        print_blocks(_reader_blocks(found), console)
+
+
+def _reader_blocks(found: Readers) -> Iterator[Block]:
+    people: list[Column[Reader]] = [
+        Column("reader", lambda one: plain(one.auditor), left=True, wrap=True),
+        Column("proofs", lambda one: str(one.marks)),
+        Column("cannot tell", lambda one: str(one.cannot_tell)),
+        Column("as third", lambda one: str(one.third)),
+        Column("with a time", lambda one: str(one.timed)),
+        Column("hours", lambda one: f"{one.hours:.1f}" if one.timed else "-"),
+        Column("minutes each", lambda one: "-" if one.minutes is None else f"{one.minutes:.1f}"),
+    ]
+    yield Heading("Who read them")
+    yield Table.of(people, found.people)
+    if not found.pairs and not found.in_dispute and not found.unsettled:
+        return
+    pairs: list[Column[Pair]] = [
+        Column("both read blind", lambda one: " and ".join(map(plain, one.auditors)), left=True, wrap=True),
+        Column("proofs", lambda one: str(one.agreement.number)),
+        Column("alike %", lambda one: percent(one.agreement.raw.value)),
+        Column("Cohen's kappa", lambda one: estimate(*vars(one.agreement.kappa).values(), coefficient)),
+    ]
+    yield Table.of(pairs, found.pairs)
+    numbers = ", ".join(f"{number} by {people}" for people, number in found.by_number.items())
+    yield Paragraph(
+        f"Krippendorff's alpha of all who read blind: {coefficient(found.blind.alpha)}, on "
+        f"{plural(found.blind.items, 'proof')}. Proofs by readers: {numbers}. For a third reader: {found.in_dispute}; "
+        f"left without an answer, and not counted: {found.unsettled}."
+    )
 
 
 def by_question(group: Group, *, whole: bool = False) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from pv_data.audit.marks import majority
 from pv_data.records import Aside, AuditMark, Label, Problem, Proof, Qpc
 from pv_data.splits import Splits, text_key
 from pv_rl.errors import ConfigError, DataError
@@ -94,7 +96,7 @@ def winner(
 ) -> Won | LeftOut:
     """The label of the first authority that has one.
 
-    Auditors decide by majority. Where they are split evenly nobody else decides for them: the proof is left out.
+    Auditors decide by majority. Where they have none nobody else decides for them: the proof is left out.
 
     Args:
         marks: one an auditor.
@@ -103,10 +105,13 @@ def winner(
     """
     for authority in order:
         if authority == "audit" and marks:
-            right, number = sum(mark.human for mark in marks), len(marks)
-            if 2 * right == number:
-                return LeftOut(reason="auditors disagree", detail=f"{right} of {number} find it right")
-            return Won(label=2 * right > number, rule=f"audit: {max(right, number - right)} of {number}")
+            said = Counter(mark.human for mark in marks)
+            human, number = majority(marks), len(marks)
+            if human is None:
+                unsure = f", {said[None]} cannot tell" if said[None] else ""
+                detail = f"{said[True]} of {number} find it right{unsure}"
+                return LeftOut(reason="auditors disagree", detail=detail)
+            return Won(label=human, rule=f"audit: {said[human]} of {number}")
         if authority == "known" and proof.known is not None:
             return Won(label=proof.known, rule=f"known: {proof.known_by or 'not said how'}")
         if authority == "panel" and panel is not None and panel.value is not None and not discarded:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +11,8 @@ import typer
 
 from pv_data.shell import errors_to_exit
 from pv_judge.files import check_target, write_atomically
-from pv_judge.pages.text import visible
-from pv_rl.errors import PvRlError
+from pv_judge.pages.text import plural, visible
+from pv_rl.errors import DataError, PvRlError
 
 __all__ = ["draw", "record", "run_command", "status"]
 
@@ -66,11 +67,28 @@ def run_command(
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run of pv-data run.")]
 
 
+class Tool(str, Enum):
+    """What people read and mark proofs in."""
+
+    sheet = "sheet"
+    label_studio = "label-studio"
+
+
 def draw(
     run: Run,
-    sheet: Annotated[
-        Path, typer.Option("--out", help="CSV file to write: one proof a row, without its label.")
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", help="File to write, without labels: a CSV sheet, or tasks (.json) for Label Studio."
+        ),
     ],
+    to: Annotated[Tool, typer.Option("--to", help="What the proofs are read in.")] = Tool.sheet,
+    third: Annotated[
+        bool,
+        typer.Option(
+            "--third", help="The proofs on which two readers differ, with their reasons, for a third person."
+        ),
+    ] = False,
     pilot: Annotated[
         float,
         typer.Option(help="Share of each source's questions to draw proofs from; 1 for all."),
@@ -79,10 +97,28 @@ def draw(
 ) -> None:
     """Write the proofs to read next: the current round of each slice that is neither accepted nor discarded."""
     from pv_data.run.audit import draw_sheet
+    from pv_data.run.label_studio import draw_tasks
 
     with errors_to_exit():
-        drawn = draw_sheet(run, sheet, pilot=pilot, seed=seed)
-    typer.echo(f"{len(drawn.proofs)} proofs to read in {sheet}: fill in `right` with yes or no")
+        if to is Tool.sheet:
+            drawn, how = (
+                draw_sheet(run, out, third=third, pilot=pilot, seed=seed),
+                "fill in `right` with yes, no or cannot tell",
+            )
+        else:
+            drawn = draw_tasks(run, out, third=third, pilot=pilot, seed=seed)
+            how = (
+                f"import them into a project of Label Studio with the labeling configuration {out.with_suffix('.xml')}"
+                + ("" if third else ", and into a second project for the second annotator")
+            )
+    if not drawn.proofs and to is Tool.label_studio:
+        typer.echo("no proofs to read; no file was written")
+    else:
+        typer.echo(f"{plural(len(drawn.proofs), 'proof')} to read in {out}: {how}")
+    if drawn.disputed:
+        typer.echo(
+            f"{plural(drawn.disputed, 'proof')} on which readers differ: draw for a third person with --third"
+        )
     for one in drawn.short:
         more = "all questions have too few" if one.enough is None else f"--pilot {one.enough:g} has them"
         typer.echo(
@@ -99,15 +135,51 @@ def draw(
 
 def record(
     run: Run,
-    sheet: Annotated[Path, typer.Argument(help="The sheet, filled in.")],
-    auditor: Annotated[str, typer.Option(help="Who read them.")],
+    files: Annotated[
+        list[Path], typer.Argument(help="A sheet, filled in, or JSON exports of Label Studio (.json).")
+    ],
+    auditor: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Who read the sheet. For Label Studio ID=NAME, once for each user; without it, `user ID`."
+        ),
+    ] = None,
+    older: Annotated[
+        bool, typer.Option("--older", help="Take an export of a draw that is not the latest of the run.")
+    ] = False,
 ) -> None:
-    """Add the marks of a sheet to the run."""
+    """Add the marks of a sheet, or of exports of Label Studio, to the run."""
     from pv_data.run.audit import record_sheet
+    from pv_data.run.label_studio_export import record_export
 
+    exports, given = [file for file in files if file.suffix.lower() == ".json"], auditor or []
     with errors_to_exit():
-        count = record_sheet(run, sheet, auditor)
-    typer.echo(f"{count} marks recorded")
+        if not exports:
+            if len(files) > 1 or len(given) != 1:
+                raise DataError("give one sheet at a time, and with --auditor who read it")
+            typer.echo(f"{record_sheet(run, files[0], given[0])} marks recorded")
+            return
+        if len(exports) < len(files):
+            raise DataError(
+                f"{', '.join(map(str, files))}: give a sheet, or exports of Label Studio (.json), not both"
+            )
+        names = dict(one.split("=", 1) for one in given if "=" in one)
+        if len(names) < len(given):
+            raise DataError(
+                f"--auditor {' '.join(given)}: give ID=NAME for each user of Label Studio, each once"
+            )
+        taken = record_export(run, exports, names, older=older)
+    typer.echo(f"{taken.recorded} marks recorded, {taken.unchanged} recorded before")
+    if taken.absent:
+        typer.echo(f"no mark by the users {', '.join(taken.absent)}, whom --auditor names")
+    for why, number in sorted(taken.left_out.items()):
+        typer.echo(f"left out: {number} {why}")
+    typer.echo(
+        f"of {taken.drawn} proofs drawn: "
+        + ", ".join(
+            f"{number} read by {readers or 'nobody'}" for readers, number in sorted(taken.read_by.items())
+        )
+    )
 
 
 def status(
@@ -125,13 +197,16 @@ def status(
     from rich.console import Console
 
     from pv_data.audit import prove, read_audit, slices_above
-    from pv_data.audit.tables import print_proven
+    from pv_data.audit.marks import latest_marks
+    from pv_data.audit.readers import readers
+    from pv_data.audit.tables import print_proven, print_readers
     from pv_data.run.finalize import discard_override
+    from pv_data.run.reading_list import all_marks
 
     with errors_to_exit():
-        audit = read_audit(run)
+        audit, people = read_audit(run), readers(latest_marks(all_marks(run)))
         proven = prove(audit.marks.values(), audit.sizes, confidence)
-        document = proven.document()
+        document = proven.document() | {"readers": people.document()}
         counts = {name: (one.agree, one.checked) for name, one in proven.audited.slices.items()}
         shown = None if above is None else sorted(slices_above(counts, above, confidence))
         if shown is not None:
@@ -144,7 +219,9 @@ def status(
             check_target("--json", json_file)
             write_atomically(json_file, lambda file: file.write_text(text, "utf-8", "replace"))
     console = Console()
-    print_proven(proven, console if console.is_terminal else Console(width=130))
+    console = console if console.is_terminal else Console(width=130)
+    print_proven(proven, console)
+    print_readers(people, console)
     if shown is not None:
         typer.echo(f"above {above:g}, all at once with {confidence:g} (Holm): {', '.join(shown) or 'none'}")
     if proven.discarded:
