@@ -39,7 +39,7 @@ from pv_data.methods.steps import split_steps
 from pv_data.methods.truncation import truncated
 from pv_data.sources import latex
 from pv_data.sources.reading.rows import read_rows
-from pv_data.sources.reading.tex import said_of
+from pv_data.sources.reading.tex_names import said_by_title
 from pv_eval.report.passage import find_passage
 from pv_judge.answer import JudgeFailure
 from pv_judge.completion import RequestFailed, read_completion
@@ -261,7 +261,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "words of geometry": words_of_geometry,
     "tokens of a problem": normalised,
     "a passage": find_passage,
-    "the title of a solution": lambda text: said_of(text, ()),
+    "the title of a solution": lambda text: said_by_title(text, ()),
     "a LaTeX file": rows(latex.read, ".tex"),
     "JSON lines": rows(read_rows, ".jsonl"),
     "CSV": rows(read_rows, ".csv"),

@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from pv_data.sources.reading.tex import SKETCH, plain
+from pv_data.sources.reading.tex import plain
 from pv_data.sources.reading.tex_marks import PROBLEMS, Mark
+from pv_data.sources.reading.tex_names import CONTESTS, DOUBTFUL, is_generic
 
 __all__ = ["Item", "items"]
 
@@ -22,12 +23,6 @@ SOLUTIONS = re.compile(r"\b(?:solution|proof|answer)s?\b", re.IGNORECASE)
 WHOLE = re.compile(r"\b(?:solution|proof)s?\b", re.IGNORECASE)
 """Answers alone may be final ones, without a proof."""
 BASED = re.compile(r"\bproof[- ]based\b", re.IGNORECASE)
-CONTESTS = ("putnam", "usamo", "imo")
-GENERIC = re.compile(
-    rf"(?:(?:solution|answer|proof|problem|exercise|question)s?|{'|'.join(CONTESTS)}|william|lowell|mathematical|"
-    r"olympiad|competition|contest|exam|official|the|to|of|for|and|[0-9]+(?:st|nd|rd|th)?)"
-)
-"""Words of a heading that say what it heads and no more."""
 SESSION = re.compile(r".*\b(?:session|part|day|morning|afternoon)\b.*")
 """Running text between two lists of solutions, behind which they go on."""
 YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
@@ -152,12 +147,12 @@ def _sets(found: Sequence[Mark]) -> Iterator[_Set]:
             path, parted = [*(one for one in path if one.level < mark.level), mark], False
         elif mark.kind == "words" and len(mark.name) <= SHORT:
             within = now.told is not None and now.told in path and not SESSION.fullmatch(mark.name)
-            parted = parted or within or SKETCH.search(mark.name) is not None
+            parted = parted or within or DOUBTFUL.search(mark.name) is not None
         if mark.kind != "item":
             continue
         over = next((one for one in reversed(path) if _speaks(one.name)), None)
         says = _tells(over.name) if over is not None else False
-        if says and any(SKETCH.search(plain(one.name)) for one in path):
+        if says and any(DOUBTFUL.search(plain(one.name)) for one in path):
             says = None
         told = over if says else None
         year = next((one[0] for one in (YEAR.search(one.name) for one in reversed(path)) if one), "")
@@ -192,12 +187,8 @@ def _sets(found: Sequence[Mark]) -> Iterator[_Set]:
 def _is_heading(mark: Mark) -> bool:
     if mark.kind == "words":
         told = _speaks(mark.name) or YEAR.search(mark.name)
-        return bool(told) and len(mark.name) <= SHORT and _is_generic(mark.name)
+        return bool(told) and len(mark.name) <= SHORT and is_generic(mark.name)
     return mark.kind == "heading"
-
-
-def _is_generic(title: str) -> bool:
-    return all(GENERIC.fullmatch(one) for one in plain(title).split())
 
 
 def _speaks(title: str) -> bool:
@@ -208,4 +199,4 @@ def _tells(title: str) -> bool | None:
     """Whether a heading says that what is under it is solutions; None where it names them without saying so."""
     if not SOLUTIONS.search(BASED.sub("", title)):
         return False
-    return True if _is_generic(title) and WHOLE.search(title) and not PROBLEMS.search(title) else None
+    return True if is_generic(title) and WHOLE.search(title) and not PROBLEMS.search(title) else None

@@ -6,49 +6,58 @@ for one, or if it names it. What stands behind a lemma, or behind several proble
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pv_data.sources.reading.tex import (
-    NUMBER,
-    SECTIONS,
+    PLAIN,
+    UNREAD,
     environment,
-    is_one_solution,
-    is_ref,
-    names_of,
-    option,
+    head,
+    inside,
+    label_of,
+    level,
+    macro,
     plain,
-    said_of,
     text,
     words,
 )
 from pv_data.sources.reading.tex_lists import Item, items
-from pv_data.sources.reading.tex_marks import PLAIN, UNREAD, Mark, Names, marks
+from pv_data.sources.reading.tex_marks import Mark, Names, marks
+from pv_data.sources.reading.tex_names import (
+    NOBODYS,
+    NUMBER,
+    is_one_solution,
+    is_ref,
+    names_of,
+    ref,
+    said_by_title,
+)
+from pv_data.sources.reading.tex_openings import doubtful_heading, said_by_body, shortcoming
+from pv_data.sources.reading.tex_source import Source
 from pv_data.sources.reading.unusable import Unusable
 
-__all__ = ["Loose", "Part", "parts"]
+__all__ = ["Loose", "Part", "Solution", "parts"]
 
 UNCLEAR = "unclear solution"
 MEND = (
     "put it right behind its problem or at the end of the problem's environment, or name the problem: "
     r"\begin{problem}[NAME], \begin{solution}[NAME]"
 )
+OTHER = f"it names another problem or a part, or it is no full solution; {MEND}"
+QUESTION = re.compile(r"prob|exer|quest|task|item|^ex")
+"""An environment of a problem that may wait for its solution; a theorem's proof is right behind it."""
 
 
-@dataclass(kw_only=True)
-class Part:
-    """A problem with its solutions; in a file of solutions, a label with its solutions and no text."""
+@dataclass(frozen=True, kw_only=True)
+class Solution:
+    """A text, and its place in the file."""
 
-    label: str
-    """`A1` to `B6`, or a section's title; empty where it has none."""
     text: str
-    names: frozenset[str] = frozenset()
-    """What a solution may call it."""
-    solutions: list[str] = field(default_factory=list)
-    closed: bool = False
-    """Its environment ends with its solutions: one behind it has to name it."""
+    line: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,153 +67,260 @@ class Loose:
     reason: str
     detail: str
     text: str
+    line: int
+
+
+@dataclass(kw_only=True)
+class Part:
+    """A problem with its solutions; in a file of solutions, a label with its solutions and no text."""
+
+    label: str
+    """`A1` to `B6`, or a section's title; empty where it has none."""
+    text: str
+    line: int
+    names: frozenset[str] = frozenset()
+    """What a solution may call it."""
+    solutions: list[Solution] = field(default_factory=list)
+    closed: bool = False
+    """Its environment ends with its solutions: one behind it has to name it."""
+    env: str = ""
+    doubt: str = ""
+    """Why it may not be typeset."""
+
+    def take(self, solution: Solution, doubt: str = "") -> list[Part | Loose]:
+        """Keep a solution, or give it back if there is a doubt, or its own words are that it is none."""
+        why = doubt or self.doubt or shortcoming(self.text, solution.text)
+        if why:
+            return [Loose(reason=UNCLEAR, detail=why, text=solution.text, line=solution.line)]
+        self.solutions.append(solution)
+        return []
 
 
 Made = dict[int, list[Part | Loose]]
 """By the place of the mark that it is made from."""
 
 
-def parts(nodes: Sequence[Any], names: Names, *, answers: bool = False) -> list[Part | Loose]:
+def parts(source: Source, names: Names, *, answers: bool = False, doubt: str = "") -> list[Part | Loose]:
     """The problems in order, and what cannot be given to one of them.
 
     Args:
         answers: the file is one of solutions, and its lists of Putnam labels are.
+        doubt: why none of its solutions can be trusted.
     """
     try:
-        found = list(marks(nodes, names))
-        made: Made = {}
-        known = frozenset[str]().union(*(names_of(mark.name) for mark in found if mark.kind == "problem"))
-        for at, mark in enumerate(found):
-            if mark.kind == "problem":
-                made[at] = _problem(mark, names, known)
-            elif mark.kind == "box":
-                made[at] = _box(mark, names)
-        _lists(found, items(found, answers=answers), made, names, known)
-        _solutions(found, made)
+        return _Matcher(source, names, doubt).parts(answers)
     except RecursionError as error:
         raise Unusable("broken LaTeX", "nested too deep") from error
-    return [one for at in sorted(made) for one in made[at]]
 
 
-def _problem(mark: Mark, names: Names, known: frozenset[str], label: str = "") -> list[Part | Loose]:
-    """The statement, and the solutions at its end."""
-    inner = [one for one in mark.nodes if environment(one) in names.solutions]
-    rest = [one for one in mark.nodes if environment(one) not in names.solutions]
-    if any(_has(one, names.solutions) for one in rest):
-        return [Loose(reason="solution in problem", detail=f"within the statement; {MEND}", text=text(rest))]
-    made = Part(
-        label=label,
-        text=text(rest),
-        names=names_of(label or mark.name, mark.nodes),
-        closed=bool(inner),
-    )
-    if not inner:
-        return [made]
-    first = mark.nodes.index(inner[0])
-    states = any(environment(one) and environment(one) not in PLAIN for one in mark.nodes[:first])
-    parted = words([one for one in mark.nodes[first:] if environment(one) not in UNREAD | names.solutions])
-    loose = list[Part | Loose]()
-    for one in inner:
-        said = said_of(option(one), known)
-        if states or (parted and not is_one_solution(parted)) or (said and said not in made.names):
-            why = "another statement or more text stands in the same problem, or it names another or a part"
-            loose.append(Loose(reason=UNCLEAR, detail=f"{why}; {MEND}", text=text(one.nodelist)))
-        else:
-            made.solutions.append(text(one.nodelist))
-    return [made, *loose]
+class _Matcher:
+    def __init__(self, source: Source, names: Names, doubt: str) -> None:
+        self.source, self.names = source, names
+        self.found = marks(source, names)
+        self.known = frozenset[str]().union(
+            *(names_of(one.name, one.nodes) for one in self.found if one.kind == "problem")
+        )
+        self.doubts = {at: why for at, why in enumerate(self._doubts(doubt)) if why}
+        """By mark, why no solution there can be trusted."""
+        self.made: Made = {}
 
+    def parts(self, answers: bool) -> list[Part | Loose]:
+        for at, mark in enumerate(self.found):
+            if mark.kind == "problem":
+                self.made[at] = self._problem(at, mark)
+            elif mark.kind == "box":
+                self.made[at] = self._box(at, mark)
+        self._lists(items(self.found, answers=answers))
+        self._solutions()
+        return [one for at in sorted(self.made) for one in self.made[at]]
 
-def _box(mark: Mark, names: Names) -> list[Part | Loose]:
-    """The box, and the rest of its section, unless another problem is in it."""
-    box, rest = mark.nodes[0], mark.nodes[1:]
-    made = Part(label=mark.name, text=text(box.nodelist), names=names_of(mark.name, box.nodelist))
-    if not words([one for one in rest if not _is_silent(one)]):
-        return [made]
-    alike = any(environment(one) == environment(box) and option(one) == option(box) for one in rest)
-    if alike or mark.shared:
-        why = f"the section {mark.name!r} has another problem: give each a section of its own"
-        return [made, Loose(reason=UNCLEAR, detail=why, text=text(rest))]
-    made.solutions.append(text(rest))
-    return [made]
+    def _doubts(self, doubt: str) -> list[str]:
+        """What the headings over each mark and the words right before it announce."""
+        path, made, last = list[Mark](), list[str](), ""
+        for mark in self.found:
+            if mark.kind == "heading":
+                path = [*(one for one in path if one.level < mark.level), mark]
+            over = next((one.name for one in path if doubtful_heading(one.name)), "")
+            why = f"the heading {over!r} stands over it" if over else ""
+            before = last[-100:]
+            if not why and mark.kind in ("solution", "item") and doubtful_heading(before):
+                why = f"the words before it are {before!r}"
+            made.append(doubt or mark.doubt or why)
+            last = mark.name if mark.kind in ("words", "heading") else ""
+        return made
 
+    def _loose(self, detail: str, nodes: Sequence[Any], at: int, reason: str = UNCLEAR) -> Loose:
+        return Loose(reason=reason, detail=detail, text=text(nodes), line=self.source.line(at))
 
-def _is_silent(node: Any) -> bool:
-    """A heading, or an environment that is not read: no solution by itself."""
-    return environment(node) in UNREAD or getattr(node, "macroname", "") in SECTIONS
+    def _solution(self, node: Any) -> Solution:
+        return Solution(text=inside(node), line=self.source.line(node.pos))
 
+    def _problem(self, at: int, mark: Mark, label: str = "") -> list[Part | Loose]:
+        """The statement, and the solutions at its end."""
+        inner = [one for one in mark.nodes if environment(one) in self.names.solutions]
+        rest = [one for one in mark.nodes if environment(one) not in self.names.solutions]
+        if any(self._has_solution(one) for one in rest):
+            why = f"within the statement; {MEND}"
+            return [self._loose(why, rest, mark.at, "solution in problem")]
+        made = Part(
+            label=label,
+            text=text(rest, titled=bool(mark.env)),
+            line=self.source.line(mark.at),
+            names=names_of(label or mark.name, mark.nodes),
+            closed=bool(inner),
+            env=mark.env,
+            doubt=mark.doubt,
+        )
+        if not inner:
+            return [made]
+        first = mark.nodes.index(inner[0])
+        states = any(environment(one) and environment(one) not in PLAIN for one in mark.nodes[:first])
+        apart = [one for one in mark.nodes[first:] if environment(one) not in UNREAD | self.names.solutions]
+        parted = words(apart)
+        loose = list[Part | Loose]()
+        for one in inner:
+            why = self.doubts.get(at, "")
+            if (
+                states
+                or (parted and not is_one_solution(parted))
+                or not _claims(one, self.known) <= made.names
+            ):
+                why = f"another statement or more text stands in the same problem, or {OTHER}"
+            loose += made.take(self._solution(one), why)
+        return [made, *loose]
 
-def _lists(
-    found: Sequence[Mark], listed: dict[int, Item], made: Made, names: Names, known: frozenset[str]
-) -> None:
-    """Problems first: a solution's problem may be behind it."""
-    for at, item in listed.items():
-        if item.aside is not None:
-            made[at] = [Loose(reason=item.aside[0], detail=item.aside[1], text=text(found[at].nodes))]
-        elif not item.is_solution:
-            made[at] = _problem(found[at], names, known, item.label)
-            for one in made[at]:
-                if isinstance(one, Part):
-                    one.label, one.closed = f"{item.over} {item.label}".strip(), True
-    own: dict[str, Part] = {}
-    for at, item in listed.items():
-        if item.aside is not None or not item.is_solution:
-            continue
-        solution = text(found[at].nodes)
-        of = made[item.of][0] if item.of is not None else own.get(item.label)
-        if of is None:
-            of = own[item.label] = Part(label=item.label, text="", names=names_of(item.label))
-            made[at] = [of]
-        if isinstance(of, Part):
-            of.solutions.append(solution)
-        else:
-            made[at] = [Loose(reason="solution without problem", detail="which is set aside", text=solution)]
+    def _box(self, at: int, mark: Mark) -> list[Part | Loose]:
+        """The box, and the rest of its section, unless another problem is in it."""
+        box, rest = mark.nodes[0], mark.nodes[1:]
+        made = Part(
+            label=mark.name,
+            text=inside(box),
+            line=self.source.line(mark.at),
+            names=names_of(mark.name, box.nodelist),
+        )
+        if not words([one for one in rest if environment(one) not in UNREAD and level(one) is None]):
+            return [made]
+        why = self.doubts.get(at, "")
+        if mark.shared or any(
+            environment(one) == environment(box) and head(one) == head(box) for one in rest
+        ):
+            why = f"the section {mark.name!r} has another problem: give each a section of its own"
+        elif any(self.source.may_be_off(one.pos) for one in rest):
+            why = "a conditional may switch a part of it off"
+        return [
+            made,
+            *made.take(Solution(text=text(rest, titled=False), line=self.source.line(rest[0].pos)), why),
+        ]
 
-
-def _solutions(found: Sequence[Mark], made: Made) -> None:
-    """Give each environment of a solution to its problem."""
-    drafts = [one for several in made.values() for one in several if isinstance(one, Part)]
-    count = Counter(name for one in drafts for name in one.names)
-    by_name = {name: one for one in drafts for name in one.names if count[name] == 1}
-    waiting, near, answered = list[Part | Loose](), False, False
-    for at, mark in enumerate(found):
-        if mark.kind == "problem":
-            one = made[at][0]
-            # a heading ends nothing: the problems of several sections may have their solutions behind the last
-            waiting, answered = [*([] if answered else waiting), one], False
-            near = isinstance(one, Part) and not one.closed
-        elif mark.kind == "solution":
-            answered = True
-            said = said_of(mark.name, count)
-            behind = waiting[0] if near and len(waiting) == 1 else None
-            of = by_name.get(said) if is_ref(said) or (behind is None and _may_name(said, waiting)) else None
-            if of is None and isinstance(behind, Part) and (not said or said in behind.names):
-                of = behind
-            near = of is not None and of is behind
+    def _lists(self, listed: dict[int, Item]) -> None:
+        """Problems first: a solution's problem may be behind it."""
+        for at, item in listed.items():
+            mark = self.found[at]
+            if item.aside is not None:
+                self.made[at] = [self._loose(item.aside[1], mark.nodes, mark.at, item.aside[0])]
+            elif not item.is_solution:
+                self.made[at] = self._problem(at, mark, item.label)
+                for one in self.made[at]:
+                    if isinstance(one, Part):
+                        one.label, one.closed = f"{item.over} {item.label}".strip(), True
+        own: dict[str, Part] = {}
+        for at, item in listed.items():
+            if item.aside is not None or not item.is_solution:
+                continue
+            mark = self.found[at]
+            of = self.made[item.of][0] if item.of is not None else own.get(item.label)
             if of is None:
-                made[at] = [_nobodys(mark, waiting)]
+                line = self.source.line(mark.at)
+                of = own[item.label] = Part(label=item.label, text="", line=line, names=names_of(item.label))
+                self.made[at] = [of]
+            if isinstance(of, Part):
+                body = text(mark.nodes, titled=False)
+                claims = {said_by_body(body)} - {""}
+                why = self.doubts.get(at, "") or ("" if claims <= of.names else OTHER)
+                loose = of.take(Solution(text=body, line=self.source.line(mark.at)), why)
+                self.made[at] = [*self.made.get(at, []), *loose]
             else:
-                of.solutions.append(text(mark.nodes))
-        elif mark.kind not in ("words", "heading") or not is_one_solution(plain(mark.name)):
-            near = False
+                self.made[at] = [
+                    self._loose("which is set aside", mark.nodes, mark.at, "solution without problem")
+                ]
+
+    def _solutions(self) -> None:
+        """Give each environment of a solution to its problem."""
+        drafts = [one for several in self.made.values() for one in several if isinstance(one, Part)]
+        count = Counter(name for one in drafts for name in one.names)
+        by_name = {name: one for one in drafts for name in one.names if count[name] == 1}
+        waiting, near, answered = list[Part | Loose](), False, False
+        for at, mark in enumerate(self.found):
+            if mark.kind == "problem":
+                one = self.made[at][0]
+                # a heading ends nothing: the problems of several sections may have their solutions behind the last
+                waiting, answered = [*([] if answered else waiting), one], False
+                near = isinstance(one, Part) and not one.closed
+            elif mark.kind == "solution":
+                answered = True
+                claims = _claims(mark.node, count)
+                behind = (
+                    waiting[-1]
+                    if near and (len(waiting) == 1 or self._is_its_proof(at, waiting[-1]))
+                    else None
+                )
+                named = [by_name.get(one) for one in claims]
+                of = None
+                if any(map(is_ref, claims)) or (
+                    behind is None and all(_may_name(one, waiting) for one in claims)
+                ):
+                    of = named[0] if named and all(one is named[0] for one in named) else None
+                if of is None and isinstance(behind, Part) and claims <= behind.names:
+                    of = behind
+                near = of is not None and of is behind
+                if of is None:
+                    self.made[at] = [self._nobodys(mark, waiting)]
+                    continue
+                why = self.doubts.get(at, "")
+                if of.names & _labels(mark.nodes, "uses"):
+                    why = r"its \uses has the label of the problem before it: it is another's proof"
+                self.made[at] = of.take(self._solution(mark.node), why)
+            elif mark.kind not in ("words", "heading") or not is_one_solution(plain(mark.name)):
+                near = False
+
+    def _is_its_proof(self, at: int, last: Part | Loose) -> bool:
+        """Whether a `proof` is right behind a theorem, and no other solution behind it: earlier ones may have none."""
+        following = self.found[at + 1].kind if at + 1 < len(self.found) else ""
+        is_theorem = isinstance(last, Part) and QUESTION.search(last.env) is None
+        return is_theorem and self.found[at].env == "proof" and following != "solution"
+
+    def _nobodys(self, mark: Mark, waiting: Sequence[Part | Loose]) -> Loose:
+        if not waiting:
+            reason, why = "solution without problem", "none stands before it"
+        elif len(waiting) > 1:
+            reason, why = UNCLEAR, f"{len(waiting)} problems before it have none"
+        else:
+            reason, why = (
+                UNCLEAR,
+                "it names another or a part, or something stands between it and its problem",
+            )
+        return self._loose(f"{why}; {MEND}", mark.nodes, mark.at, reason)
+
+    def _has_solution(self, node: Any) -> bool:
+        """Whether an environment of a solution is somewhere in it."""
+        own = [] if environment(node) in UNREAD else getattr(node, "nodelist", None) or []
+        return any(environment(one) in self.names.solutions or self._has_solution(one) for one in own)
+
+
+def _claims(node: Any, known: Container[str]) -> frozenset[str]:
+    """The names that an environment of a solution has for its problem, by its titles, `\\proves` and first words."""
+    proves = _labels(node.nodelist, "proves")
+    said = {said_by_title(one, known) for one in head(node) if one}
+    said |= {said_by_body(inside(node)), *(proves if len(proves) < 2 else [NOBODYS])}
+    return frozenset(said - {""})
+
+
+def _labels(nodes: Sequence[Any], name: str) -> frozenset[str]:
+    """The names of the labels that `\\proves` or `\\uses` has."""
+    return frozenset(ref(one) for node in nodes if macro(node) == name for one in label_of(node).split(","))
 
 
 def _may_name(said: str, waiting: Sequence[Part | Loose]) -> bool:
     """A number may be that of a second solution, or of another day's problem: it names one that waits, if all do."""
-    called = [one.names if isinstance(one, Part) else frozenset[str]() for one in waiting]
-    return not NUMBER.fullmatch(said) or (all(called) and any(said in one for one in called))
-
-
-def _nobodys(mark: Mark, waiting: Sequence[Part | Loose]) -> Loose:
-    if not waiting:
-        reason, why = "solution without problem", "none stands before it"
-    elif len(waiting) > 1:
-        reason, why = UNCLEAR, f"{len(waiting)} problems before it have none"
-    else:
-        reason, why = UNCLEAR, "it names another or a part, or something stands between it and its problem"
-    return Loose(reason=reason, detail=f"{why}; {MEND}", text=text(mark.nodes))
-
-
-def _has(node: Any, wanted: frozenset[str]) -> bool:
-    """Whether an environment of these names is somewhere in it."""
-    inside = [] if environment(node) in UNREAD else getattr(node, "nodelist", None) or []
-    return any(environment(one) in wanted or _has(one, wanted) for one in inside)
+    own = [one.names if isinstance(one, Part) else frozenset[str]() for one in waiting]
+    return not NUMBER.fullmatch(said) or (all(own) and any(said in one for one in own))

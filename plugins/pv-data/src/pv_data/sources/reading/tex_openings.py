@@ -1,0 +1,89 @@
+"""Opening of a solution: whether its words say that it is another problem's, or no full right solution."""
+
+from __future__ import annotations
+
+import re
+
+from pv_data.sources.reading.tex import plain
+from pv_data.sources.reading.tex_names import KINDS, NOBODYS, ORDER, SOLUTION, called, ref, refs_of
+
+__all__ = ["doubtful_heading", "said_by_body", "shortcoming"]
+
+LEAD = re.compile(
+    rf"(?:{ORDER} )?(?:{SOLUTION}s? (?:of|to|for) (?:the )?(?:{KINDS} )?|{KINDS} (?:no |number )?)"
+    r"(zref[0-9]+|[ab] [1-6]\b|[0-9]+(?: [0-9]+)*(?: [a-h])?\b|[b-z]\b)|"
+    rf"(?:{ORDER} )?{SOLUTION}s? (?:of|to|for) (?:the )?(?:{KINDS}|necessity|sufficiency|(?:lower|upper) bound)\b"
+)
+"""First words that say what a solution solves."""
+MODELS = r"(?:chatgpt|gpt\w{0,9}|claude|gemini|deepseek|llms?)"
+WRITERS = rf"(?:students?|models?|ai|{MODELS})"
+WORKS = r"(?:answer|solution|response|proof|attempt|output|submission)s?"
+NO_PROOF = (
+    r"sketch(?:es|ed)?|hints?|outlines?|ideas?|drafts?|bogus|flawed|faulty|wrong|incorrect|incomplete|unfinished|fake|"
+    r"failed|discarded|heuristics?|informal|intuition|omitted|todo|tbd|remarks?|comments?|attempt(?:s|ed)?|mistakes?|"
+    rf"partial(?! (?:fraction|derivative|sum|order|product|quotient)s?\b)|submissions?|{MODELS}|old {WORKS}|"
+    r"old wrong|false (?:proof|solution|start)"
+)
+FILLERS = (
+    r"(?:(?:a|an|the|this is|it is|here is|some|our|my|proof|solution|answer|brief|short|quick|rough|possible|very|"
+    r"general|main|key) ){0,8}"
+)
+OPENS = re.compile(rf"{FILLERS}(?:{NO_PROOF}|we (?:only )?(?:sketch|outline|omit|skip|leave))\b")
+REFERS = re.compile(
+    rf"{FILLERS}(?:left|leave|exercise|see|cf|trivial|obvious|clear|easy|immediate|straightforward|skipped|missing|"
+    r"none|tba|n a|to be (?:added|written|done|filled|completed)|coming soon|not yet|no (?:proof|solution)|well known|"
+    r"(?:already |follows from |done )?(?:in )?mathlib|standard|similar|same as|as above|ditto)\b"
+)
+"""First words of what is no proof where little follows."""
+LITTLE = 120
+LEAVES = re.compile(
+    r"\b(?:(?:left|leave|leaving) (?:\w+ ){0,8}(?:as|to|for) (?:\w+ ){0,4}(?:readers?|exercises?|students?|you)|"
+    r"(?:proof|detail|rest|remainder|argument|verification|solution)s? (?:\w+ )?(?:is|are|will be) (?:\w+ )?"
+    r"(?:omitted|skipped)|(?:omit|omitting|skip|skipping) (?:the )?(?:\w+ )?(?:proof|detail|rest|verification)s?|"
+    r"only (?:a )?(?:sketch|outline)|(?:sketch|outline) of (?:the|a) (?:proof|solution)|"
+    r"this (?:proof|solution|argument|attempt) is (?:wrong|incorrect|flawed|incomplete|invalid|false|not (?:correct|"
+    r"complete|right|valid)))\b"
+)
+"""A solution that leaves something out, or says that it is wrong."""
+AUTHOR = re.compile(
+    rf"\b(?:{WRITERS}(?: s)?(?: [0-9o]{{1,3}})? {WORKS}|(?:{WORKS}|submitted|written|generated) (?:by|from|of) "
+    rf"(?:\w+ )?{WRITERS})\b"
+)
+FAULT = r"(?:wrong|mistakes?|errors?|flaws?|flawed|fault|incorrect|fallac(?:y|ious)|bogus|invalid)"
+ARGUMENT = r"(?:proof|argument|reasoning|solution)s?"
+ASKS_FOR_FAULT = re.compile(rf"\b(?:{FAULT}(?: \w+){{0,6}} {ARGUMENT}|{ARGUMENT}(?: \w+){{0,6}} {FAULT})\b")
+
+
+def said_by_body(body: str) -> str:
+    """The name that the first words of a solution have for its problem; empty where they name none."""
+    found = LEAD.match(plain(refs_of(body[:400])[1]))
+    if not found:
+        return ""
+    if not found[1]:
+        return NOBODYS
+    return ref(refs_of(body[:400])[0][int(found[1][4:])]) if found[1][:4] == "zref" else called(found[1])
+
+
+def shortcoming(problem: str, body: str) -> str:
+    """Why a text is no full right solution, by its own words or by its problem's; empty where nothing says so."""
+    said, asked = plain(body), plain(problem)
+    found = (
+        OPENS.match(said)
+        or (len(said) < LITTLE and REFERS.match(said))
+        or AUTHOR.search(said[:150])
+        or LEAVES.search(said)
+    )
+    if found:
+        return f"the solution says {found[0]!r}"
+    found = ASKS_FOR_FAULT.search(asked)
+    return f"its problem may ask for the fault of a proof: {found[0]!r}" if found else ""
+
+
+def doubtful_heading(title: str) -> bool:
+    """Whether a heading, a file's title or words before a solution announce solutions that are not right and full."""
+    said = plain(title.replace("_", " "))
+    found = re.search(rf"\b(?:{NO_PROOF}|false)\b", said)
+    return bool(AUTHOR.search(said)) or (
+        found is not None
+        and (found[0] == said or re.search(rf"\b{WORKS}\b|\b{ARGUMENT}\b", said) is not None)
+    )
