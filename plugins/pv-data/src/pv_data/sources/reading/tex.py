@@ -16,6 +16,7 @@ __all__ = [
     "UNREAD",
     "arguments",
     "content",
+    "emphasised",
     "environment",
     "head",
     "inside",
@@ -61,6 +62,8 @@ SILENT = frozenset(
     }
 )
 """Macros whose arguments are not read."""
+FONTS = frozenset({*("textbf", "textit", "textsc", "emph", "underline", "paragraph", "subparagraph")})
+FONT_SWITCHES = frozenset({*("bf", "bfseries", "it", "itshape", "sc", "scshape", "em")})
 HEAD = re.compile(r"(?:[ \t]{0,9}\[([^\[\]]{0,500})\])?(?:\{([^{}]{0,200})\})?")
 """Titles right behind `\\begin{...}`, in brackets and in braces."""
 BEGIN = re.compile(r"\\begin\s*\{[^{}]*\}")
@@ -134,6 +137,14 @@ def title(node: Any) -> str:
     """Of a heading; `\\part` has none, which exam.cls has for its items."""
     given = arguments(node)
     return given[-1][1:-1].strip()[:100] if given and given[-1].startswith("{") else ""
+
+
+def emphasised(node: Any) -> str:
+    r"""What is set in bold or italics, or is a paragraph's heading: `\textbf{Solution.}`, `{\bf Proof}`."""
+    if macro(node) in FONTS and (given := arguments(node)):
+        return given[-1].strip("{}")
+    own = node.nodelist if type(node).__name__ == "LatexGroupNode" else []
+    return written(own[1:]) if own and macro(own[0]) in FONT_SWITCHES else ""
 
 
 def option(node: Any) -> str:

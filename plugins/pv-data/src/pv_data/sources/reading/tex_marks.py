@@ -14,18 +14,20 @@ from pv_data.sources.reading.tex import (
     PLAIN,
     SECTIONS,
     UNREAD,
+    emphasised,
     environment,
     head,
     level,
     macro,
     option,
+    plain,
     title,
     words,
 )
-from pv_data.sources.reading.tex_names import putnam
+from pv_data.sources.reading.tex_names import begins_solution, putnam
 from pv_data.sources.reading.tex_source import Source
 
-__all__ = ["PROBLEMS", "Mark", "Names", "marks"]
+__all__ = ["PROBLEMS", "Mark", "Names", "marks", "opens_solution"]
 
 PROBLEMS = re.compile(r"\b(?:problem|exercise|question)s?\b", re.IGNORECASE)
 NUMBERED = re.compile(r"\W*(?:problem|exercise|question)\b.{0,60}", re.IGNORECASE | re.DOTALL)
@@ -70,6 +72,12 @@ class Mark:
     """Why nobody can tell whether it is typeset."""
 
 
+def opens_solution(node: Any, names: Names) -> bool:
+    r"""An environment of a solution, `\textbf{Solution.}` or a macro `\solution`."""
+    named = {environment(node), macro(node)} & names.solutions
+    return bool(named) or begins_solution(plain(emphasised(node)))
+
+
 def marks(source: Source, names: Names) -> list[Mark]:
     """In order, with the environments that hold problems or solutions whole."""
     return list(_Outline(source, names).of(source.nodes))
@@ -112,14 +120,19 @@ class _Outline:
         )
 
     def _problem_of_section(self, over: Any, own: Sequence[Any]) -> list[Mark]:
-        """`\\section{Problem 2}`, text, and a solution's environment at its end."""
+        """`\\section{Problem 2}`, text, and a solution behind it."""
         if over is None or not NUMBERED.fullmatch(title(over)) or self._has_problems(own):
             return []
-        first = next((at for at, one in enumerate(own) if environment(one) in self.names.solutions), 0)
+        first = next((at for at, one in enumerate(own) if opens_solution(one, self.names)), 0)
         return [self._mark("problem", own[0], title(over), own)] if words(own[:first]) else []
 
     def walk(self, nodes: Sequence[Any]) -> Iterator[Mark]:
         """The marks of one level, and of the environments and braces in it."""
+        if any(macro(one) in QUESTIONS for one in nodes):
+            for begin, own in _parted(nodes, lambda one: macro(one) in QUESTIONS):
+                mark = None if begin is None else self._mark("problem", begin, "", own)
+                yield from self.walk(own) if mark is None else [replace(mark, env="question")]
+            return
         between, before = list[Any](), None
         for node in nodes:
             name, last, before = environment(node), before, node
@@ -146,14 +159,9 @@ class _Outline:
                 yield self._mark(kind, node, said[0] or said[1], node.nodelist)
             elif name in LISTS and any(putnam(option(one)) for one in node.nodelist):
                 yield Mark(kind="wall")  # items that follow each other are of one list
-                for label, own in _parted(node.nodelist, lambda one: bool(putnam(option(one)))):
-                    yield from (
-                        [] if label is None else [self._mark("item", label, putnam(option(label)), own)]
-                    )
-            elif name == "questions":
-                for begin, own in _parted(node.nodelist, lambda one: macro(one) in QUESTIONS):
-                    mark = [] if begin is None else [self._mark("problem", begin, "", own)]
-                    yield from [replace(mark[0], env="question")] if mark else self.walk(own)
+                for item, own in _parted(node.nodelist, lambda one: macro(one) == "item"):
+                    label = "" if item is None else putnam(option(item))
+                    yield from [self._mark("item", item, label, own)] if label else self.walk(own)
             else:
                 yield from [] if name in PLAIN else [Mark(kind="wall", env=name)]
                 yield from _doubted(

@@ -15,7 +15,9 @@ __all__ = [
     "NOBODYS",
     "NUMBER",
     "ORDER",
+    "QUESTION",
     "SOLUTION",
+    "begins_solution",
     "called",
     "is_generic",
     "is_one_solution",
@@ -36,15 +38,20 @@ REF = re.compile(
 KEYS = re.compile(r"\s*(?:\w+\s*=\s*(?:\{[^{}]*\}|[^{},]*)\s*,?\s*)+")
 NAME_KEY = re.compile(r"\b(?:name|title)\s*=\s*(?:\{([^{}]*)\}|([^{},]*))")
 LABEL_KEY = re.compile(r"\blabel\s*=\s*\{?([^{},]+)")
+QUESTION = r"(?:problem|exercise|question)"
 KINDS = r"(?:problem|exercise|question|theorem|proposition|corollary|lemma|claim|fact)"
 KIND = re.compile(r"^(?:problem|exercise|question) (?=.)")
-PUTNAM = re.compile(r"(?:problem)?\W{0,3}([AB])\W{0,3}([1-6])\W{0,3}", re.IGNORECASE)
-PUTNAM_NAME = re.compile(r"^([ab]) ([1-6])$")
+PUTNAM = re.compile(r"(?:problem)?\W{0,3}([ABCGN])\W{0,3}([1-9])\W{0,3}", re.IGNORECASE)
+PUTNAM_NAME = re.compile(r"^([abcgn]) ([1-9])$")
 NUMBER = re.compile(r"(?:[a-z] ?)?[0-9]+(?: ?[a-z])?")
 ORDER = r"(?:first|second|third|fourth|fifth|alternative|alternate|another|official)"
 SOLUTION = r"(?:solution|sol|soln|proof|answer)"
 ONE = re.compile(rf"(?:(?:{ORDER} )?{SOLUTION}(?: [0-9]{{1,2}}| [ivx]{{1,4}})?(?: |$))+")
 OF = re.compile(rf"(?:{ORDER} )?{SOLUTION}s? (?:of|to|for)\b ?(?:the )?(.*)")
+OF_REF = re.compile(
+    rf"(?:(?:{ORDER} )?{SOLUTION}s? ?)?(?:(?:of|to|for) ?)?(?:the )?(?:main )?(?:{KINDS}|ex|exer)?"
+)
+"""What a title may have beside a reference to its problem."""
 NUMBERED = re.compile(
     rf"(?:.* (?:of|to|for) (?:the )?|(?:.* )?(?:{KINDS}|no|number) )({NUMBER.pattern})(?: .*)?"
 )
@@ -52,7 +59,7 @@ NUMBERED = re.compile(
 DOUBTFUL = re.compile(
     r"\b(?:sketch(?:es|ed)?|hints?|incorrect|wrong|false|attempt(?:s|ed)?|partial|outlines?|ideas?|remarks?|comments?|"
     r"drafts?|bogus|flawed|faulty|fallacious|erroneous|invalid|mistakes?|errors?|incomplete|unfinished|fake|failed|old|"
-    r"discarded|heuristics?|informal|intuition|omitted|todo|tbd|students?|models?|gpt\w*|chatgpt|claude|gemini|llms?|"
+    r"discarded|putative|purported|alleged|supposed|heuristics?|informal|intuition|omitted|todo|tbd|students?|models?|gpt\w*|chatgpt|claude|gemini|llms?|"
     r"deepseek|ai|machine|generated|submissions?|graders?)\b"
 )
 PARTIAL = re.compile(r"\b(?:cases?|parts?|steps?|lemmas?|lemmata|claims?)\b")
@@ -78,7 +85,7 @@ GENERIC = re.compile(
 
 
 def putnam(title: str) -> str:
-    r"""`A1` for `A1`, `A--1` and `Problem A1`."""
+    r"""`A1` for `A1`, `A--1` and `Problem A1`: of a Putnam paper, or of a shortlist (A, C, G, N)."""
     found = PUTNAM.fullmatch(title)
     return (found[1] + found[2]).upper() if found else ""
 
@@ -96,6 +103,11 @@ def is_ref(said: str) -> bool:
 def is_one_solution(said: str) -> bool:
     """Whether words between a problem and its solution say no more than `Solution` or `Second proof`."""
     return ONE.fullmatch(said) is not None
+
+
+def begins_solution(said: str) -> bool:
+    """Whether words in bold begin a solution: `Solution.`, `Solution to Problem 2`."""
+    return bool(said) and (ONE.fullmatch(said) or OF.fullmatch(said)) is not None
 
 
 def is_generic(title: str) -> bool:
@@ -134,11 +146,11 @@ def said_by_title(title: str, known: Container[str]) -> str:
     title = _bare(title)
     name, said = called(title), plain(title)
     bare = " ".join(REF.sub("", title).split())
-    doubts = [one.search(either) for one in (DOUBTFUL, PARTIAL) for either in (said, title.casefold())]
+    doubts = [one.search(either) for one in (DOUBTFUL, PARTIAL) for either in (plain(bare), bare.casefold())]
     if any(doubts) or BRACKETS.fullmatch(bare):
         return NOBODYS
     if refs:
-        return ref(refs[0]) if len(refs) == 1 else NOBODYS
+        return ref(refs[0]) if len(refs) == 1 and OF_REF.fullmatch(plain(bare)) else NOBODYS
     if not title.strip() or _is_length(title):
         return ""
     if name in known:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 
 from pv_data.sources.reading.tex import plain
-from pv_data.sources.reading.tex_names import KINDS, NOBODYS, ORDER, SOLUTION, called, ref, refs_of
+from pv_data.sources.reading.tex_names import KINDS, NOBODYS, ORDER, QUESTION, SOLUTION, called, ref, refs_of
 
 __all__ = ["doubtful_heading", "said_by_body", "shortcoming"]
 
+NUMBER = r"(?:zref[0-9]+|[abcgn]\W{0,3}[1-9]\b|[0-9]+(?:\.[0-9]+)*(?: ?\(?[a-h]\b)?|[a-z](?= ?[.:)]))"
 LEAD = re.compile(
-    rf"(?:{ORDER} )?(?:{SOLUTION}s? (?:of|to|for) (?:the )?(?:{KINDS} )?|{KINDS} (?:no |number )?)"
-    r"(zref[0-9]+|[ab] [1-6]\b|[0-9]+(?: [0-9]+)*(?: [a-h])?\b|[b-z]\b)|"
+    rf"(?:{ORDER} )?(?:{SOLUTION}s? (?:of|to|for) (?:the )?(?P<kind>{KINDS})?|{QUESTION})\W*(?:no\b|number)?\W*"
+    rf"(?P<number>{NUMBER})(?P<end> ?[.:)\]]|$)?|"
     rf"(?:{ORDER} )?{SOLUTION}s? (?:of|to|for) (?:the )?(?:{KINDS}|necessity|sufficiency|(?:lower|upper) bound)\b"
 )
 """First words that say what a solution solves."""
+NOT_READ = re.compile(r"\\(?:label\s{0,9}\{[^{}]*\}|[A-Za-z]+\*?|[^A-Za-z])|[{}~$]")
 MODELS = r"(?:chatgpt|gpt\w{0,9}|claude|gemini|deepseek|llms?)"
 WRITERS = rf"(?:students?|models?|ai|{MODELS})"
 WORKS = r"(?:answer|solution|response|proof|attempt|output|submission)s?"
@@ -22,27 +24,35 @@ NO_PROOF = (
     r"sketch(?:es|ed)?|hints?|outlines?|ideas?|drafts?|bogus|flawed|faulty|wrong|incorrect|incomplete|unfinished|fake|"
     r"failed|discarded|heuristics?|informal|intuition|omitted|todo|tbd|remarks?|comments?|attempt(?:s|ed)?|mistakes?|"
     rf"partial(?! (?:fraction|derivative|sum|order|product|quotient)s?\b)|submissions?|{MODELS}|old {WORKS}|"
-    r"old wrong|false (?:proof|solution|start)"
+    r"old wrong|false (?:proof|solution|start)|putative|purported|alleged|supposed|so called|proof by example|"
+    r"hinweise?|(?:beweis)?skizze|beweisidee|indications?|esquisse|sugerencia|pista|esbozo|указани[ея]|подсказка|"
+    r"набросок|提示|略|证明略|思路|证明思路|ヒント|略解"
 )
 FILLERS = (
     r"(?:(?:a|an|the|this is|it is|here is|some|our|my|proof|solution|answer|brief|short|quick|rough|possible|very|"
-    r"general|main|key) ){0,8}"
+    r"general|main|key|completely|entirely|exactly|also|just) ){0,8}"
 )
 OPENS = re.compile(rf"{FILLERS}(?:{NO_PROOF}|we (?:only )?(?:sketch|outline|omit|skip|leave))\b")
 REFERS = re.compile(
     rf"{FILLERS}(?:left|leave|exercise|see|cf|trivial|obvious|clear|easy|immediate|straightforward|skipped|missing|"
     r"none|tba|n a|to be (?:added|written|done|filled|completed)|coming soon|not yet|no (?:proof|solution)|well known|"
-    r"(?:already |follows from |done )?(?:in )?mathlib|standard|similar|same as|as above|ditto)\b"
+    r"standard|similar|same|analogous|ditto|repeat|explicit|routine|hopefully|apply|combine|follows|by definition|"
+    r"(?:this |the )?(?:assertion|claim|result|statement) follows)\b|"
+    r".*\b(?:zref[0-9]+|previous|preceding|above|earlier|formali[sz]ed|mathlib|lean library|"
+    r"should (?:be|hopefully|follow))\b"
 )
-"""First words of what is no proof where little follows."""
+"""Words of a short text that is no proof without what it refers to: first words, and words anywhere in it."""
+CITE = re.compile(r"\\[A-Za-z]*cite[a-z]*\*?\b")
 LITTLE = 120
 LEAVES = re.compile(
     r"\b(?:(?:left|leave|leaving) (?:\w+ ){0,8}(?:as|to|for) (?:\w+ ){0,4}(?:readers?|exercises?|students?|you)|"
+    r"(?:do|try|check|prove) (?:it|this|that) (?:by )?yourself|"
     r"(?:proof|detail|rest|remainder|argument|verification|solution)s? (?:\w+ )?(?:is|are|will be) (?:\w+ )?"
     r"(?:omitted|skipped)|(?:omit|omitting|skip|skipping) (?:the )?(?:\w+ )?(?:proof|detail|rest|verification)s?|"
-    r"only (?:a )?(?:sketch|outline)|(?:sketch|outline) of (?:the|a) (?:proof|solution)|"
-    r"this (?:proof|solution|argument|attempt) is (?:wrong|incorrect|flawed|incomplete|invalid|false|not (?:correct|"
-    r"complete|right|valid)))\b"
+    r"only (?:a )?(?:sketch|outline)|proof (?:sketch|outline)|(?:sketch|outline) proof|"
+    r"(?:sketch|outline) of (?:the|a) (?:\w+ )?(?:proof|solution)|"
+    r"this (?:proof|solution|argument|attempt) is (?:wrong|incorrect|flawed|incomplete|invalid|false|"
+    r"not (?:correct|complete|right|valid)))\b"
 )
 """A solution that leaves something out, or says that it is wrong."""
 AUTHOR = re.compile(
@@ -56,17 +66,29 @@ ASKS_FOR_FAULT = re.compile(rf"\b(?:{FAULT}(?: \w+){{0,6}} {ARGUMENT}|{ARGUMENT}
 
 def said_by_body(body: str) -> str:
     """The name that the first words of a solution have for its problem; empty where they name none."""
-    found = LEAD.match(plain(refs_of(body[:400])[1]))
+    labels, lead = refs_of(body[:400])
+    found = LEAD.match(" ".join(NOT_READ.sub(" ", lead).split()).casefold())
     if not found:
         return ""
-    if not found[1]:
+    number, kind = found["number"], found["kind"]
+    if not number:
         return NOBODYS
-    return ref(refs_of(body[:400])[0][int(found[1][4:])]) if found[1][:4] == "zref" else called(found[1])
+    if (
+        not kind
+        and not found["end"]
+        and "of" not in found[0]
+        and "to" not in found[0]
+        and "for" not in found[0]
+    ):
+        return ""  # `Problem 3 shows that`
+    if number.startswith("zref"):
+        return ref(labels[int(number[4:])])
+    return called(number) if re.fullmatch(QUESTION, kind or "problem") else f"{kind} {called(number)}"
 
 
 def shortcoming(problem: str, body: str) -> str:
     """Why a text is no full right solution, by its own words or by its problem's; empty where nothing says so."""
-    said, asked = plain(body), plain(problem)
+    said, asked = plain(refs_of(CITE.sub(r" \\ref{x} ", body))[1]), plain(problem)
     found = (
         OPENS.match(said)
         or (len(said) < LITTLE and REFERS.match(said))

@@ -15,6 +15,7 @@ from typing import Any
 from pv_data.sources.reading.tex import (
     PLAIN,
     UNREAD,
+    emphasised,
     environment,
     head,
     inside,
@@ -26,10 +27,11 @@ from pv_data.sources.reading.tex import (
     words,
 )
 from pv_data.sources.reading.tex_lists import Item, items
-from pv_data.sources.reading.tex_marks import Mark, Names, marks
+from pv_data.sources.reading.tex_marks import Mark, Names, marks, opens_solution
 from pv_data.sources.reading.tex_names import (
     NOBODYS,
     NUMBER,
+    begins_solution,
     is_one_solution,
     is_ref,
     names_of,
@@ -48,6 +50,7 @@ MEND = (
     r"\begin{problem}[NAME], \begin{solution}[NAME]"
 )
 OTHER = f"it names another problem or a part, or it is no full solution; {MEND}"
+WHOLE = re.compile(r"\b(?:solution|proof)\b")
 QUESTION = re.compile(r"prob|exer|quest|task|item|^ex")
 """An environment of a problem that may wait for its solution; a theorem's proof is right behind it."""
 
@@ -171,12 +174,14 @@ class _Matcher:
             env=mark.env,
             doubt=mark.doubt,
         )
-        if not inner:
+        first = next((at for at, one in enumerate(mark.nodes) if opens_solution(one, self.names)), None)
+        if first is None:
             return [made]
-        first = mark.nodes.index(inner[0])
         states = any(environment(one) and environment(one) not in PLAIN for one in mark.nodes[:first])
         apart = [one for one in mark.nodes[first:] if environment(one) not in UNREAD | self.names.solutions]
         parted = words(apart)
+        if not inner:
+            return self._told(made, mark, first, states, self.doubts.get(at, ""))
         loose = list[Part | Loose]()
         for one in inner:
             why = self.doubts.get(at, "")
@@ -188,6 +193,21 @@ class _Matcher:
                 why = f"another statement or more text stands in the same problem, or {OTHER}"
             loose += made.take(self._solution(one), why)
         return [made, *loose]
+
+    def _told(self, made: Part, mark: Mark, first: int, states: bool, why: str) -> list[Part | Loose]:
+        r"""A statement, `\textbf{Solution.}`, and the rest its solution."""
+        made.text, made.closed = text(mark.nodes[:first], titled=bool(mark.env)), True
+        told = [plain(emphasised(one)) for one in mark.nodes[first:]]
+        told = [one for one in told if begins_solution(one)]
+        own = first + (macro(mark.nodes[first]) in self.names.solutions)
+        body = Solution(text=text(mark.nodes[own:]), line=self.source.line(mark.nodes[first].pos))
+        if states or len(set(told)) < len(told):
+            why = "it may be that of a part, or of another statement in the same problem"
+        elif told and not any(WHOLE.search(one) for one in told):
+            why = "it may be an answer without a proof"
+        elif not {said_by_body(body.text)} <= {"", *made.names}:
+            why = OTHER
+        return [made, *made.take(body, why)]
 
     def _box(self, at: int, mark: Mark) -> list[Part | Loose]:
         """The box, and the rest of its section, unless another problem is in it."""
