@@ -173,8 +173,10 @@ def test_short_text_among_solutions_may_end_them(tmp_path: Path):
 
 def test_two_solutions_under_one_label_follow_each_other(tmp_path: Path):
     head = putnam("P?", "Q?") + r"\section{Solutions}"
-    near = r"\begin{itemize}\item[A1] p1 \item[A1] p2 \item[A2] q \end{itemize}"
-    assert of(tmp_path, head + near) == ({"P?": ["p1", "p2"], "Q?": ["q"]}, {})
+    near = r"\begin{itemize}\item[A1] p1 \item[A1] Second solution. p2 \item[A2] q \end{itemize}"
+    assert of(tmp_path, head + near) == ({"P?": ["p1", "Second solution. p2"], "Q?": ["q"]}, {})
+    pieces = near.replace("Second solution. ", "")
+    assert of(tmp_path, head + pieces) == ({"P?": [], "Q?": ["q"]}, {"unclear solution": 2})
     assert of(tmp_path, head + putnam("p", "q") + putnam("x")) == (
         {"P?": [], "Q?": []},
         {"unclear solution": 3},
@@ -608,7 +610,7 @@ def test_no_document_of_five_hundred_gives_a_problem_the_solution_of_another(tmp
             assert set(solutions) <= {mine}, (case, "".join(blocks))
             right += len(solutions)
         loose += aside.get("unclear solution", 0) + aside.get("solution without problem", 0)
-    assert right > 500
+    assert right > 300
     assert loose > 500
 
 
@@ -622,7 +624,7 @@ def test_environments_pair_each_problem_with_what_follows(tmp_path: Path):
     (tmp_path / "a.tex").write_text(
         r"""\section{One}
 \begin{problem}[3 points] First? \end{problem}
-\begin{solution} 1a \end{solution} \begin{proof} 1b \end{proof}
+\begin{solution} 1a \end{solution} \begin{proof}[Second proof] 1b \end{proof}
 \begin{problem} Second? \end{problem}
 \begin{center}\begin{problem} Third? \begin{solution} 3 \end{solution} \end{problem}\end{center}
 """

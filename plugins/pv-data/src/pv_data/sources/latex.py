@@ -67,7 +67,7 @@ def read(
     names = Names(problems=own[0], solutions=own[1], boxes=own[2])
     once = Once()
     for file, beside in _pairs(files(path, (".tex",))):
-        given = _parts(file, names)
+        given = _parts(file, names, alone=not beside)
         if isinstance(given, Aside):
             yield given
             given = []
@@ -101,7 +101,9 @@ def _stem(file: Path) -> str:
     return file.name.lower().partition(".tex")[0]
 
 
-def _parts(file: Path, names: Names, *, answers: bool = False) -> list[Part | Loose] | Aside:
+def _parts(
+    file: Path, names: Names, *, answers: bool = False, alone: bool = False
+) -> list[Part | Loose] | Aside:
     try:
         source = parse(file)
     except Unusable as error:
@@ -109,7 +111,8 @@ def _parts(file: Path, names: Names, *, answers: bool = False) -> list[Part | Lo
     except DataError as error:
         return aside(file.name, FILE_NOT_READ, str(error))
     stem = " ".join(NAME.findall(_stem(file)))
-    solved = [bool(SOLVED.search(one)) and not PROBLEMS.search(one) for one in (stem, source.title)]
+    called = (stem, source.title, file.absolute().parent.name if alone else "")
+    solved = [bool(SOLVED.search(one)) and not PROBLEMS.search(one) for one in called]
     asks = PROBLEMS.search(source.title) and not SOLVED.search(source.title)
     if answers and asks:
         return aside(

@@ -19,6 +19,7 @@ __all__ = [
     "SOLUTION",
     "begins_solution",
     "called",
+    "is_alternative",
     "is_generic",
     "is_one_solution",
     "is_ref",
@@ -47,6 +48,10 @@ NUMBER = re.compile(r"(?:[a-z] ?)?[0-9]+(?: ?[a-z])?")
 ORDER = r"(?:first|second|third|fourth|fifth|alternative|alternate|another|official)"
 SOLUTION = r"(?:solution|sol|soln|proof|answer)"
 ONE = re.compile(rf"(?:(?:{ORDER} )?{SOLUTION}(?: [0-9]{{1,2}}| [ivx]{{1,4}})?(?: |$))+")
+ALTERNATIVE = re.compile(
+    rf"(?:{ORDER}|other) (?:{SOLUTION}|method|approach|way)\b|(?:{ORDER}|[0-9]{{1,2}}|[ivx]{{2,4}})$|aliter\b|"
+    rf"alternatively\b|(?:{SOLUTION}|method|approach|way) (?:[0-9]{{1,2}}|[ivx]{{1,4}})\b|{SOLUTION} (?:using|by|via|with)\b"
+)
 OF = re.compile(rf"(?:{ORDER} )?{SOLUTION}s? (?:of|to|for)\b ?(?:the )?(.*)")
 OF_REF = re.compile(
     rf"(?:(?:{ORDER} )?{SOLUTION}s? ?)?(?:(?:of|to|for) ?)?(?:the )?(?:main )?(?:{KINDS}|ex|exer)?"
@@ -68,6 +73,7 @@ HALF = re.compile(
     r"converse|only if|(?:lower|upper) bound)\b"
 )
 """The same where no problem has the whole title."""
+PART = re.compile(r"\W*(?:[ivx]{1,5}|[a-h])\W*")
 BRACKETS = re.compile(r"(?:[\w ]+ (?:of|to|for) +)?\([^()]+\)(?: (?:of|in)\b.*)?")
 """A part or a formula: `(a)`, `Proof of (1)`."""
 FORMULA = re.compile(r"\$|\\[(\[]")
@@ -103,6 +109,11 @@ def is_ref(said: str) -> bool:
 def is_one_solution(said: str) -> bool:
     """Whether words between a problem and its solution say no more than `Solution` or `Second proof`."""
     return ONE.fullmatch(said) is not None
+
+
+def is_alternative(said: str) -> bool:
+    """Whether words over a solution, or its first ones, say that it is one of several: `Second proof`, `2`."""
+    return ALTERNATIVE.match(plain(said)) is not None
 
 
 def begins_solution(said: str) -> bool:
@@ -155,6 +166,8 @@ def said_by_title(title: str, known: Container[str]) -> str:
         return ""
     if name in known:
         return name
+    if PART.fullmatch(title.strip()):
+        return NOBODYS
     if found := OF.fullmatch(said):
         return called(found[1]) or NOBODYS
     if not name or FORMULA.search(title) or HALF.search(said):

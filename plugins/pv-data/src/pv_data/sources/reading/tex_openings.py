@@ -30,9 +30,12 @@ NO_PROOF = (
 )
 FILLERS = (
     r"(?:(?:a|an|the|this is|it is|here is|some|our|my|proof|solution|answer|brief|short|quick|rough|possible|very|"
-    r"general|main|key|completely|entirely|exactly|also|just) ){0,8}"
+    r"general|main|key|completely|entirely|exactly|essentially|also|just) ){0,8}"
 )
-OPENS = re.compile(rf"{FILLERS}(?:{NO_PROOF}|we (?:only )?(?:sketch|outline|omit|skip|leave))\b")
+OPENS = re.compile(
+    rf"{FILLERS}(?:{NO_PROOF}|see|we (?:only )?(?:sketch|outline|omit|skip|leave)|"
+    r"(?:similar|analogous|identical) to|(?:the )?same (?:proof )?as|repeat the)\b"
+)
 REFERS = re.compile(
     rf"{FILLERS}(?:left|leave|exercise|see|cf|trivial|obvious|clear|easy|immediate|straightforward|skipped|missing|"
     r"none|tba|n a|to be (?:added|written|done|filled|completed)|coming soon|not yet|no (?:proof|solution)|well known|"
@@ -43,14 +46,19 @@ REFERS = re.compile(
 )
 """Words of a short text that is no proof without what it refers to: first words, and words anywhere in it."""
 CITE = re.compile(r"\\[A-Za-z]*cite[a-z]*\*?\b")
+NOTE = re.compile(r"\\(?:todo|fixme|missing|sorry)\b", re.IGNORECASE)
+EXERCISE = re.compile(r"\\begin\s{0,9}\{[a-z]{0,20}(?:prob|exer|ques|task)[a-z]{0,20}\*?\}", re.IGNORECASE)
 LITTLE = 120
 LEAVES = re.compile(
-    r"\b(?:(?:left|leave|leaving) (?:\w+ ){0,8}(?:as|to|for) (?:\w+ ){0,4}(?:readers?|exercises?|students?|you)|"
+    r"\b(?:(?:left|leave|leaving) (?:\w+ ){0,8}(?:as|to|for) (?:\w+ ){0,4}(?:readers?|exercises?|students?|"
+    r"you|zref[0-9]+)|(?:is|are) (?:an? |left )?(?:easy |simple )?exercises?|"
     r"(?:do|try|check|prove) (?:it|this|that) (?:by )?yourself|"
     r"(?:proof|detail|rest|remainder|argument|verification|solution)s? (?:\w+ )?(?:is|are|will be) (?:\w+ )?"
-    r"(?:omitted|skipped)|(?:omit|omitting|skip|skipping) (?:the )?(?:\w+ )?(?:proof|detail|rest|verification)s?|"
-    r"only (?:a )?(?:sketch|outline)|proof (?:sketch|outline)|(?:sketch|outline) proof|"
-    r"(?:sketch|outline) of (?:the|a) (?:\w+ )?(?:proof|solution)|"
+    r"(?:omitted|skipped)|(?:thus|also|hence|so|therefore|is|are|proof) omitted|"
+    r"(?:omit|omitting|skip|skipping) (?:the )?(?:\w+ )?(?:proof|detail|rest|verification|argument)s?|"
+    r"(?:only|just) (?:do|prove|show|treat) (?:one|the first) (?:direction|case|part|implication)|"
+    r"(?:only|here is) (?:a )?(?:\w+ )?(?:sketch|outline)|proof (?:sketch|outline)|(?:sketch|outline) proof|"
+    r"a sketch (?:is|of|as|follows)|(?:sketch|outline) of (?:the|a) (?:\w+ )?(?:proof|solution)|todo|fixme|"
     r"this (?:proof|solution|argument|attempt) is (?:wrong|incorrect|flawed|incomplete|invalid|false|"
     r"not (?:correct|complete|right|valid)))\b"
 )
@@ -88,7 +96,8 @@ def said_by_body(body: str) -> str:
 
 def shortcoming(problem: str, body: str) -> str:
     """Why a text is no full right solution, by its own words or by its problem's; empty where nothing says so."""
-    said, asked = plain(refs_of(CITE.sub(r" \\ref{x} ", body))[1]), plain(problem)
+    asked = plain(problem)
+    said = plain(refs_of(CITE.sub(r" \\ref{x} ", NOTE.sub(" todo ", body)))[1])
     found = (
         OPENS.match(said)
         or (len(said) < LITTLE and REFERS.match(said))
@@ -97,6 +106,8 @@ def shortcoming(problem: str, body: str) -> str:
     )
     if found:
         return f"the solution says {found[0]!r}"
+    if found := EXERCISE.search(body):
+        return f"it leaves something to another problem: {found[0]}"
     found = ASKS_FOR_FAULT.search(asked)
     return f"its problem may ask for the fault of a proof: {found[0]!r}" if found else ""
 

@@ -32,6 +32,7 @@ from pv_data.sources.reading.tex_names import (
     NOBODYS,
     NUMBER,
     begins_solution,
+    is_alternative,
     is_one_solution,
     is_ref,
     names_of,
@@ -44,12 +45,16 @@ from pv_data.sources.reading.unusable import Unusable
 
 __all__ = ["Loose", "Part", "Solution", "parts"]
 
+SHORTEST = 30
+"""Letters of a problem in a file of solutions, which may have an answer in its place."""
 UNCLEAR = "unclear solution"
 MEND = (
     "put it right behind its problem or at the end of the problem's environment, or name the problem: "
     r"\begin{problem}[NAME], \begin{solution}[NAME]"
 )
 OTHER = f"it names another problem or a part, or it is no full solution; {MEND}"
+PART = re.compile(r"part|sub")
+"""An environment for the solutions of parts."""
 WHOLE = re.compile(r"\b(?:solution|proof)\b")
 QUESTION = re.compile(r"prob|exer|quest|task|item|^ex")
 """An environment of a problem that may wait for its solution; a theorem's proof is right behind it."""
@@ -61,6 +66,8 @@ class Solution:
 
     text: str
     line: int
+    other: bool = False
+    """It says that it is one of several."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,14 +118,14 @@ def parts(source: Source, names: Names, *, answers: bool = False, doubt: str = "
         doubt: why none of its solutions can be trusted.
     """
     try:
-        return _Matcher(source, names, doubt).parts(answers)
+        return _Matcher(source, names, doubt, answers).parts()
     except RecursionError as error:
         raise Unusable("broken LaTeX", "nested too deep") from error
 
 
 class _Matcher:
-    def __init__(self, source: Source, names: Names, doubt: str) -> None:
-        self.source, self.names = source, names
+    def __init__(self, source: Source, names: Names, doubt: str, answers: bool) -> None:
+        self.source, self.names, self.answers = source, names, answers
         self.found = marks(source, names)
         self.known = frozenset[str]().union(
             *(names_of(one.name, one.nodes) for one in self.found if one.kind == "problem")
@@ -127,15 +134,15 @@ class _Matcher:
         """By mark, why no solution there can be trusted."""
         self.made: Made = {}
 
-    def parts(self, answers: bool) -> list[Part | Loose]:
+    def parts(self) -> list[Part | Loose]:
         for at, mark in enumerate(self.found):
             if mark.kind == "problem":
                 self.made[at] = self._problem(at, mark)
             elif mark.kind == "box":
                 self.made[at] = self._box(at, mark)
-        self._lists(items(self.found, answers=answers))
+        self._lists(items(self.found, answers=self.answers))
         self._solutions()
-        return [one for at in sorted(self.made) for one in self.made[at]]
+        return [one for at in sorted(self.made) for made in self.made[at] for one in (made, *_pieces(made))]
 
     def _doubts(self, doubt: str) -> list[str]:
         """What the headings over each mark and the words right before it announce."""
@@ -155,8 +162,10 @@ class _Matcher:
     def _loose(self, detail: str, nodes: Sequence[Any], at: int, reason: str = UNCLEAR) -> Loose:
         return Loose(reason=reason, detail=detail, text=text(nodes), line=self.source.line(at))
 
-    def _solution(self, node: Any) -> Solution:
-        return Solution(text=inside(node), line=self.source.line(node.pos))
+    def _solution(self, node: Any, before: str = "") -> Solution:
+        body, said = inside(node), (*head(node), before)
+        other = environment(node).startswith("alt") or any(map(is_alternative, (*said, body[:60])))
+        return Solution(text=body, line=self.source.line(node.pos), other=other)
 
     def _problem(self, at: int, mark: Mark, label: str = "") -> list[Part | Loose]:
         """The statement, and the solutions at its end."""
@@ -165,6 +174,9 @@ class _Matcher:
         if any(self._has_solution(one) for one in rest):
             why = f"within the statement; {MEND}"
             return [self._loose(why, rest, mark.at, "solution in problem")]
+        if self.answers and mark.env == "question" and len(words(rest)) < SHORTEST:
+            why = "the file is one of solutions, and this too short to be a problem"
+            return [self._loose(why, rest, mark.at, "problem or solution")]
         made = Part(
             label=label,
             text=text(rest, titled=bool(mark.env)),
@@ -191,7 +203,9 @@ class _Matcher:
                 or not _claims(one, self.known) <= made.names
             ):
                 why = f"another statement or more text stands in the same problem, or {OTHER}"
-            loose += made.take(self._solution(one), why)
+            before = mark.nodes[: mark.nodes.index(one)]
+            said = next((plain(emphasised(node)) for node in reversed(before) if emphasised(node)), "")
+            loose += made.take(self._solution(one, said), why)
         return [made, *loose]
 
     def _told(self, made: Part, mark: Mark, first: int, states: bool, why: str) -> list[Part | Loose]:
@@ -257,7 +271,8 @@ class _Matcher:
                 body = text(mark.nodes, titled=False)
                 claims = {said_by_body(body)} - {""}
                 why = self.doubts.get(at, "") or ("" if claims <= of.names else OTHER)
-                loose = of.take(Solution(text=body, line=self.source.line(mark.at)), why)
+                line, other = self.source.line(mark.at), is_alternative(body[:60])
+                loose = of.take(Solution(text=body, line=line, other=other), why)
                 self.made[at] = [*self.made.get(at, []), *loose]
             else:
                 self.made[at] = [
@@ -299,7 +314,8 @@ class _Matcher:
                 why = self.doubts.get(at, "")
                 if of.names & _labels(mark.nodes, "uses"):
                     why = r"its \uses has the label of the problem before it: it is another's proof"
-                self.made[at] = of.take(self._solution(mark.node), why)
+                before = self.found[at - 1].name if self.found[at - 1].kind in ("words", "heading") else ""
+                self.made[at] = of.take(self._solution(mark.node, before), why)
             elif mark.kind not in ("words", "heading") or not is_one_solution(plain(mark.name)):
                 near = False
 
@@ -327,11 +343,21 @@ class _Matcher:
         return any(environment(one) in self.names.solutions or self._has_solution(one) for one in own)
 
 
+def _pieces(made: Part | Loose) -> list[Loose]:
+    """Take several solutions away from a problem that may be the pieces of one, or one of them a lost problem's."""
+    if isinstance(made, Loose) or sum(not one.other for one in made.solutions) < 2:
+        return []
+    why = "several solutions follow each other: give each a title, such as `Second solution`"
+    several, made.solutions = made.solutions, []
+    return [Loose(reason=UNCLEAR, detail=why, text=one.text, line=one.line) for one in several]
+
+
 def _claims(node: Any, known: Container[str]) -> frozenset[str]:
     """The names that an environment of a solution has for its problem, by its titles, `\\proves` and first words."""
     proves = _labels(node.nodelist, "proves")
     said = {said_by_title(one, known) for one in head(node) if one}
     said |= {said_by_body(inside(node)), *(proves if len(proves) < 2 else [NOBODYS])}
+    said |= {NOBODYS} if PART.search(environment(node)) else set()
     return frozenset(said - {""})
 
 
