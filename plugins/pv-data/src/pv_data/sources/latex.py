@@ -177,7 +177,11 @@ def _rows(file: Path, given: Sequence[Part | Loose], licence: str, language: str
                 url=f"{file.name}, {label}",
             )
         except Unusable as error:
-            yield aside(row.where, error.reason, error.detail)
+            if part.env or not part.solutions:
+                yield aside(row.where, error.reason, error.detail)
+            for one in part.solutions:
+                where = f"{file.name}:{one.line}"
+                yield aside(where, "solution without problem", f"{part.label} has no statement", one.text)
             continue
         yield problem
         for solution in part.solutions:

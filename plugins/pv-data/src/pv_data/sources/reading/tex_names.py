@@ -13,10 +13,13 @@ __all__ = [
     "DOUBTFUL",
     "KINDS",
     "NOBODYS",
+    "NO_PROOF",
     "NUMBER",
     "ORDER",
     "QUESTION",
     "SOLUTION",
+    "WORKS",
+    "WRITERS",
     "begins_solution",
     "called",
     "is_alternative",
@@ -50,7 +53,8 @@ SOLUTION = r"(?:solution|sol|soln|proof|answer)"
 ONE = re.compile(rf"(?:(?:{ORDER} )?{SOLUTION}(?: [0-9]{{1,2}}| [ivx]{{1,4}})?(?: |$))+")
 ALTERNATIVE = re.compile(
     rf"(?:{ORDER}|other) (?:{SOLUTION}|method|approach|way)\b|(?:{ORDER}|[0-9]{{1,2}}|[ivx]{{2,4}})$|aliter\b|"
-    rf"alternatively\b|(?:{SOLUTION}|method|approach|way) (?:[0-9]{{1,2}}|[ivx]{{1,4}})\b|{SOLUTION} (?:using|by|via|with)\b"
+    rf"alternatively\b|(?:{SOLUTION}|method|approach|way) (?:[0-9]{{1,2}}|[ivx]{{1,4}})\b|"
+    rf"{SOLUTION} (?:using|by|via|with)\b"
 )
 OF = re.compile(rf"(?:{ORDER} )?{SOLUTION}s? (?:of|to|for)\b ?(?:the )?(.*)")
 OF_REF = re.compile(
@@ -61,11 +65,19 @@ NUMBERED = re.compile(
     rf"(?:.* (?:of|to|for) (?:the )?|(?:.* )?(?:{KINDS}|no|number) )({NUMBER.pattern})(?: .*)?"
 )
 """A title that names a number, however it begins: `Sol. of 2`, `No. 2`."""
+MODELS = r"(?:chatgpt|gpt\w{0,9}|claude|gemini|deepseek|llms?)"
+WRITERS = rf"(?:students?|models?|ai|{MODELS})"
+WORKS = r"(?:answer|solution|response|proof|attempt|output|submission)s?"
+NO_PROOF = (
+    r"sketch(?:es|ed)?|hints?|outlines?|ideas?|drafts?|bogus|flawed|faulty|wrong|incorrect|incomplete|unfinished|fake|"
+    r"failed|discarded|heuristics?|informal|intuition|omitted|todo|tbd|remarks?|comments?|attempt(?:s|ed)?|mistakes?|"
+    rf"partial(?! (?:fraction|derivative|sum|order|product|quotient)s?\b)|submissions?|{MODELS}|old {WORKS}|"
+    r"old wrong|false (?:proof|solution|start)|putative|purported|alleged|supposed|so called|proof by example|"
+    r"hinweise?|(?:beweis)?skizze|beweisidee|indications?|esquisse|sugerencia|pista|esbozo|указани[ея]|подсказка|"
+    r"набросок|提示|略|证明略|思路|证明思路|ヒント|略解"
+)
 DOUBTFUL = re.compile(
-    r"\b(?:sketch(?:es|ed)?|hints?|incorrect|wrong|false|attempt(?:s|ed)?|partial|outlines?|ideas?|remarks?|comments?|"
-    r"drafts?|bogus|flawed|faulty|fallacious|erroneous|invalid|mistakes?|errors?|incomplete|unfinished|fake|failed|old|"
-    r"discarded|putative|purported|alleged|supposed|heuristics?|informal|intuition|omitted|todo|tbd|students?|models?|gpt\w*|chatgpt|claude|gemini|llms?|"
-    r"deepseek|ai|machine|generated|submissions?|graders?)\b"
+    rf"\b(?:{NO_PROOF}|false|fallacious|erroneous|invalid|errors?|old|{WRITERS}|machine|generated|graders?)(?!\w)"
 )
 PARTIAL = re.compile(r"\b(?:cases?|parts?|steps?|lemmas?|lemmata|claims?)\b")
 HALF = re.compile(

@@ -5,7 +5,19 @@ from __future__ import annotations
 import re
 
 from pv_data.sources.reading.tex import plain
-from pv_data.sources.reading.tex_names import KINDS, NOBODYS, ORDER, QUESTION, SOLUTION, called, ref, refs_of
+from pv_data.sources.reading.tex_names import (
+    KINDS,
+    NO_PROOF,
+    NOBODYS,
+    ORDER,
+    QUESTION,
+    SOLUTION,
+    WORKS,
+    WRITERS,
+    called,
+    ref,
+    refs_of,
+)
 
 __all__ = ["doubtful_heading", "said_by_body", "shortcoming"]
 
@@ -16,18 +28,8 @@ LEAD = re.compile(
     rf"(?:{ORDER} )?{SOLUTION}s? (?:of|to|for) (?:the )?(?:{KINDS}|necessity|sufficiency|(?:lower|upper) bound)\b"
 )
 """First words that say what a solution solves."""
+TOLD = re.compile(rf"(?:{ORDER} )?{SOLUTION}(?: [0-9]{{1,2}})? ?[.:] ?")
 NOT_READ = re.compile(r"\\(?:label\s{0,9}\{[^{}]*\}|[A-Za-z]+\*?|[^A-Za-z])|[{}~$]")
-MODELS = r"(?:chatgpt|gpt\w{0,9}|claude|gemini|deepseek|llms?)"
-WRITERS = rf"(?:students?|models?|ai|{MODELS})"
-WORKS = r"(?:answer|solution|response|proof|attempt|output|submission)s?"
-NO_PROOF = (
-    r"sketch(?:es|ed)?|hints?|outlines?|ideas?|drafts?|bogus|flawed|faulty|wrong|incorrect|incomplete|unfinished|fake|"
-    r"failed|discarded|heuristics?|informal|intuition|omitted|todo|tbd|remarks?|comments?|attempt(?:s|ed)?|mistakes?|"
-    rf"partial(?! (?:fraction|derivative|sum|order|product|quotient)s?\b)|submissions?|{MODELS}|old {WORKS}|"
-    r"old wrong|false (?:proof|solution|start)|putative|purported|alleged|supposed|so called|proof by example|"
-    r"hinweise?|(?:beweis)?skizze|beweisidee|indications?|esquisse|sugerencia|pista|esbozo|указани[ея]|подсказка|"
-    r"набросок|提示|略|证明略|思路|证明思路|ヒント|略解"
-)
 FILLERS = (
     r"(?:(?:a|an|the|this is|it is|here is|some|our|my|proof|solution|answer|brief|short|quick|rough|possible|very|"
     r"general|main|key|completely|entirely|exactly|essentially|also|just) ){0,8}"
@@ -75,7 +77,7 @@ ASKS_FOR_FAULT = re.compile(rf"\b(?:{FAULT}(?: \w+){{0,6}} {ARGUMENT}|{ARGUMENT}
 def said_by_body(body: str) -> str:
     """The name that the first words of a solution have for its problem; empty where they name none."""
     labels, lead = refs_of(body[:400])
-    found = LEAD.match(" ".join(NOT_READ.sub(" ", lead).split()).casefold())
+    found = LEAD.match(TOLD.sub("", " ".join(NOT_READ.sub(" ", lead).split()).casefold()))
     if not found:
         return ""
     number, kind = found["number"], found["kind"]

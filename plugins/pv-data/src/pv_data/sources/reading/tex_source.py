@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -79,17 +80,13 @@ def parse(path: Path) -> Source:
         DataError: it cannot be read.
     """
     with needs("pylatexenc", "a .tex file", "pip install pylatexenc"):
-        from pylatexenc.latexwalker import LatexWalker, LatexWalkerError, get_default_latex_context_db
-        from pylatexenc.macrospec import std_macro
+        from pylatexenc.latexwalker import LatexWalker, LatexWalkerError
     with opened(path) as file:
         raw = file.read(4 * LONGEST + 1)
     try:
         text = checked(raw.decode("utf-8-sig"), "file").replace(GONE, " ").replace("\r\n", "\n")
         live, doubts = _typeset(text)
-        context = get_default_latex_context_db()
-        marks = [std_macro(name, False, 1) for name in ("proves", "uses", "lean", "discussion")]
-        context.add_context_category("blueprint", prepend=True, macros=marks)
-        nodes = LatexWalker(live, latex_context=context, tolerant_parsing=False).get_latex_nodes()[0]
+        nodes = LatexWalker(live, latex_context=_macros(), tolerant_parsing=False).get_latex_nodes()[0]
     except UnicodeDecodeError as error:
         raise Unusable("not UTF-8", str(error)[:200]) from error
     except LatexWalkerError as error:
@@ -106,6 +103,18 @@ def parse(path: Path) -> Source:
         doubts=doubts,
         lines=[at for at, one in enumerate(text) if one == "\n"],
     )
+
+
+@cache
+def _macros() -> Any:
+    """What pylatexenc knows of macros, with those of Lean blueprints."""
+    from pylatexenc.latexwalker import get_default_latex_context_db
+    from pylatexenc.macrospec import std_macro
+
+    context = get_default_latex_context_db()
+    marks = [std_macro(name, False, 1) for name in ("proves", "uses", "lean", "discussion")]
+    context.add_context_category("blueprint", prepend=True, macros=marks)
+    return context
 
 
 def _typeset(text: str) -> tuple[str, list[tuple[int, int]]]:
