@@ -250,7 +250,7 @@ def test_no_lists_of_two_years_give_a_problem_the_solution_of_another(tmp_path: 
         for problem, solutions in of(tmp_path, text)[0].items():
             assert set(solutions) <= {problem.replace("P", "S")}, text
             right += len(solutions)
-    assert right > RIGHT
+    assert right > 100
 
 
 def test_a_list_within_a_solution_is_no_list_of_problems(tmp_path: Path):
@@ -560,10 +560,10 @@ def test_a_file_of_solutions_may_say_the_problems_again(tmp_path: Path):
     assert made(tmp_path) == ({"P?": ["p"], "Q?": []}, {"solution without problem": 1})
 
 
-def test_no_document_of_five_hundred_gives_a_problem_the_solution_of_another(tmp_path: Path):
+def test_no_document_of_many_gives_a_problem_the_solution_of_another(tmp_path: Path):
     """Each solution says in its text whose it is, and the proof of a lemma that it is nobody's."""
     random_, right, loose = random.Random(5), 0, 0
-    for case in range(500):
+    for case in range(250):
         blocks, number = list[str](), 0
         for _ in range(random_.randint(1, 4)):
             several = random_.randint(1, 3)
@@ -610,8 +610,8 @@ def test_no_document_of_five_hundred_gives_a_problem_the_solution_of_another(tmp
             assert set(solutions) <= {mine}, (case, "".join(blocks))
             right += len(solutions)
         loose += aside.get("unclear solution", 0) + aside.get("solution without problem", 0)
-    assert right > RIGHT
-    assert loose > 500
+    assert right > 150
+    assert loose > 250
 
 
 def test_a_plural_is_no_file_of_solutions(tmp_path: Path):

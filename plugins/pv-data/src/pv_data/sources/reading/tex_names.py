@@ -70,7 +70,7 @@ WRITERS = rf"(?:students?|models?|ai|{MODELS})"
 WORKS = r"(?:answer|solution|response|proof|attempt|output|submission)s?"
 NO_PROOF = (
     r"sketch(?:es|ed)?|hints?|outlines?|ideas?|drafts?|bogus|flawed|faulty|wrong|incorrect|incomplete|unfinished|fake|"
-    r"failed|discarded|heuristics?|informal|intuition|omitted|todo|tbd|remarks?|comments?|attempt(?:s|ed)?|mistakes?|"
+    r"failed|discarded|heuristics?|informal|intuition|omitted|tbd|remarks?|comments?|attempt(?:s|ed)?|mistakes?|"
     rf"partial(?! (?:fraction|derivative|sum|order|product|quotient)s?\b)|submissions?|{MODELS}|old {WORKS}|"
     r"old wrong|false (?:proof|solution|start)|putative|purported|alleged|supposed|so called|proof by example|"
     r"hinweise?|(?:beweis)?skizze|beweisidee|indications?|esquisse|sugerencia|pista|esbozo|указани[ея]|подсказка|"

@@ -48,7 +48,7 @@ REFERS = re.compile(
 )
 """Words of a short text that is no proof without what it refers to: first words, and words anywhere in it."""
 CITE = re.compile(r"\\[A-Za-z]*cite[a-z]*\*?\b")
-NOTE = re.compile(r"\\(?:todo|fixme|missing|sorry)\b", re.IGNORECASE)
+NOTE = re.compile(r"\\(?:[tT]odo|[fF]ixme|TODO|FIXME|sorry)\b|\b(?:TODO|FIXME|TBD|XXX)\b")
 EXERCISE = re.compile(r"\\begin\s{0,9}\{[a-z]{0,20}(?:prob|exer|ques|task)[a-z]{0,20}\*?\}", re.IGNORECASE)
 LITTLE = 120
 LEAVES = re.compile(
@@ -60,7 +60,7 @@ LEAVES = re.compile(
     r"(?:omit|omitting|skip|skipping) (?:the )?(?:\w+ )?(?:proof|detail|rest|verification|argument)s?|"
     r"(?:only|just) (?:do|prove|show|treat) (?:one|the first) (?:direction|case|part|implication)|"
     r"(?:only|here is) (?:a )?(?:\w+ )?(?:sketch|outline)|proof (?:sketch|outline)|(?:sketch|outline) proof|"
-    r"a sketch (?:is|of|as|follows)|(?:sketch|outline) of (?:the|a) (?:\w+ )?(?:proof|solution)|todo|fixme|"
+    r"a sketch (?:is|of|as|follows)|(?:sketch|outline) of (?:the|a) (?:\w+ )?(?:proof|solution)|fixme|"
     r"this (?:proof|solution|argument|attempt) is (?:wrong|incorrect|flawed|incomplete|invalid|false|"
     r"not (?:correct|complete|right|valid)))\b"
 )
@@ -99,7 +99,7 @@ def said_by_body(body: str) -> str:
 def shortcoming(problem: str, body: str) -> str:
     """Why a text is no full right solution, by its own words or by its problem's; empty where nothing says so."""
     asked = plain(problem)
-    said = plain(refs_of(CITE.sub(r" \\ref{x} ", NOTE.sub(" todo ", body)))[1])
+    said = plain(refs_of(CITE.sub(r" \\ref{x} ", NOTE.sub(" fixme ", body)))[1])
     found = (
         OPENS.match(said)
         or (len(said) < LITTLE and REFERS.match(said))
