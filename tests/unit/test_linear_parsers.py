@@ -40,6 +40,7 @@ from pv_data.methods.truncation import truncated
 from pv_data.sources import latex
 from pv_data.sources.reading.rows import read_rows
 from pv_data.sources.reading.tex_names import said_by_title
+from pv_data.sources.reading.tex_openings import said_by_body, shortcoming
 from pv_eval.report.passage import find_passage
 from pv_judge.answer import JudgeFailure
 from pv_judge.completion import RequestFailed, read_completion
@@ -262,6 +263,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "tokens of a problem": normalised,
     "a passage": find_passage,
     "the title of a solution": lambda text: said_by_title(text, ()),
+    "the first words of a solution": lambda text: (said_by_body(text), shortcoming(text, text)),
     "a LaTeX file": rows(latex.read, ".tex"),
     "JSON lines": rows(read_rows, ".jsonl"),
     "CSV": rows(read_rows, ".csv"),
@@ -277,6 +279,7 @@ SLOW: dict[str, tuple[int, float]] = {
                 "a language by its words",
                 "words of geometry",
                 "the title of a solution",
+                "the first words of a solution",
                 "tokens of a problem",
             ),
         ),

@@ -194,14 +194,12 @@ class _Matcher:
         parted = words(apart)
         if not inner:
             return self._told(made, mark, first, states, self.doubts.get(at, ""))
+        parted = parted if not is_one_solution(parted) else ""
+        made.text = made.text if parted else text(mark.nodes[:first], titled=bool(mark.env))
         loose = list[Part | Loose]()
         for one in inner:
             why = self.doubts.get(at, "")
-            if (
-                states
-                or (parted and not is_one_solution(parted))
-                or not _claims(one, self.known) <= made.names
-            ):
+            if states or parted or not _claims(one, self.known) <= made.names:
                 why = f"another statement or more text stands in the same problem, or {OTHER}"
             before = mark.nodes[: mark.nodes.index(one)]
             said = next((plain(emphasised(node)) for node in reversed(before) if emphasised(node)), "")
