@@ -111,7 +111,15 @@ def test_a_switch_without_an_end_breaks_the_file(tmp_path: Path, text: str):
     "title",
     [
         *("{Sketch}", "{Hint}", "{2}", r"{\ref{b}}", "[Solution]{Sketch}", "[ref=b]", "[ref={b}, label=x]"),
-        *("{ii}", "[(b)]", "[Putative proof]", "[Student answer]", "[GPT-4]", "[Skizze]"),
+        *(
+            r"{Model Response (\emph{X})}",
+            "{ii}",
+            "[(b)]",
+            "[Putative proof]",
+            "[Student answer]",
+            "[GPT-4]",
+            "[Skizze]",
+        ),
         *(
             r"[Another putative proof of \ref{a}]",
             r"[Step 1 of \Cref{a}]",
@@ -324,7 +332,8 @@ SHORT = "Show that $1+1=2$ holds. "
         rf"\begin{{problem*}} {SHORT} \end{{problem*}} {env('solution*')}",
         rf"\begin{{Problem}} {SHORT} \end{{Problem}} {env('Proof')}",
         rf"\begin{{itemize}}\item[N5.] {SHORT} \textbf{{Solution.}} {TEXT} \end{{itemize}}",
-        rf"\begin{{problem}} {SHORT} {{\bf Proof:}} {TEXT} \end{{problem}}",
+        rf"\begin{{problem}} {SHORT} {{\bf Solution:}} {TEXT} \end{{problem}}",
+        rf"\section{{Exercise 2.1}} {SHORT} \emph{{Proof.}} {TEXT}",
         rf"\question {SHORT} \solution {TEXT}",
     ],
 )
@@ -341,6 +350,8 @@ def test_more_forms_that_leave_no_doubt_are_read(tmp_path: Path, text: str):
         rf"\begin{{itemize}}\item[A1] {SHORT} \textbf{{Answer.}} 18. \end{{itemize}}",
         r"\section{Problem 3} (a) Odd? \textbf{Solution.} a (b) Even? \textbf{Solution.} b",
         rf"\begin{{problem}}[1] {SHORT} \textbf{{Solution to Problem 2.}} {TEXT} \end{{problem}}",
+        rf"\begin{{problem}} Improve this. \textbf{{Theorem}} {SHORT} \textbf{{Proof}} {TEXT} \end{{problem}}",
+        rf"\question Improve this. \textbf{{Theorem}} {SHORT} \textbf{{Proof}} {TEXT}",
         rf"\section{{Problem 3}} {SHORT} \begin{{lemma}} L. \end{{lemma}} {env('proof')}",
     ],
 )

@@ -64,7 +64,7 @@ SILENT = frozenset(
 """Macros whose arguments are not read."""
 FONTS = frozenset({*("textbf", "textit", "textsc", "emph", "underline", "paragraph", "subparagraph")})
 FONT_SWITCHES = frozenset({*("bf", "bfseries", "it", "itshape", "sc", "scshape", "em")})
-HEAD = re.compile(r"(?:[ \t]{0,9}\[([^\[\]]{0,500})\])?(?:\{([^{}]{0,200})\})?")
+HEAD = re.compile(r"(?:[ \t]{0,9}\[([^\[\]]{0,500})\])?(?:\{((?:[^{}]|\{[^{}]{0,99}\}){0,200})\})?")
 """Titles right behind `\\begin{...}`, in brackets and in braces."""
 BEGIN = re.compile(r"\\begin\s*\{[^{}]*\}")
 BLUEPRINT = re.compile(

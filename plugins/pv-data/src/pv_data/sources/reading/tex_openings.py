@@ -54,13 +54,11 @@ LITTLE = 120
 LEAVES = re.compile(
     r"\b(?:(?:left|leave|leaving) (?:\w+ ){0,8}(?:as|to|for) (?:\w+ ){0,4}(?:readers?|exercises?|students?|"
     r"you|zref[0-9]+)|(?:is|are) (?:an? |left )?(?:easy |simple )?exercises?|"
-    r"(?:do|try|check|prove) (?:it|this|that) (?:by )?yourself|"
-    r"(?:proof|detail|rest|remainder|argument|verification|solution)s? (?:\w+ )?(?:is|are|will be) (?:\w+ )?"
-    r"(?:omitted|skipped)|(?:thus|also|hence|so|therefore|is|are|proof) omitted|"
-    r"(?:omit|omitting|skip|skipping) (?:the )?(?:\w+ )?(?:proof|detail|rest|verification|argument)s?|"
+    r"(?:do|try|check|prove) (?:it|this|that) (?:by )?yourself|omitted|fixme|"
+    r"(?:omit|omitting|skip|skipping|skipped) (?:the )?(?:\w+ )?(?:proof|detail|rest|verification|argument)s?|"
     r"(?:only|just) (?:do|prove|show|treat) (?:one|the first) (?:direction|case|part|implication)|"
-    r"(?:only|here is) (?:a )?(?:\w+ )?(?:sketch|outline)|proof (?:sketch|outline)|(?:sketch|outline) proof|"
-    r"a sketch (?:is|of|as|follows)|(?:sketch|outline) of (?:the|a) (?:\w+ )?(?:proof|solution)|fixme|"
+    r"sketch(?:es|ed)?(?! (?:of )?(?:the |a )?(?:graph|curve|region|plot|picture|figure))|"
+    r"outline of (?:the|a) (?:\w+ )?proof|proof is (?:\w+ )?(?:the same|similar|identical|analogous|an? (?:repeat|variant|copy))|"
     r"this (?:proof|solution|argument|attempt) is (?:wrong|incorrect|flawed|incomplete|invalid|false|"
     r"not (?:correct|complete|right|valid)))\b"
 )

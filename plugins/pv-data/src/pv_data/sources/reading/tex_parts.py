@@ -53,6 +53,7 @@ MEND = (
     r"\begin{problem}[NAME], \begin{solution}[NAME]"
 )
 OTHER = f"it names another problem or a part, or it is no full solution; {MEND}"
+STATES = re.compile(r"\b(?:theorem|lemma|claim|proposition|corollary|fact|proof)\b")
 PART = re.compile(r"part|sub")
 """An environment for the solutions of parts."""
 WHOLE = re.compile(r"\b(?:solution|proof)\b")
@@ -213,7 +214,9 @@ class _Matcher:
         told = [one for one in told if begins_solution(one)]
         own = first + (macro(mark.nodes[first]) in self.names.solutions)
         body = Solution(text=text(mark.nodes[own:]), line=self.source.line(mark.nodes[first].pos))
-        if states or len(set(told)) < len(told):
+        stated = " ".join(plain(emphasised(one)) for one in mark.nodes[:first])
+        within = mark.node is not None and environment(mark.node) and told[:1] == ["proof"]
+        if states or within or STATES.search(stated) or len(set(told)) < len(told):
             why = "it may be that of a part, or of another statement in the same problem"
         elif told and not any(WHOLE.search(one) for one in told):
             why = "it may be an answer without a proof"
