@@ -2,8 +2,9 @@
 
     python benchmarks/latex_files.py FOLDER PAIRS.json
 
-PAIRS.json has, by path in FOLDER, `pairs` ([line of the statement, line of its solution] of each pair there)
-and `texts` (how many texts are set as solutions); `problems` and `solutions` are the options of the source. Prints a table in Markdown.
+PAIRS.json has, by path in FOLDER, `pairs` ([line of the statement, line of its solution] of each pair there), `texts`
+(how many texts the file sets as solutions), and `problems` and `solutions`, the options of the source. The script prints
+a table in Markdown; a pair that is read and not listed is wrong, and is printed behind its row.
 """
 
 from __future__ import annotations

@@ -58,7 +58,8 @@ LEAVES = re.compile(
     r"(?:omit|omitting|skip|skipping|skipped) (?:the )?(?:\w+ )?(?:proof|detail|rest|verification|argument)s?|"
     r"(?:only|just) (?:do|prove|show|treat) (?:one|the first) (?:direction|case|part|implication)|"
     r"sketch(?:es|ed)?(?! (?:of )?(?:the |a )?(?:graph|curve|region|plot|picture|figure))|"
-    r"outline of (?:the|a) (?:\w+ )?proof|proof is (?:\w+ )?(?:the same|similar|identical|analogous|an? (?:repeat|variant|copy))|"
+    r"outline of (?:the|a) (?:\w+ )?proof|"
+    r"proof is (?:\w+ )?(?:the same|similar|identical|analogous|an? (?:repeat|variant|copy))|"
     r"this (?:proof|solution|argument|attempt) is (?:wrong|incorrect|flawed|incomplete|invalid|false|"
     r"not (?:correct|complete|right|valid)))\b"
 )
