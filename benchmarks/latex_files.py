@@ -1,10 +1,11 @@
 """Accuracy of the LaTeX source on real files: which pairs it reads, against pairs that a person listed by line.
 
-    python benchmarks/latex_files.py FOLDER PAIRS.json
+    python benchmarks/latex_files.py FOLDER benchmarks/latex_pairs.json
 
-PAIRS.json has, by path in FOLDER, `pairs` ([line of the statement, line of its solution] of each pair there), `texts`
-(how many texts the file sets as solutions), and `problems` and `solutions`, the options of the source. The script prints
-a table in Markdown; a pair that is read and not listed is wrong, and is printed behind its row.
+FOLDER has the public repositories as `owner/name`, at the commits of the JSON file. That lists by path `pairs` ([line of
+the statement, line of its solution] of each pair there), `texts` (how many texts the file sets as solutions), and the
+options `problems` and `solutions`. The script prints a table in Markdown; a pair that is read and not listed is wrong,
+and is printed behind its row.
 """
 
 from __future__ import annotations
