@@ -2,8 +2,8 @@
 
     python benchmarks/latex_files.py FOLDER benchmarks/latex_pairs.json
 
-FOLDER has the public repositories as `owner/name`, at the commits of the JSON file. That lists by path `pairs` ([line of
-the statement, line of its solution] of each pair there), `texts` (how many texts the file sets as solutions), and the
+FOLDER has the public repositories as `owner/name`, at the commits of the JSON file. That lists by path `pairs` ([line
+of the statement, line of its solution] of each pair there), `texts` (how many texts the file sets as solutions), and the
 options `problems` and `solutions`. The script prints a table in Markdown; a pair that is read and not listed is wrong,
 and is printed behind its row.
 """

@@ -255,6 +255,38 @@ def test_a_problem_that_asks_for_a_fault_has_no_reference(tmp_path: Path):
     assert told(tmp_path, asks + env("proof")) == ([], UNCLEAR)
 
 
+@pytest.mark.parametrize(
+    "definition",
+    [
+        *(r"\newtheorem*{solution}{Hint}", r"\renewenvironment{solution}{\textbf{Sketch.}}{}"),
+        *(r"\newtheorem{solution}[problem]{Wrong solution}", r"\newtcolorbox{solution}{title=Student work}"),
+    ],
+)
+def test_the_definition_of_an_environment_may_say_that_it_holds_no_solutions(tmp_path: Path, definition: str):
+    text = rf"{definition}\begin{{document}}{PROBLEM}{env('solution')}\end{{document}}"
+    assert told(tmp_path, text) == ([], UNCLEAR)
+    assert told(tmp_path, text.replace(definition, r"\newtheorem{solution}{Solution}")) == ([TEXT], {})
+    proof = text.replace("solution}", "proof}").replace(
+        definition, r"\renewcommand{\proofname}{Sketch of proof}"
+    )
+    assert told(tmp_path, proof) == ([], UNCLEAR)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        r"\input{one}",
+        rf"{TEXT} \input{{one}}",
+        r"\includegraphics[width=5cm]{one.png}",
+        r"\includepdf{one.pdf}",
+    ],
+)
+def test_a_solution_in_another_file_or_in_a_picture_is_not_read(tmp_path: Path, body: str):
+    assert told(tmp_path, PROBLEM + env("solution", body)) == ([], UNCLEAR)
+    inside = rf"\begin{{problem}}\input{{one}}\end{{problem}}{env('solution')}"
+    assert told(tmp_path, inside) == ([], UNCLEAR)
+
+
 THEOREMS = {"problems": ["lemma", "theorem"], "solutions": ["proof"]}
 LEMMA = r"\begin{lemma}\label{one}\lean{One}\uses{def} Odd and odd is even. \end{lemma}"
 THEOREM = r"\begin{theorem}\label{two}\leanok Even and even is even. \end{theorem}"

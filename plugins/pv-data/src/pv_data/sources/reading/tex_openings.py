@@ -49,6 +49,8 @@ REFERS = re.compile(
 """Words of a short text that is no proof without what it refers to: first words, and words anywhere in it."""
 CITE = re.compile(r"\\[A-Za-z]*cite[a-z]*\*?\b")
 NOTE = re.compile(r"\\(?:[tT]odo|[fF]ixme|TODO|FIXME|sorry)\b|\b(?:TODO|FIXME|TBD|XXX)\b")
+ELSEWHERE = re.compile(r"\\(?:input|include|subfile|includepdf|lstinputlisting|verbatiminput)\b")
+PICTURE = re.compile(r"\\includegraphics\*?\s{0,9}(?:\[[^\[\]]*\])?\s{0,9}\{[^{}]*\}")
 EXERCISE = re.compile(r"\\begin\s{0,9}\{[a-z]{0,20}(?:prob|exer|ques|task)[a-z]{0,20}\*?\}", re.IGNORECASE)
 LITTLE = 120
 LEAVES = re.compile(
@@ -61,7 +63,8 @@ LEAVES = re.compile(
     r"outline of (?:the|a) (?:\w+ )?proof|"
     r"proof is (?:\w+ )?(?:the same|similar|identical|analogous|an? (?:repeat|variant|copy))|"
     r"this (?:proof|solution|argument|attempt) is (?:wrong|incorrect|flawed|incomplete|invalid|false|"
-    r"not (?:correct|complete|right|valid)))\b"
+    r"not (?:correct|complete|right|valid)))\b|dem leser überlassen|laissée? (?:au lecteur|en exercice)|"
+    r"se deja (?:al lector|como ejercicio)|предоставля\w+ читател|读者|留作|読者"
 )
 """A solution that leaves something out, or says that it is wrong."""
 AUTHOR = re.compile(
@@ -107,8 +110,10 @@ def shortcoming(problem: str, body: str) -> str:
     )
     if found:
         return f"the solution says {found[0]!r}"
-    if found := EXERCISE.search(body):
-        return f"it leaves something to another problem: {found[0]}"
+    if found := EXERCISE.search(body) or ELSEWHERE.search(problem + body):
+        return f"a part is elsewhere: {found[0]}"
+    if not plain(PICTURE.sub("", body)):
+        return "it has no words" if body else ""
     found = ASKS_FOR_FAULT.search(asked)
     return f"its problem may ask for the fault of a proof: {found[0]!r}" if found else ""
 

@@ -35,6 +35,11 @@ SWITCHED_OFF = re.compile(
     r"\\excludecomment\s{0,9}\{([^{}]{1,60})\}|\\(?:[Rr]e)?[Nn]ew(?:Environ|environment)\*?\s{0,9}\{([^{}]{1,60})\}"
     r"(?:\[[^\[\]]{0,60}\]){0,2}\s{0,9}\{\s{0,9}(?:\\comment|\\iffalse|\\begin\{comment\}|\})"
 )
+DEFINED = re.compile(
+    r"\\(?:newtheorem\*?|declaretheorem|(?:re)?newenvironment\*?|(?:New|Renew)\w{0,9}Environment|newtcolorbox|"
+    r"renewcommand)\s{0,9}(?:\[[^\[\]]{0,200}\])?\s{0,9}\{\\?([A-Za-z]{1,60})(?:name)?\*?\}([^\n]{0,200})"
+)
+"""Environments with what they print, and `\\proofname`."""
 CONDITIONALS = frozenset(
     {
         *("if", "ifcat", "ifx", "ifnum", "ifdim", "ifodd", "ifcase", "ifvmode", "ifhmode", "ifmmode"),
@@ -59,6 +64,8 @@ class Source:
     title: str
     doubts: list[tuple[int, int]]
     """Begin and end of text that a conditional may switch off."""
+    defined: dict[str, str]
+    """By environment, what its definition prints, and other code of it."""
     lines: list[int]
     """Position of each end of a line."""
 
@@ -85,7 +92,7 @@ def parse(path: Path) -> Source:
         raw = file.read(4 * LONGEST + 1)
     try:
         text = checked(raw.decode("utf-8-sig"), "file").replace(GONE, " ").replace("\r\n", "\n")
-        live, doubts = _typeset(text)
+        live, scan = _typeset(text)
         nodes = LatexWalker(live, latex_context=_macros(), tolerant_parsing=False).get_latex_nodes()[0]
     except UnicodeDecodeError as error:
         raise Unusable("not UTF-8", str(error)[:200]) from error
@@ -100,7 +107,8 @@ def parse(path: Path) -> Source:
     return Source(
         nodes=list(nodes),
         title=title[1] if title else "",
-        doubts=doubts,
+        doubts=sorted(scan.doubts),
+        defined=dict(DEFINED.findall(_without(text, scan.gone))),
         lines=[at for at, one in enumerate(text) if one == "\n"],
     )
 
@@ -117,8 +125,8 @@ def _macros() -> Any:
     return context
 
 
-def _typeset(text: str) -> tuple[str, list[tuple[int, int]]]:
-    """The text with `GONE` for what is not typeset, and where a conditional leaves it in doubt."""
+def _typeset(text: str) -> tuple[str, _Scan]:
+    """The text with `GONE` for what is not typeset."""
     try:
         scan = _Scan(text)
     except Unusable:  # `\ifunknown` may be a macro that has no `\fi`
@@ -126,7 +134,7 @@ def _typeset(text: str) -> tuple[str, list[tuple[int, int]]]:
     switched = {name for one in SWITCHED_OFF.findall(_without(text, scan.gone)) for name in one if name}
     if switched:
         scan = _Scan(text, switched=frozenset(switched), every=scan.every)
-    return _without(text, [*scan.gone, (0, scan.begin), (scan.end, len(text))]), sorted(scan.doubts)
+    return _without(text, [*scan.gone, (0, scan.begin), (scan.end, len(text))]), scan
 
 
 def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
