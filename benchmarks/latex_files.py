@@ -2,10 +2,10 @@
 
     python benchmarks/latex_files.py FOLDER benchmarks/latex_pairs.json
 
-FOLDER has the public repositories as `owner/name`, at the commits of the JSON file. That lists by path `pairs` ([line
-of the statement, line of its solution] of each pair there), `texts` (how many texts the file sets as solutions), and the
-options `problems` and `solutions`. The script prints a table in Markdown; a pair that is read and not listed is wrong,
-and is printed behind its row.
+FOLDER has the public repositories as `owner/name`, at the commits of the JSON file. That lists by path `pairs`
+([line of the statement, line of its solution] of each pair there), `texts` (how many texts are set as solutions), and the
+options of the source. The script prints a table in Markdown; a pair that is read and not listed is wrong, and is
+printed behind its row.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import json
 from pathlib import Path
 
 from pv_data.sources.reading.tex_marks import Names
-from pv_data.sources.reading.tex_parts import Part, parts
+from pv_data.sources.reading.tex_match import parts
+from pv_data.sources.reading.tex_parts import Part
 from pv_data.sources.reading.tex_source import parse
 
 

@@ -102,6 +102,20 @@ def test_what_a_condition_may_switch_off_is_doubted(tmp_path: Path, switch: str,
     assert sum(aside.values()) == (not references)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        PROBLEM.replace(r"\end", r"\ifold " + env("solution") + r"\fi\end"),
+        PROBLEM + env("solution", r"\ifold One way. \else Another. \fi " + TEXT),
+        PROBLEM.replace("odd", r"\ifx\a\b odd \else even \fi") + env("solution"),
+        rf"\begin{{itemize}}\item[A1] It. \ifold \textbf{{Solution.}} {TEXT} \fi\end{{itemize}}",
+        rf"\section{{One}}\begin{{mdframed}}It.\end{{mdframed}} \ifold {TEXT} \fi",
+    ],
+)
+def test_a_condition_within_a_problem_or_solution_is_a_doubt(tmp_path: Path, text: str):
+    assert told(tmp_path, text) == ([], UNCLEAR)
+
+
 @pytest.mark.parametrize("text", [r"\iffalse", r"\fi", r"\begin{comment}", r"\else x", r"\begin{document}"])
 def test_a_switch_without_an_end_breaks_the_file(tmp_path: Path, text: str):
     assert told(tmp_path, PROBLEM + env("solution") + text) == ([], {"broken LaTeX": 1})

@@ -24,9 +24,10 @@ from pv_data.sources.reading.fields import Fields
 from pv_data.sources.reading.files import files
 from pv_data.sources.reading.tex import plain
 from pv_data.sources.reading.tex_marks import Names
+from pv_data.sources.reading.tex_match import parts
 from pv_data.sources.reading.tex_names import is_ref
 from pv_data.sources.reading.tex_openings import doubtful_heading
-from pv_data.sources.reading.tex_parts import Loose, Part, parts
+from pv_data.sources.reading.tex_parts import Loose, Part
 from pv_data.sources.reading.tex_source import parse
 from pv_data.sources.reading.unusable import FILE_NOT_READ, Unusable, aside
 from pv_rl.errors import ConfigError, DataError

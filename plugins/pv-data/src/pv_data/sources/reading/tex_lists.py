@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from pv_data.sources.reading.tex import plain
 from pv_data.sources.reading.tex_marks import PROBLEMS, Mark
@@ -51,9 +51,8 @@ class _Set:
     """The heading that makes it one of solutions; None for problems."""
     year: str
     title: str
-    numbers: frozenset[str] = frozenset()
-    """In its headings, without years."""
-    contests: frozenset[str] = frozenset()
+    said: frozenset[str] = frozenset()
+    """Numbers but years, and contests, in its headings."""
     says_year: bool = False
     """Of solutions: their own heading has the year, and not only one above it."""
     at: dict[str, list[int]] = field(default_factory=dict)
@@ -73,26 +72,21 @@ def items(found: Sequence[Mark], *, answers: bool) -> dict[int, Item]:
     Args:
         answers: the whole file is solutions.
     """
-    made: dict[int, Item] = {}
-    sets = _answers(found) if answers else list(_sets(found))
+    made, before, waiting = dict[int, Item](), list[_Set](), list[_Set]()
+    sets = list(_sets(found, answers))
     several = sum(one.told is None and not one.lost for one in sets) > 1
-    before, waiting = list[_Set](), list[_Set]()
     for one in sets:
         is_solution = answers or one.told is not None
+        mine = _own(one, before, waiting) if is_solution else []
         for label, places in one.at.items():
+            aside = _aside(one, label, mine, is_solution, answers)
+            of = mine[0].at[label][0] if mine and aside is None else None
             over = one.title if several else ""
-            made |= {at: Item(label=label, over=over, is_solution=is_solution) for at in places}
-        if is_solution:
-            mine = _own(one, before, waiting)
-            for label in one.at:
-                _attach(made, one, label, mine, answers)
-            waiting = []
-        else:
-            waiting.append(one)
-            before.append(one)
-            for places in one.at.values() if one.lost else ():
-                why = f"labels of its list came before, and no heading says which are solutions; {MEND}"
-                made |= {at: replace(made[at], aside=("problem or solution", why)) for at in places}
+            made |= {
+                at: Item(label=label, over=over, is_solution=is_solution, of=of, aside=aside) for at in places
+            }
+        waiting = [] if is_solution else [*waiting, one]
+        before += [] if is_solution else [one]
     return made
 
 
@@ -101,45 +95,35 @@ def _own(one: _Set, before: Sequence[_Set], waiting: Sequence[_Set]) -> list[_Se
     same = [other for other in before if one.says_year and other.year == one.year]
     if same or len(waiting) != 1:
         return same
-    other = waiting[0]
+    (other,) = waiting
     alike = not one.year or not other.year or one.year == other.year
-    return (
-        [other]
-        if alike and _within(one.numbers, other.numbers) and _within(one.contests, other.contests)
-        else []
-    )
+    return [other] if alike and (not other.said or one.said <= other.said) else []
 
 
-def _within(some: frozenset[str], others: frozenset[str]) -> bool:
-    return not others or some <= others
+def _aside(
+    one: _Set, label: str, mine: Sequence[_Set], is_solution: bool, answers: bool
+) -> tuple[str, str] | None:
+    """Why an item is neither a problem nor the solution of one."""
+    if not is_solution:
+        why = f"labels of its list came before, and no heading says which are solutions; {MEND}"
+        return ("problem or solution", why) if one.lost else None
+    if one.scattered:
+        return "unclear solution", f"labels of its list come again behind others; {MEND}"
+    if answers:
+        return None
+    if len(mine) != 1 or mine[0].lost:
+        return "unclear solution", f"which set of problems it is of is not said; {MEND}"
+    return None if label in mine[0].at else ("solution without problem", f"no problem is labelled {label}")
 
 
-def _attach(made: dict[int, Item], one: _Set, label: str, mine: Sequence[_Set], answers: bool) -> None:
-    for at in one.at[label]:
-        if one.scattered:
-            made[at].aside = "unclear solution", f"labels of its list come again behind others; {MEND}"
-        elif answers:
-            continue
-        elif len(mine) != 1 or mine[0].lost:
-            made[at].aside = (
-                "unclear solution",
-                f"which set of problems it is of is not said; {MEND}",
-            )
-        elif label not in mine[0].at:
-            made[at].aside = "solution without problem", f"no problem is labelled {label}"
-        else:
-            made[at].of = mine[0].at[label][0]
-
-
-def _answers(found: Sequence[Mark]) -> list[_Set]:
-    one = _Set(told=None, year="", title="")
-    for at, mark in enumerate(found):
-        if mark.kind == "item":
-            one.at.setdefault(mark.name, []).append(at)
-    return [one]
-
-
-def _sets(found: Sequence[Mark]) -> Iterator[_Set]:
+def _sets(found: Sequence[Mark], answers: bool) -> Iterator[_Set]:
+    if answers:
+        whole = _Set(told=None, year="", title="")
+        for at, mark in enumerate(found):
+            if mark.kind == "item":
+                whole.at.setdefault(mark.name, []).append(at)
+        yield whole
+        return
     path, before, seen, used = list[Mark](), list[Mark](), set[str](), list[Mark]()
     now, parted = _Set(told=None, year="", title=""), False
     for at, mark in enumerate(found):
@@ -171,10 +155,11 @@ def _sets(found: Sequence[Mark]) -> Iterator[_Set]:
                 told=told,
                 year=year,
                 title=path[-1].name if path else "",
-                numbers=frozenset(
-                    one.rstrip("stndrh") for one in said if one[0].isdigit() and not YEAR.match(one)
+                said=frozenset(
+                    one.rstrip("stndrh")
+                    for one in said
+                    if one in CONTESTS or (one[0].isdigit() and not YEAR.match(one))
                 ),
-                contests=frozenset(said).intersection(CONTESTS),
                 says_year=any(YEAR.search(one.name) for one in own),
                 lost=lost,
             )

@@ -182,14 +182,14 @@ class _Outline:
             at=node.pos,
             env=environment(node),
             shared=shared,
-            doubt=self._doubt(node),
+            doubt=self._doubt(node, [node] if environment(node) else nodes),
         )
 
-    def _doubt(self, node: Any) -> str:
+    def _doubt(self, node: Any, nodes: Sequence[Any]) -> str:
         printed = self.source.defined.get(environment(node), "")
         if environment(node) in self.names.solutions and DOUBTFUL.search(printed.casefold()):
             return f"its environment is defined as {printed[:60]!r}"
-        return "a conditional may switch it off" if self.source.may_be_off(node.pos) else ""
+        return "a conditional may switch a part of it off" if self.source.may_be_off(nodes) else ""
 
 
 def _doubted(found: Iterator[Mark], doubt: str) -> Iterator[Mark]:

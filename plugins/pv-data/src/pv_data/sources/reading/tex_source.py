@@ -7,7 +7,7 @@ many `GONE` characters, which are white space to the parser and which `tex.writt
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -73,10 +73,13 @@ class Source:
         """Number of the line of a position, from 1."""
         return bisect_right(self.lines, at) + 1
 
-    def may_be_off(self, at: int) -> bool:
-        """Whether a conditional may switch the text there off."""
-        place = bisect_right(self.doubts, (at, LONGEST)) - 1
-        return place >= 0 and at < self.doubts[place][1]
+    def may_be_off(self, nodes: Sequence[Any]) -> bool:
+        """Whether a conditional may switch a part of nodes that follow each other off."""
+        if not nodes:
+            return False
+        start, end = nodes[0].pos, nodes[-1].pos + nodes[-1].len
+        place = bisect_left(self.doubts, (end, 0))
+        return any(since < end and until > start for since, until in self.doubts[max(place - 1, 0) : place])
 
 
 def parse(path: Path) -> Source:
@@ -107,7 +110,7 @@ def parse(path: Path) -> Source:
     return Source(
         nodes=list(nodes),
         title=title[1] if title else "",
-        doubts=sorted(scan.doubts),
+        doubts=scan.outermost(),
         defined=dict(DEFINED.findall(_without(text, scan.gone))),
         lines=[at for at, one in enumerate(text) if one == "\n"],
     )
@@ -169,6 +172,14 @@ class _Scan:
             raise self._broken(self._open[-1][0], "has no end")
         if self.begin and not self._ended:
             raise self._broken(text.rindex("\\", 0, self.begin), "has no end")
+
+    def outermost(self) -> list[tuple[int, int]]:
+        """Doubts in order, without those within others."""
+        kept = list[tuple[int, int]]()
+        for one in sorted(self.doubts):
+            if not kept or one[0] >= kept[-1][1]:
+                kept.append(one)
+        return kept
 
     def _broken(self, at: int, why: str) -> Unusable:
         line = self._text.count("\n", 0, at) + 1
