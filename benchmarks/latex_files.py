@@ -3,8 +3,8 @@
     python benchmarks/latex_files.py FOLDER benchmarks/latex_pairs.json
 
 FOLDER has the public repositories as `owner/name`, at the commits of the JSON file. That lists by path `pairs`
-([line of the statement, line of its solution] of each pair there), `texts` (how many texts are set as solutions), and the
-options of the source. The script prints a table in Markdown; a pair that is read and not listed is wrong, and is
+([line of the statement, line of its solution] of each pair there), `texts` (how many texts are set as solutions), and
+the options of the source. The script prints a table in Markdown; a pair that is read and not listed is wrong, and is
 printed behind its row.
 """
 

@@ -105,11 +105,11 @@ def test_lists_of_two_years_are_the_problems_of_two_years(tmp_path: Path):
     assert made(tmp_path) == ({"P?": [], "Q?": [], "R?": [], "S?": []}, {"unclear solution": 2})
 
 
-def test_solutions_of_two_years_are_told_apart_by_the_year(tmp_path: Path):
+def test_solutions_of_two_years_are_those_of_the_problems_before_them(tmp_path: Path):
     years = r"\section{2009}" + putnam("P?", "Q?") + r"\section{2010}" + putnam("R?", "S?")
     after = r"\section{Solutions, 2010}" + putnam("r", "s") + r"\section{Solutions, 2009}" + putnam("p", "q")
     expected = {"P?": ["p"], "Q?": ["q"], "R?": ["r"], "S?": ["s"]}
-    assert of(tmp_path, years + after) == (expected, {})
+    assert of(tmp_path, years + after) == ({one: [] for one in expected}, {"unclear solution": 4})
     each = "".join(
         rf"\section{{{year}}}\subsection{{Problems}}{given}\subsection{{Solutions}}{solved}"
         for year, given, solved in (

@@ -1,8 +1,8 @@
 r"""Putnam lists (`\item[A1]` to `\item[B6]`): which items are problems, and which are whose solutions.
 
 A list is one of solutions if a heading over it says so and no more: `Solutions`, not `Common wrong solutions`. Its
-items are those of the one set of problems before it, or of the set of the same year. Where a label comes again and no
-heading says why, nobody can tell what the item is.
+items are those of the one set of problems before it, if its headings have no other year or number. Where a label comes
+again and no heading says why, nobody can tell what the item is.
 """
 
 from __future__ import annotations
@@ -47,14 +47,11 @@ class Item:
 class _Set:
     """The problems of one contest, or the solutions of one."""
 
-    told: Mark | None
+    told: Mark | None = None
     """The heading that makes it one of solutions; None for problems."""
-    year: str
-    title: str
+    title: str = ""
     said: frozenset[str] = frozenset()
-    """Numbers but years, and contests, in its headings."""
-    says_year: bool = False
-    """Of solutions: their own heading has the year, and not only one above it."""
+    """Numbers, also years, and contests in the headings over it."""
     at: dict[str, list[int]] = field(default_factory=dict)
     """By label, where its items stand."""
     lost: bool = False
@@ -72,36 +69,25 @@ def items(found: Sequence[Mark], *, answers: bool) -> dict[int, Item]:
     Args:
         answers: the whole file is solutions.
     """
-    made, before, waiting = dict[int, Item](), list[_Set](), list[_Set]()
+    made, waiting = dict[int, Item](), list[_Set]()
     sets = list(_sets(found, answers))
     several = sum(one.told is None and not one.lost for one in sets) > 1
     for one in sets:
         is_solution = answers or one.told is not None
-        mine = _own(one, before, waiting) if is_solution else []
+        mine = waiting[0] if len(waiting) == 1 and one.said <= (waiting[0].said or one.said) else None
         for label, places in one.at.items():
             aside = _aside(one, label, mine, is_solution, answers)
-            of = mine[0].at[label][0] if mine and aside is None else None
+            of = mine.at[label][0] if mine and is_solution and not answers and aside is None else None
             over = one.title if several else ""
             made |= {
                 at: Item(label=label, over=over, is_solution=is_solution, of=of, aside=aside) for at in places
             }
         waiting = [] if is_solution else [*waiting, one]
-        before += [] if is_solution else [one]
     return made
 
 
-def _own(one: _Set, before: Sequence[_Set], waiting: Sequence[_Set]) -> list[_Set]:
-    """The sets of problems that solutions may be of."""
-    same = [other for other in before if one.says_year and other.year == one.year]
-    if same or len(waiting) != 1:
-        return same
-    (other,) = waiting
-    alike = not one.year or not other.year or one.year == other.year
-    return [other] if alike and (not other.said or one.said <= other.said) else []
-
-
 def _aside(
-    one: _Set, label: str, mine: Sequence[_Set], is_solution: bool, answers: bool
+    one: _Set, label: str, mine: _Set | None, is_solution: bool, answers: bool
 ) -> tuple[str, str] | None:
     """Why an item is neither a problem nor the solution of one."""
     if not is_solution:
@@ -111,21 +97,21 @@ def _aside(
         return "unclear solution", f"labels of its list come again behind others; {MEND}"
     if answers:
         return None
-    if len(mine) != 1 or mine[0].lost:
+    if mine is None or mine.lost:
         return "unclear solution", f"which set of problems it is of is not said; {MEND}"
-    return None if label in mine[0].at else ("solution without problem", f"no problem is labelled {label}")
+    return None if label in mine.at else ("solution without problem", f"no problem is labelled {label}")
 
 
 def _sets(found: Sequence[Mark], answers: bool) -> Iterator[_Set]:
     if answers:
-        whole = _Set(told=None, year="", title="")
+        whole = _Set()
         for at, mark in enumerate(found):
             if mark.kind == "item":
                 whole.at.setdefault(mark.name, []).append(at)
         yield whole
         return
     path, before, seen, used = list[Mark](), list[Mark](), set[str](), list[Mark]()
-    now, parted = _Set(told=None, year="", title=""), False
+    now, parted = _Set(), False
     for at, mark in enumerate(found):
         if _is_heading(mark):
             path, parted = [*(one for one in path if one.level < mark.level), mark], False
@@ -139,7 +125,8 @@ def _sets(found: Sequence[Mark], answers: bool) -> Iterator[_Set]:
         if says and any(DOUBTFUL.search(plain(one.name)) for one in path):
             says = None
         told = over if says else None
-        year = next((one[0] for one in (YEAR.search(one.name) for one in reversed(path)) if one), "")
+        words = plain(" ".join(one.name for one in path)).split()
+        said = frozenset(one.rstrip("stndrh") for one in words if one in CONTESTS or one[0].isdigit())
         fresh, before = path != before, path
         again = told is None and (mark.name in seen if says is None else not fresh and mark.name in now.at)
         # a heading of solutions under which problems came in between, or words that may be their heading
@@ -147,22 +134,9 @@ def _sets(found: Sequence[Mark], answers: bool) -> Iterator[_Set]:
         back = again_told or (parted and told is not None)
         told = None if back else told
         lost = again or back or (now.lost and not fresh)
-        new = not now.at or now.told is not told or now.year != year or lost != now.lost
+        new = not now.at or now.told is not told or now.said != said or lost != now.lost
         if new or (fresh and told is None and mark.name in now.at):
-            own = path[path.index(told) :] if told is not None else []
-            said = plain(" ".join(one.name for one in own or path)).split()
-            now = _Set(
-                told=told,
-                year=year,
-                title=path[-1].name if path else "",
-                said=frozenset(
-                    one.rstrip("stndrh")
-                    for one in said
-                    if one in CONTESTS or (one[0].isdigit() and not YEAR.match(one))
-                ),
-                says_year=any(YEAR.search(one.name) for one in own),
-                lost=lost,
-            )
+            now = _Set(told=told, said=said, title=path[-1].name if path else "", lost=lost)
             used += [told] if told is not None else []
             yield now
         now.at.setdefault(mark.name, []).append(at)
