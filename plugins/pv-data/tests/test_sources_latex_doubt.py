@@ -132,7 +132,7 @@ def test_a_switch_without_an_end_breaks_the_file(tmp_path: Path, text: str):
             "[Putative proof]",
             "[Student answer]",
             "[GPT-4]",
-            "[Skizze]",
+            *("[Skizze]", r"[Towards \Cref{a}]", r"[Half of \ref{a}]"),
         ),
         *(
             r"[Another putative proof of \ref{a}]",
@@ -318,6 +318,10 @@ THEOREM = r"\begin{theorem}\label{two}\leanok Even and even is even. \end{theore
         (LEMMA + env("proof", r"[Proof of \ref{two}]\proves{one} p") + THEOREM, {}),
         (LEMMA + r"\begin{corollary} C \end{corollary}" + env("proof", "p"), {}),
         (LEMMA + THEOREM + env("proof", "p") + env("proof", "q"), {}),
+        (
+            LEMMA + THEOREM + env("proof", "p") + env("proof", "[Proof of \\ref{one}] q"),
+            {"two": "p", "one": "q"},
+        ),
         (LEMMA + env("proof", r"\leanok"), {}),
     ],
 )
@@ -359,6 +363,7 @@ def test_a_file_that_says_that_it_holds_solutions_is_none_of_problems(tmp_path: 
     assert (told(tmp_path, titled), problems(read("latex", tmp_path / "a.tex"))) == (([], aside), [])
     (folder := tmp_path / "Solutions").mkdir()
     assert told(folder, ITEMS) == ([], aside)
+    assert told(folder, rf"\question $2$ {env('proof')}") == ([], {"problem or solution": 1})
     (pair := tmp_path / "pair").mkdir()
     (pair / "2010.tex").write_text(ITEMS)
     problem_file = rf"\title{{Problems}}\begin{{document}}{ITEMS}\end{{document}}"

@@ -130,11 +130,9 @@ class _Matcher:
             elif mark.kind == "solution":
                 answered = True
                 claims = claims_of(mark.node, count)
-                behind = (
-                    waiting[-1]
-                    if near and (len(waiting) == 1 or self._is_its_proof(at, waiting[-1]))
-                    else None
-                )
+                last = waiting[-1] if near else None
+                theorem = isinstance(last, Part) and mark.env == "proof" and not QUESTION.search(last.env)
+                behind = last if len(waiting) == 1 or theorem else None
                 named = [by_name.get(one) for one in claims]
                 of = None
                 if any(map(is_ref, claims)) or (
@@ -154,12 +152,6 @@ class _Matcher:
                 self.made[at] = of.take(self.statements.solution(mark.node, before), why)
             elif mark.kind not in ("words", "heading") or not is_one_solution(plain(mark.name)):
                 near = False
-
-    def _is_its_proof(self, at: int, last: Part | Loose) -> bool:
-        """Whether a `proof` is right behind a theorem, and no other solution behind it: earlier ones may have none."""
-        following = self.found[at + 1].kind if at + 1 < len(self.found) else ""
-        is_theorem = isinstance(last, Part) and QUESTION.search(last.env) is None
-        return is_theorem and self.found[at].env == "proof" and following != "solution"
 
     def _nobodys(self, mark: Mark, waiting: Sequence[Part | Loose]) -> Loose:
         if not waiting:

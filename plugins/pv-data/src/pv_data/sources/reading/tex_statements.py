@@ -101,7 +101,7 @@ class Statements:
         made.text = made.text if parted else text(mark.nodes[:first], titled=bool(mark.env))
         loose = list[Part | Loose]()
         for one in inner:
-            why = doubt or (OFF if self.source.may_be_off([one]) else "")
+            why = doubt
             if states or parted or not claims(one, self.known) <= made.names:
                 why = f"another statement or more text stands in the same problem, or {OTHER}"
             before = mark.nodes[: mark.nodes.index(one)]
