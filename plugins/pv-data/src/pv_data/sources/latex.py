@@ -1,14 +1,11 @@
-r"""Source `latex`: LaTeX files of problems and solutions, in three forms that competitions use, read by pylatexenc.
+r"""Source `latex`: problems and their solutions in LaTeX files, parsed by pylatexenc.
 
-- `\begin{problem} ... \end{problem}` and a `solution` or `proof` environment at its end, right behind it, or with its
-  name: `\begin{problem}[A1]` and `\begin{solution}[A1]`, or a `\label` and `[Proof of \ref{...}]`;
-- `\item[A1]` to `\item[B6]`, the Putnam files: problems in `2010.tex`, solutions under the same labels in `2010s.tex`,
-  both in one folder; or both lists in one file, that of the solutions under a heading that says so;
-- a section a problem: its statement in a box (`mdframed`), its solution the rest of the section.
+A file goes through `tex_source` (what LaTeX prints of it, as a tree), `tex_marks` (headings, problems, solutions and
+the text between them, in order), `tex_lists` (lists with Putnam labels), `tex_statements` and `tex_match` (which
+solution is of which problem). `tex_names` and `tex_openings` read titles and first words. docs/sources.md has the rules.
 
-A solution that may be another problem's, or the proof of a lemma, is set aside, and the problem kept without it. Macros
-are not expanded and `\input` is not followed. A file that is broken (a brace, an environment or a formula that does not
-end) is set aside whole: behind the break a solution may be taken for another problem's.
+A solution that may be another problem's, or that is not right and full by its own words, becomes a rejected row, and
+its problem stays without a reference. Macros are not expanded, and `\input` is not followed.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class Item:
     """The heading over it, where the file has several sets of problems."""
     is_solution: bool = False
     of: int | None = None
-    """Of a solution, where its problem stands; None in a file of solutions."""
+    """Of a solution, the place of its problem; None in a file of solutions."""
     aside: tuple[str, str] | None = None
     """Why it is neither, or nobody's: a reason, and its detail."""
 
@@ -53,7 +53,7 @@ class _Set:
     said: frozenset[str] = frozenset()
     """Numbers, also years, and contests in the headings over it."""
     at: dict[str, list[int]] = field(default_factory=dict)
-    """By label, where its items stand."""
+    """By label, the places of its items."""
     lost: bool = False
     """Nobody can tell whether they are problems or solutions."""
 

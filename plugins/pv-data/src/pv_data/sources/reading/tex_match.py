@@ -1,7 +1,7 @@
-r"""Solution matcher: which solution is of which problem; what the file leaves in doubt is `Loose` and gets no label.
+r"""Solution matcher: which solution is of which problem. What the file leaves in doubt becomes `Loose`.
 
-A solution is a problem's if it ends the problem's environment, if it stands right behind the only problem that waits
-for one, or if it names it. What stands behind a lemma, or behind several problems, may be another's.
+A solution is a problem's if it ends the problem's environment, if it is right behind the only problem that waits for
+one, or if it names it. What is behind a lemma, or behind several problems, may be another's.
 """
 
 from __future__ import annotations
@@ -13,7 +13,14 @@ from collections.abc import Sequence
 from pv_data.sources.reading.tex import plain, text
 from pv_data.sources.reading.tex_lists import Item, items
 from pv_data.sources.reading.tex_marks import Mark, Names, marks
-from pv_data.sources.reading.tex_names import NUMBER, is_alternative, is_one_solution, is_ref, names_of
+from pv_data.sources.reading.tex_names import (
+    NOBODYS,
+    NUMBER,
+    is_alternative,
+    is_one_solution,
+    is_ref,
+    names_of,
+)
 from pv_data.sources.reading.tex_openings import doubtful_heading, said_by_body
 from pv_data.sources.reading.tex_parts import UNCLEAR, Loose, Part, Solution
 from pv_data.sources.reading.tex_source import Source
@@ -72,7 +79,7 @@ class _Matcher:
             if mark.kind == "heading":
                 path = [*(one for one in path if one.level < mark.level), mark]
             over = next((one.name for one in path if doubtful_heading(one.name)), "")
-            why = f"the heading {over!r} stands over it" if over else ""
+            why = f"the heading {over!r} is above it" if over else ""
             before = last[-100:]
             if not why and mark.kind in ("solution", "item") and doubtful_heading(before):
                 why = f"the words before it are {before!r}"
@@ -143,7 +150,7 @@ class _Matcher:
                     of = behind
                 near = of is not None and of is behind
                 if of is None:
-                    self.made[at] = [self._nobodys(mark, waiting)]
+                    self.made[at] = [self._nobodys(mark, waiting, claims)]
                     continue
                 why = self.doubts.get(at, "")
                 if of.names & labels(mark.nodes, "uses"):
@@ -153,16 +160,23 @@ class _Matcher:
             elif mark.kind not in ("words", "heading") or not is_one_solution(plain(mark.name)):
                 near = False
 
-    def _nobodys(self, mark: Mark, waiting: Sequence[Part | Loose]) -> Loose:
+    def _nobodys(self, mark: Mark, waiting: Sequence[Part | Loose], claims: frozenset[str]) -> Loose:
         if not waiting:
-            reason, why = "solution without problem", "none stands before it"
+            reason, why = "solution without problem", "no problem is before it"
         elif len(waiting) > 1:
             reason, why = UNCLEAR, f"{len(waiting)} problems before it have none"
-        else:
+        elif NOBODYS in claims:
             reason, why = (
                 UNCLEAR,
-                "it names another or a part, or something stands between it and its problem",
+                "by its title or first words it is of a part or another statement, or no solution",
             )
+        elif claims:
+            reason, why = (
+                UNCLEAR,
+                f"it names {', '.join(sorted(claims))}, and that is not the problem before it",
+            )
+        else:
+            reason, why = UNCLEAR, "something is between it and its problem"
         return self.statements.loose(f"{why}; {MEND}", mark.nodes, mark.at, reason)
 
 

@@ -141,7 +141,7 @@ def is_generic(title: str) -> bool:
 def names_of(title: str, nodes: Sequence[Any] = ()) -> frozenset[str]:
     """All names of a problem: its title, and the labels of references to it.
 
-    A label is the problem's where it stands in it directly, and not in a list, a formula or another environment. Of
+    A label is the problem's where it is in it directly, and not in a list, a formula or another environment. Of
     several only those before its first word are: the others may be of its parts.
     """
     at = [place for place, one in enumerate(nodes) if macro(one) == "label"]

@@ -103,7 +103,7 @@ class Statements:
         for one in inner:
             why = doubt
             if states or parted or not claims(one, self.known) <= made.names:
-                why = f"another statement or more text stands in the same problem, or {OTHER}"
+                why = f"another statement or more text is in the same problem, or {OTHER}"
             before = mark.nodes[: mark.nodes.index(one)]
             said = next((plain(emphasised(node)) for node in reversed(before) if emphasised(node)), "")
             loose += made.take(self.solution(one, said), why)
