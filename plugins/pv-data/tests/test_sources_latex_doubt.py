@@ -56,6 +56,10 @@ OFF = [
     r"\begin{{comment}} {} \end{{comment}}",
     r"\excludecomment{{solution}} {}",
     r"\newenvironment{{solution}}{{\comment}}{{\endcomment}} {}",
+    r"\excludeversion{{solution}} {}",
+    r"\let\solution\comment\let\endsolution\endcomment {}",
+    r"\renewenvironment{{solution}}[1][]{{\setbox0\vbox\bgroup}}{{\egroup}} {}",
+    r"\iffalse % \fi" + "\n {} \\fi",
     r"\endinput {}",
     "% {}\n",
     r"\begin{{verbatim}} {} \end{{verbatim}}",
@@ -256,6 +260,26 @@ def test_a_solution_may_open_with_words_that_only_look_doubtful(tmp_path: Path, 
 def test_the_words_before_a_solution_count_also_if_it_names_its_problem(tmp_path: Path, before: str):
     given = PROBLEM + OTHER + env("solution", "[2]" + TEXT) + before
     assert told(tmp_path, given + env("solution", r"[Proof of \ref{a}]" + TEXT)) == ([TEXT], UNCLEAR)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        *(
+            "This solution is wrong, as $a=0$.",
+            r"\textbf{Remark.} The above proof is incorrect.",
+            "What is wrong here?",
+        ),
+        *("Unfortunately, this argument is not complete.", "Find the mistake."),
+    ],
+)
+def test_the_words_behind_a_solution_may_take_it_back(tmp_path: Path, after: str):
+    assert told(tmp_path, PROBLEM + env("solution") + after) == ([], UNCLEAR)
+    assert told(tmp_path, PROBLEM + env("solution") + "This proof is short.") == ([TEXT], {})
+
+
+def test_a_problem_in_a_problem_is_a_doubt(tmp_path: Path):
+    assert told(tmp_path, rf"\begin{{problem}} A. {PROBLEM}\end{{problem}}{env('solution')}") == ([], UNCLEAR)
 
 
 @pytest.mark.parametrize("name", ["wrong", "sketch", "studentwork", "hint", "oldattempt"])

@@ -21,7 +21,7 @@ from pv_data.sources.reading.tex_names import (
     is_ref,
     names_of,
 )
-from pv_data.sources.reading.tex_openings import doubtful_heading, said_by_body
+from pv_data.sources.reading.tex_openings import denied, doubtful_heading, said_by_body
 from pv_data.sources.reading.tex_parts import UNCLEAR, Loose, Part, Solution
 from pv_data.sources.reading.tex_source import Source
 from pv_data.sources.reading.tex_statements import MEND, OTHER, Statements, labels
@@ -83,6 +83,8 @@ class _Matcher:
             before = last[-100:]
             if not why and mark.kind in ("solution", "item") and doubtful_heading(before):
                 why = f"the words before it are {before!r}"
+            if mark.kind == "words" and made and denied(mark.name):
+                made[-1] = made[-1] or f"the words behind it are {mark.name[:60]!r}"
             made.append(doubt or mark.doubt or why)
             last = mark.name if mark.kind in ("words", "heading") else ""
         return made

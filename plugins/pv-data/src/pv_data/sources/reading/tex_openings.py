@@ -19,7 +19,7 @@ from pv_data.sources.reading.tex_names import (
     refs_of,
 )
 
-__all__ = ["doubtful_heading", "said_by_body", "shortcoming"]
+__all__ = ["denied", "doubtful_heading", "said_by_body", "shortcoming"]
 
 NUMBER = r"(?:zref[0-9]+|[abcgn]\W{0,3}[1-9]\b|[0-9]+(?:\.[0-9]+)*(?: ?\(?[a-h]\b)?|[a-z](?= ?[.:)]))"
 LEAD = re.compile(
@@ -74,6 +74,18 @@ AUTHOR = re.compile(
 FAULT = r"(?:wrong|mistakes?|errors?|flaws?|flawed|fault|incorrect|fallac(?:y|ious)|bogus|invalid)"
 ARGUMENT = r"(?:proof|argument|reasoning|solution)s?"
 ASKS_FOR_FAULT = re.compile(rf"\b(?:{FAULT}(?: \w+){{0,6}} {ARGUMENT}|{ARGUMENT}(?: \w+){{0,6}} {FAULT})\b")
+DENIED = re.compile(
+    r"(?:remark |note |warning |but |unfortunately |however ){0,3}"
+    rf"(?:(?:this|that|it|the (?:above|previous|preceding|last)) ?(?:{ARGUMENT}|attempt)?(?: above)? (?:is|was) (?:\w+ )?"
+    rf"(?:{FAULT}|false|incomplete|not (?:\w+ )?(?:correct|right|valid|complete|rigorous))|"
+    rf"(?:what is|find|spot|where is|explain) (?:\w+ )?{FAULT})\b"
+)
+"""Words behind a solution that take it back."""
+
+
+def denied(after: str) -> bool:
+    """Whether the words behind a solution say that it is wrong, or ask why."""
+    return DENIED.match(after) is not None
 
 
 def said_by_body(body: str) -> str:

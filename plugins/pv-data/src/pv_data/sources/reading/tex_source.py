@@ -32,9 +32,11 @@ TOKEN = (
     r"|\\(?P<word>if[A-Za-z@]*|(?:else|fi|endinput)(?![A-Za-z@]))|\\(?:[A-Za-z@]+|.)"
 )
 SWITCHED_OFF = re.compile(
-    r"\\excludecomment\s{0,9}\{([^{}]{1,60})\}|\\(?:[Rr]e)?[Nn]ew(?:Environ|environment)\*?\s{0,9}\{([^{}]{1,60})\}"
-    r"(?:\[[^\[\]]{0,60}\]){0,2}\s{0,9}\{\s{0,9}(?:\\comment|\\iffalse|\\begin\{comment\}|\})"
+    r"\\exclude(?:comment|version)\s{0,9}\{([^{}]{1,60})\}|\\let\s{0,9}\\([A-Za-z]{1,60})\s{0,9}=?\s{0,9}\\comment\b|"
+    r"\\(?:[Rr]e)?[Nn]ew(?:Environ|environment)\*?\s{0,9}\{([^{}]{1,60})\}(?:\[[^\[\]]{0,60}\]){0,2}\s{0,9}\{\s{0,9}"
+    r"(?:\\comment|\\iffalse|\\setbox|\\begin\{comment\}|\})"
 )
+"""Definitions of environments that are not printed."""
 DEFINED = re.compile(
     r"\\(?:newtheorem\*?|declaretheorem|(?:re)?newenvironment\*?|(?:New|Renew)\w{0,9}Environment|newtcolorbox|"
     r"renewcommand)\s{0,9}(?:\[[^\[\]]{0,200}\])?\s{0,9}\{\\?([A-Za-z]{1,60})(?:name)?\*?\}([^\n]{0,200})"

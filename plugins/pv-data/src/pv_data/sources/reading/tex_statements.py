@@ -80,6 +80,7 @@ class Statements:
         if self.answers and mark.env == "question" and len(words(rest)) < SHORTEST:
             why = "the file is one of solutions, and this too short to be a problem"
             return [self.loose(why, rest, mark.at, "problem or solution")]
+        nested = any(environment(one) in self.names.problems for one in rest)
         made = Part(
             label=label,
             text=text(rest, titled=bool(mark.env)),
@@ -87,7 +88,7 @@ class Statements:
             names=names_of(label or mark.name, mark.nodes),
             closed=bool(inner),
             env=mark.env,
-            doubt=mark.doubt,
+            doubt=mark.doubt or ("another problem is in it" if nested else ""),
         )
         first = next((at for at, one in enumerate(mark.nodes) if opens_solution(one, self.names)), None)
         if first is None:
