@@ -76,8 +76,8 @@ ARGUMENT = r"(?:proof|argument|reasoning|solution)s?"
 ASKS_FOR_FAULT = re.compile(rf"\b(?:{FAULT}(?: \w+){{0,6}} {ARGUMENT}|{ARGUMENT}(?: \w+){{0,6}} {FAULT})\b")
 DENIED = re.compile(
     r"(?:remark |note |warning |but |unfortunately |however ){0,3}"
-    rf"(?:(?:this|that|it|the (?:above|previous|preceding|last)) ?(?:{ARGUMENT}|attempt)?(?: above)? (?:is|was) (?:\w+ )?"
-    rf"(?:{FAULT}|false|incomplete|not (?:\w+ )?(?:correct|right|valid|complete|rigorous))|"
+    rf"(?:(?:this|that|it|the (?:above|previous|preceding|last)) ?(?:{ARGUMENT}|attempt)?(?: above)? (?:is|was) "
+    rf"(?:\w+ )?(?:{FAULT}|false|incomplete|not (?:\w+ )?(?:correct|right|valid|complete|rigorous))|"
     rf"(?:what is|find|spot|where is|explain) (?:\w+ )?{FAULT})\b"
 )
 """Words behind a solution that take it back."""
