@@ -387,7 +387,8 @@ def test_a_file_that_says_that_it_holds_solutions_is_none_of_problems(tmp_path: 
     assert (told(tmp_path, titled), problems(read("latex", tmp_path / "a.tex"))) == (([], aside), [])
     (folder := tmp_path / "Solutions").mkdir()
     assert told(folder, ITEMS) == ([], aside)
-    assert told(folder, rf"\question $2$ {env('proof')}") == ([], {"problem or solution": 1})
+    assert told(folder, rf"\question We have this. {env('proof')}") == ([], {"problem or solution": 1})
+    assert told(folder, rf"\question Show this. {env('solution')}") == ([TEXT], {})
     (pair := tmp_path / "pair").mkdir()
     (pair / "2010.tex").write_text(ITEMS)
     problem_file = rf"\title{{Problems}}\begin{{document}}{ITEMS}\end{{document}}"

@@ -37,8 +37,6 @@ from pv_data.sources.reading.tex_source import Source
 
 __all__ = ["MEND", "OTHER", "Statements", "claims", "labels"]
 
-SHORTEST = 30
-"""Letters of a problem in a file of solutions, which may have an answer in its place."""
 MEND = (
     "put it right behind its problem or at the end of the problem's environment, or name the problem: "
     r"\begin{problem}[NAME], \begin{solution}[NAME]"
@@ -77,9 +75,6 @@ class Statements:
         if any(self._has_solution(one) for one in rest):
             why = f"within the statement; {MEND}"
             return [self.loose(why, rest, mark.at, "solution in problem")]
-        if self.answers and mark.env == "question" and len(words(rest)) < SHORTEST:
-            why = "the file is one of solutions, and this too short to be a problem"
-            return [self.loose(why, rest, mark.at, "problem or solution")]
         nested = any(environment(one) in self.names.problems for one in rest)
         made = Part(
             label=label,
@@ -93,6 +88,14 @@ class Statements:
         first = next((at for at, one in enumerate(mark.nodes) if opens_solution(one, self.names)), None)
         if first is None:
             return [made]
+        begin = mark.nodes[first]
+        if (
+            self.answers
+            and mark.env == "question"
+            and "proof" in (environment(begin), plain(emphasised(begin)))
+        ):
+            why = "the file is one of solutions: what is before the proof may be a part of the solution"
+            return [self.loose(why, mark.nodes, mark.at, "problem or solution")]
         states = any(environment(one) and environment(one) not in PLAIN for one in mark.nodes[:first])
         apart = [one for one in mark.nodes[first:] if environment(one) not in UNREAD | self.names.solutions]
         parted = words(apart)
