@@ -40,7 +40,8 @@ from pv_data.methods.steps import split_steps
 from pv_data.methods.truncation import truncated
 from pv_data.sources import latex
 from pv_data.sources.reading.rows import read_rows
-from pv_data.sources.reading.tex import said_of
+from pv_data.sources.reading.tex_names import said_by_title
+from pv_data.sources.reading.tex_openings import said_by_body, shortcoming
 from pv_eval.report.passage import find_passage
 from pv_judge.answer import JudgeFailure
 from pv_judge.completion import RequestFailed, read_completion
@@ -263,7 +264,8 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "tokens of a problem": normalised,
     "a passage": find_passage,
     "a text with formulas": to_html,
-    "the title of a solution": lambda text: said_of(text, ()),
+    "the title of a solution": lambda text: said_by_title(text, ()),
+    "the first words of a solution": lambda text: (said_by_body(text), shortcoming(text, text)),
     "a LaTeX file": rows(latex.read, ".tex"),
     "JSON lines": rows(read_rows, ".jsonl"),
     "CSV": rows(read_rows, ".csv"),
@@ -280,6 +282,7 @@ SLOW: dict[str, tuple[int, float]] = {
                 "a language by its words",
                 "words of geometry",
                 "the title of a solution",
+                "the first words of a solution",
                 "tokens of a problem",
             ),
         ),

@@ -105,11 +105,11 @@ def test_lists_of_two_years_are_the_problems_of_two_years(tmp_path: Path):
     assert made(tmp_path) == ({"P?": [], "Q?": [], "R?": [], "S?": []}, {"unclear solution": 2})
 
 
-def test_solutions_of_two_years_are_told_apart_by_the_year(tmp_path: Path):
+def test_solutions_of_two_years_are_those_of_the_problems_before_them(tmp_path: Path):
     years = r"\section{2009}" + putnam("P?", "Q?") + r"\section{2010}" + putnam("R?", "S?")
     after = r"\section{Solutions, 2010}" + putnam("r", "s") + r"\section{Solutions, 2009}" + putnam("p", "q")
     expected = {"P?": ["p"], "Q?": ["q"], "R?": ["r"], "S?": ["s"]}
-    assert of(tmp_path, years + after) == (expected, {})
+    assert of(tmp_path, years + after) == ({one: [] for one in expected}, {"unclear solution": 4})
     each = "".join(
         rf"\section{{{year}}}\subsection{{Problems}}{given}\subsection{{Solutions}}{solved}"
         for year, given, solved in (
@@ -173,8 +173,10 @@ def test_short_text_among_solutions_may_end_them(tmp_path: Path):
 
 def test_two_solutions_under_one_label_follow_each_other(tmp_path: Path):
     head = putnam("P?", "Q?") + r"\section{Solutions}"
-    near = r"\begin{itemize}\item[A1] p1 \item[A1] p2 \item[A2] q \end{itemize}"
-    assert of(tmp_path, head + near) == ({"P?": ["p1", "p2"], "Q?": ["q"]}, {})
+    near = r"\begin{itemize}\item[A1] p1 \item[A1] Second solution. p2 \item[A2] q \end{itemize}"
+    assert of(tmp_path, head + near) == ({"P?": ["p1", "Second solution. p2"], "Q?": ["q"]}, {})
+    pieces = near.replace("Second solution. ", "")
+    assert of(tmp_path, head + pieces) == ({"P?": [], "Q?": ["q"]}, {"unclear solution": 2})
     assert of(tmp_path, head + putnam("p", "q") + putnam("x")) == (
         {"P?": [], "Q?": []},
         {"unclear solution": 3},
@@ -234,7 +236,7 @@ ORDERS = [
 def test_no_lists_of_two_years_give_a_problem_the_solution_of_another(tmp_path: Path):
     """Each item says in its text what it is and of which year."""
     random_, right = random.Random(3), 0
-    for _ in range(1000):
+    for _ in range(400):
         text = ""
         for one in random_.choice(ORDERS).split():
             title = random_.choice(TITLES[one[0]]).format("20" + one[1:])
@@ -248,7 +250,7 @@ def test_no_lists_of_two_years_give_a_problem_the_solution_of_another(tmp_path: 
         for problem, solutions in of(tmp_path, text)[0].items():
             assert set(solutions) <= {problem.replace("P", "S")}, text
             right += len(solutions)
-    assert right > 300
+    assert right > 100
 
 
 def test_a_list_within_a_solution_is_no_list_of_problems(tmp_path: Path):
@@ -558,10 +560,10 @@ def test_a_file_of_solutions_may_say_the_problems_again(tmp_path: Path):
     assert made(tmp_path) == ({"P?": ["p"], "Q?": []}, {"solution without problem": 1})
 
 
-def test_no_document_of_five_hundred_gives_a_problem_the_solution_of_another(tmp_path: Path):
+def test_no_document_of_many_gives_a_problem_the_solution_of_another(tmp_path: Path):
     """Each solution says in its text whose it is, and the proof of a lemma that it is nobody's."""
     random_, right, loose = random.Random(5), 0, 0
-    for case in range(500):
+    for case in range(250):
         blocks, number = list[str](), 0
         for _ in range(random_.randint(1, 4)):
             several = random_.randint(1, 3)
@@ -608,8 +610,8 @@ def test_no_document_of_five_hundred_gives_a_problem_the_solution_of_another(tmp
             assert set(solutions) <= {mine}, (case, "".join(blocks))
             right += len(solutions)
         loose += aside.get("unclear solution", 0) + aside.get("solution without problem", 0)
-    assert right > 500
-    assert loose > 500
+    assert right > 150
+    assert loose > 250
 
 
 def test_a_plural_is_no_file_of_solutions(tmp_path: Path):
@@ -622,7 +624,7 @@ def test_environments_pair_each_problem_with_what_follows(tmp_path: Path):
     (tmp_path / "a.tex").write_text(
         r"""\section{One}
 \begin{problem}[3 points] First? \end{problem}
-\begin{solution} 1a \end{solution} \begin{proof} 1b \end{proof}
+\begin{solution} 1a \end{solution} \begin{proof}[Second proof] 1b \end{proof}
 \begin{problem} Second? \end{problem}
 \begin{center}\begin{problem} Third? \begin{solution} 3 \end{solution} \end{problem}\end{center}
 """

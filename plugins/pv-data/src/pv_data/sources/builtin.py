@@ -35,7 +35,7 @@ def pv_data_sources() -> list[SourceEntry]:
         SourceEntry(
             name="dsmathv2", read=dsmathv2.read, meaning="outputs of DeepSeekMath-V2, people's points"
         ),
-        SourceEntry(name="latex", read=latex.read, meaning="LaTeX files, Putnam and USAMO style"),
+        SourceEntry(name="latex", read=latex.read, meaning="LaTeX files, problems and solutions"),
         SourceEntry(name="table", read=table.read, meaning="JSON lines, JSON, CSV or Parquet, by columns"),
         SourceEntry(name="student", read=student.read, meaning="student work that two people marked"),
         *presets(),

@@ -1,18 +1,17 @@
-r"""Source `latex`: LaTeX files of problems and solutions, in three forms that competitions use, read by pylatexenc.
+r"""Source `latex`: problems and their solutions in LaTeX files, parsed by pylatexenc.
 
-- `\begin{problem} ... \end{problem}` and a `solution` or `proof` environment at its end, right behind it, or with its
-  name: `\begin{problem}[A1]` and `\begin{solution}[A1]`, or a `\label` and `[Proof of \ref{...}]`;
-- `\item[A1]` to `\item[B6]`, the Putnam files: problems in `2010.tex`, solutions under the same labels in `2010s.tex`,
-  both in one folder; or both lists in one file, that of the solutions under a heading that says so;
-- a section a problem: its statement in a box (`mdframed`), its solution the rest of the section.
+A file goes through `tex_source` (what LaTeX prints of it, as a tree), `tex_marks` (headings, problems, solutions and
+the text between them, in order), `tex_lists` (lists with Putnam labels), `tex_statements` and `tex_match` (which
+solution is of which problem). `tex_names` and `tex_openings` read titles and first words.
+The rules are in docs/sources.md.
 
-A solution that may be another problem's, or the proof of a lemma, is set aside, and the problem kept without it. Macros
-are not expanded and `\input` is not followed. A file that is broken (a brace, an environment or a formula that does not
-end) is set aside whole: behind the break a solution may be taken for another problem's.
+A solution that may be another problem's, or that is not right and full by its own words, becomes a rejected row, and
+its problem stays without a reference. Macros are not expanded, and `\input` is not followed.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -21,9 +20,13 @@ from pv_data.records import Aside, Problem
 from pv_data.sources.reading.assemble import Once, attempt, reference
 from pv_data.sources.reading.fields import Fields
 from pv_data.sources.reading.files import files
-from pv_data.sources.reading.tex import is_ref, parse, plain
+from pv_data.sources.reading.tex import plain
 from pv_data.sources.reading.tex_marks import Names
-from pv_data.sources.reading.tex_parts import Loose, Part, parts
+from pv_data.sources.reading.tex_match import parts
+from pv_data.sources.reading.tex_names import is_ref
+from pv_data.sources.reading.tex_openings import doubtful_heading
+from pv_data.sources.reading.tex_parts import Loose, Part
+from pv_data.sources.reading.tex_source import parse
 from pv_data.sources.reading.unusable import FILE_NOT_READ, Unusable, aside
 from pv_rl.errors import ConfigError, DataError
 
@@ -31,6 +34,9 @@ __all__ = ["read"]
 
 SOLUTIONS = ("-solutions", "_solutions", "-sol", "_sol", "s")
 """What a file of solutions has behind the name of its problems' file; `s` behind a digit."""
+NAME = re.compile(r"[^\W\d_]+|\d+")
+SOLVED = re.compile(r"\b(?:solutions?|sols?|solns?|proofs|answers?|s)\b", re.IGNORECASE)
+PROBLEMS = re.compile(r"\b(?:problems?|exercises?|questions?)\b", re.IGNORECASE)
 
 
 def read(
@@ -54,10 +60,13 @@ def read(
     for name, value in (("problems", problems), ("solutions", solutions), ("boxes", boxes)):
         if not isinstance(value, list | tuple) or not all(isinstance(one, str) and one for one in value):
             raise ConfigError(f"{name}={value!r}; it is a list of names of environments")
-    names = Names(problems=frozenset(problems), solutions=frozenset(solutions), boxes=frozenset(boxes))
+    own = [
+        frozenset(one.rstrip("*").casefold() for one in several) for several in (problems, solutions, boxes)
+    ]
+    names = Names(problems=own[0], solutions=own[1], boxes=own[2])
     once = Once()
     for file, beside in _pairs(files(path, (".tex",))):
-        given = _parts(file, names)
+        given = _parts(file, names, alone=not beside)
         if isinstance(given, Aside):
             yield given
             given = []
@@ -91,37 +100,55 @@ def _stem(file: Path) -> str:
     return file.name.lower().partition(".tex")[0]
 
 
-def _parts(file: Path, names: Names, *, answers: bool = False) -> list[Part | Loose] | Aside:
+def _parts(
+    file: Path, names: Names, *, answers: bool = False, alone: bool = False
+) -> list[Part | Loose] | Aside:
     try:
-        return parts(parse(file), names, answers=answers)
+        source = parse(file)
     except Unusable as error:
         return aside(file.name, error.reason, error.detail)
     except DataError as error:
         return aside(file.name, FILE_NOT_READ, str(error))
+    stem = " ".join(NAME.findall(_stem(file)))
+    called = (stem, source.title, file.absolute().parent.name if alone else "")
+    solved = [bool(SOLVED.search(one)) and not PROBLEMS.search(one) for one in called]
+    asks = PROBLEMS.search(source.title) and not SOLVED.search(source.title)
+    if answers and asks:
+        return aside(
+            file.name, "problem or solution", f"its name is that of solutions, its title {source.title!r}"
+        )
+    doubtful = next((one for one in (stem, source.title) if doubtful_heading(one)), "")
+    doubt = f"the file is called {doubtful!r}" if doubtful else ""
+    try:
+        return parts(source, names, answers=answers or any(solved), doubt=doubt)
+    except Unusable as error:
+        return aside(file.name, error.reason, error.detail)
 
 
 def _joined(file: Path, given: Sequence[Part | Loose], more: Sequence[Part | Loose]) -> Iterator[Aside]:
     """Add the solutions of a file of solutions to the problems of their names; the others aside."""
     problems = [one for one in given if isinstance(one, Part)]
-    for number, one in enumerate(more, start=1):
-        where = f"{file.name}: part {number}"
+    for one in more:
         if isinstance(one, Loose):
-            yield aside(where, one.reason, one.detail, one.text)
+            yield _aside(file, one)
             continue
-        where += f" {one.label}".rstrip()
         mine = [problem for problem in problems if _same(problem, one)]
         alike = [other for other in more if isinstance(other, Part) and other.names & one.names]
-        if len(mine) == len(alike) == 1:
-            mine[0].solutions += one.solutions
-            continue
         reason = "unclear solution" if mine or len(alike) > 1 else "solution without problem"
         why = (
-            f"{len(mine)} problems and {len(alike)} parts of this file have its name"
+            f"{len(mine)} problems and {len(alike)} parts of this file have its name {one.label}"
             if one.names
             else "it has no name"
         )
         for solution in one.solutions:
-            yield aside(where, reason, why, solution)
+            if len(mine) == len(alike) == 1:
+                yield from (_aside(file, lost) for lost in mine[0].take(solution))
+            else:
+                yield _aside(file, Loose(reason=reason, detail=why, text=solution.text, line=solution.line))
+
+
+def _aside(file: Path, one: Loose) -> Aside:
+    return aside(f"{file.name}:{one.line}", one.reason, one.detail, one.text)
 
 
 def _same(problem: Part, one: Part) -> bool:
@@ -132,13 +159,13 @@ def _same(problem: Part, one: Part) -> bool:
 
 def _rows(file: Path, given: Sequence[Part | Loose], licence: str, language: str) -> Read:
     number = 0
-    for place, part in enumerate(given, start=1):
+    for part in given:
         if isinstance(part, Loose):
-            yield aside(f"{file.name}: part {place}", part.reason, part.detail, part.text)
+            yield _aside(file, part)
             continue
         number += 1
         label = part.label or str(number)
-        row = Fields(where=f"{file.name}:{label}", values={"problem": part.text})
+        row = Fields(where=f"{file.name}:{part.line}", values={"problem": part.text})
         try:
             problem = Problem(
                 source="LaTeX",
@@ -149,11 +176,15 @@ def _rows(file: Path, given: Sequence[Part | Loose], licence: str, language: str
                 url=f"{file.name}, {label}",
             )
         except Unusable as error:
-            yield aside(row.where, error.reason, error.detail)
+            if part.env or not part.solutions:
+                yield aside(row.where, error.reason, error.detail)
+            for one in part.solutions:
+                where = f"{file.name}:{one.line}"
+                yield aside(where, "solution without problem", f"{part.label} has no statement", one.text)
             continue
         yield problem
-        for text in part.solutions:
-            one = Fields(where=f"{row.where}:solution", values={"solution": text})
+        for solution in part.solutions:
+            one = Fields(where=f"{file.name}:{solution.line}", values={"solution": solution.text})
             yield attempt(
                 one.where, lambda one=one, problem=problem: reference(problem, one.text("solution"))
             )

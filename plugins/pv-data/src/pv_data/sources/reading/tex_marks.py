@@ -3,43 +3,39 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any, Literal
 
-from pv_data.sources.reading.tex import LISTS, SECTIONS, environment, option, putnam, words
-
-__all__ = ["PLAIN", "PROBLEMS", "UNREAD", "Mark", "Names", "marks"]
-
-UNREAD = frozenset(
-    {
-        "comment",
-        "verbatim",
-        "lstlisting",
-        "asy",
-        "asydef",
-        "tikzpicture",
-        "picture",
-        "figure",
-        "wrapfigure",
-        "hint",
-    }
+from pv_data.sources.reading.tex import (
+    LISTS,
+    MATH,
+    PLAIN,
+    SECTIONS,
+    UNREAD,
+    emphasised,
+    environment,
+    head,
+    level,
+    macro,
+    option,
+    plain,
+    title,
+    words,
 )
-LAYOUT = LISTS | {
-    *("document", "center", "flushleft", "flushright", "minipage", "multicols", "samepage", "small", "large"),
-    *("quote", "quotation", "framed", "mdframed", "tcolorbox", "table", "tabular", "tabbing", "parts"),
-}
-MATH = frozenset(
-    {
-        *("math", "displaymath", "equation", "align", "alignat", "flalign", "gather", "multline", "eqnarray"),
-        *("aligned", "alignedat", "gathered", "split", "cases", "array", "subequations", "smallmatrix"),
-        *("matrix", "pmatrix", "bmatrix", "vmatrix", "Vmatrix", "Bmatrix"),
-    }
-)
+from pv_data.sources.reading.tex_names import begins_solution, putnam
+from pv_data.sources.reading.tex_source import Source
+
+__all__ = ["PROBLEMS", "Mark", "Names", "marks", "opens_solution"]
+
 PROBLEMS = re.compile(r"\b(?:problem|exercise|question)s?\b", re.IGNORECASE)
-PLAIN = UNREAD | LAYOUT | MATH
-"""Environments that state nothing of their own; another one may be a lemma, and what follows its proof."""
+NUMBERED = re.compile(r"\W*(?:problem|exercise|question)\b.{0,60}", re.IGNORECASE | re.DOTALL)
+"""A heading of one problem."""
+DOUBTFUL = re.compile(r"wrong|sketch|draft|hint|bogus|fake|attempt|student|remark")
+"""Environments of which the solutions are not right and full."""
+QUESTIONS = frozenset({"question", "titledquestion", "bonusquestion"})
+"""Macros of exam.cls that begin a problem."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,111 +57,158 @@ class Mark:
     level: int = 0
     """Of a heading, the highest the smallest."""
     name: str = ""
-    """A heading's title, what is in `[...]` behind an environment's begin, an item's label, a box's section."""
+    """A heading's title, a title of an environment, an item's label, a box's section."""
     nodes: tuple[Any, ...] = ()
     """What is in it; of a box, of it and of the rest of its section, lower ones with it."""
+    node: Any = None
+    """The environment, heading or item; None for words."""
+    at: int = 0
+    """Its position in the file."""
+    env: str = ""
+    """Its environment."""
     shared: bool = False
     """Of a box: lower sections have problems of their own, and are not in it."""
+    doubt: str = ""
+    """Why nobody can tell whether it is typeset."""
 
 
-def marks(nodes: Sequence[Any], names: Names) -> Iterator[Mark]:
+def opens_solution(node: Any, names: Names) -> bool:
+    r"""An environment of a solution, `\textbf{Solution.}` or a macro `\solution`."""
+    named = {environment(node), macro(node)} & names.solutions
+    return bool(named) or begins_solution(plain(emphasised(node)))
+
+
+def marks(source: Source, names: Names) -> list[Mark]:
     """In order, with the environments that hold problems or solutions whole."""
-    sections = list(_sections(nodes))
-    at = 0
-    while at < len(sections):
-        title, own = sections[at]
-        at += 1
-        if title is not None:
-            yield _heading(title)
-        box = next((place for place, one in enumerate(own) if environment(one) in names.boxes), None)
-        if box is None or title is None or _has_problems(own, names):
-            yield from _walk(own, names)
-            continue
-        lower = list(takewhile(lambda one, title=title: _is_under(one[0], title), sections[at:]))
-        shared = any(
-            PROBLEMS.search(_title(head)) or _has_problems(one, names, boxes=True) for head, one in lower
+    return list(_Outline(source, names).of(source.nodes))
+
+
+@dataclass(frozen=True)
+class _Outline:
+    source: Source
+    names: Names
+    all: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "all", self.names.problems | self.names.solutions)
+
+    def of(self, nodes: Sequence[Any]) -> Iterator[Mark]:
+        sections = list(_parted(nodes, lambda node: level(node) is not None))
+        at = 0
+        while at < len(sections):
+            over, own = sections[at]
+            at += 1
+            yield from () if over is None else [self._heading(over)]
+            box = next((place for place, one in enumerate(own) if environment(one) in self.names.boxes), None)
+            if box is None or over is None or self._has_problems(own):
+                yield from self._problem_of_section(over, own) or self.walk(own)
+                continue
+            lower = list(
+                takewhile(lambda one, over=over: (level(one[0]) or 0) > (level(over) or 0), sections[at:])
+            )
+            shared = any(
+                PROBLEMS.search(title(below)) or self._has_problems(one, boxes=True) for below, one in lower
+            )
+            rest = [] if shared else [node for below, one in lower for node in (below, *one)]
+            at += 0 if shared else len(lower)
+            yield self._mark("box", own[box], title(over), (*own[box:], *rest), shared=shared)
+
+    def _has_problems(self, nodes: Sequence[Any], *, boxes: bool = False) -> bool:
+        """Whether a problem's environment or a Putnam label is somewhere in it, or a box at its top."""
+        return any(one.kind in ("problem", "item") for one in self.walk(nodes)) or (
+            boxes and any(environment(one) in self.names.boxes for one in nodes)
         )
-        rest = [] if shared else [node for head, one in lower for node in (head, *one)]
-        at += 0 if shared else len(lower)
-        yield Mark(kind="box", name=_title(title), nodes=(*own[box:], *rest), shared=shared)
 
+    def _problem_of_section(self, over: Any, own: Sequence[Any]) -> list[Mark]:
+        """`\\section{Problem 2}`, text, and a solution behind it."""
+        if over is None or not NUMBERED.fullmatch(title(over)) or self._has_problems(own):
+            return []
+        first = next((at for at, one in enumerate(own) if opens_solution(one, self.names)), 0)
+        return [self._mark("problem", own[0], title(over), own)] if words(own[:first]) else []
 
-def _sections(nodes: Sequence[Any]) -> Iterator[tuple[Any, list[Any]]]:
-    """Each heading with what follows it up to the next one of any level; None before the first."""
-    title, since = None, list[Any]()
-    for node in nodes:
-        if _level(node) is None:
-            since.append(node)
-            continue
-        yield title, since
-        title, since = node, []
-    yield title, since
-
-
-def _is_under(head: Any, title: Any) -> bool:
-    return (_level(head) or 0) > (_level(title) or 0)
-
-
-def _has_problems(nodes: Sequence[Any], names: Names, *, boxes: bool = False) -> bool:
-    """Whether a problem's environment or a Putnam label is somewhere in it, or a box at its top."""
-    return any(one.kind in ("problem", "item") for one in _walk(nodes, names)) or (
-        boxes and any(environment(one) in names.boxes for one in nodes)
-    )
-
-
-def _walk(nodes: Sequence[Any], names: Names) -> Iterator[Mark]:
-    between = list[Any]()
-    for node in nodes:
-        name = environment(node)
-        if (not name and _level(node) is None) or name in MATH - names.problems - names.solutions:
-            between.append(node)
-            continue
-        if name in UNREAD - names.problems - names.solutions:
-            continue
+    def walk(self, nodes: Sequence[Any]) -> Iterator[Mark]:
+        """The marks of one level, and of the environments and braces in it."""
+        if any(macro(one) in QUESTIONS for one in nodes):
+            for begin, own in _parted(nodes, lambda one: macro(one) in QUESTIONS):
+                mark = None if begin is None else self._mark("problem", begin, "", own)
+                yield from self.walk(own) if mark is None else [replace(mark, env="question")]
+            return
+        between, before = list[Any](), None
+        for node in nodes:
+            name, last, before = environment(node), before, node
+            inside = type(node).__name__ == "LatexGroupNode" and any(
+                environment(one) for one in node.nodelist
+            )
+            if not (name or inside or level(node) is not None) or name in MATH - self.all:
+                between.append(node)
+                continue
+            if name in UNREAD - self.all:
+                continue
+            yield from _words(between)
+            between = []
+            if inside:
+                own = macro(last) and last.pos + last.len == node.pos
+                yield from _doubted(
+                    self.walk(node.nodelist), f"\\{macro(last)} may not print it" if own else ""
+                )
+            elif not name:
+                yield self._heading(node)
+            elif name in self.all:
+                kind = "solution" if name in self.names.solutions else "problem"
+                said = head(node)
+                yield self._mark(kind, node, said[0] or said[1], node.nodelist)
+            elif name in LISTS and any(putnam(option(one)) for one in node.nodelist):
+                yield Mark(kind="wall")  # items that follow each other are of one list
+                for item, own in _parted(node.nodelist, lambda one: macro(one) == "item"):
+                    label = "" if item is None else putnam(option(item))
+                    yield from [self._mark("item", item, label, own)] if label else self.walk(own)
+            else:
+                yield from [] if name in PLAIN else [Mark(kind="wall", env=name)]
+                yield from _doubted(
+                    self.walk(node.nodelist),
+                    f"{name} may hold no right ones" if DOUBTFUL.search(name) else "",
+                )
         yield from _words(between)
-        between = []
-        if not name:
-            yield _heading(node)
-        elif name in names.problems or name in names.solutions:
-            kind = "solution" if name in names.solutions else "problem"
-            yield Mark(kind=kind, name=option(node), nodes=tuple(node.nodelist))
-        elif name in LISTS and any(map(putnam, node.nodelist)):
-            yield Mark(kind="wall")  # items that follow each other are of one list
-            yield from _items(node.nodelist)
+
+    def _heading(self, node: Any) -> Mark:
+        return Mark(kind="heading", level=level(node) or 0, name=title(node), node=node, at=node.pos)
+
+    def _mark(self, kind: Any, node: Any, name: str, nodes: Sequence[Any], *, shared: bool = False) -> Mark:
+        return Mark(
+            kind=kind,
+            name=name,
+            nodes=tuple(nodes),
+            node=node,
+            at=node.pos,
+            env=environment(node),
+            shared=shared,
+            doubt=self._doubt(node, [node] if environment(node) else nodes),
+        )
+
+    def _doubt(self, node: Any, nodes: Sequence[Any]) -> str:
+        printed = self.source.defined.get(environment(node), "")
+        if environment(node) in self.names.solutions and DOUBTFUL.search(printed.casefold()):
+            return f"its environment is defined as {printed[:60]!r}"
+        return "a conditional may switch a part of it off" if self.source.may_be_off(nodes) else ""
+
+
+def _doubted(found: Iterator[Mark], doubt: str) -> Iterator[Mark]:
+    for one in found:
+        yield replace(one, doubt=one.doubt or doubt) if one.kind in ("problem", "solution", "item") else one
+
+
+def _parted(nodes: Sequence[Any], begins: Callable[[Any], bool]) -> Iterator[tuple[Any, list[Any]]]:
+    """Each node at which a part begins, with what follows it up to the next; None before the first."""
+    begin, since = None, list[Any]()
+    for node in nodes:
+        if begins(node):
+            yield begin, since
+            begin, since = node, []
         else:
-            if name not in PLAIN:
-                yield Mark(kind="wall")
-            yield from _walk(node.nodelist, names)
-    yield from _words(between)
-
-
-def _items(nodes: Sequence[Any]) -> Iterator[Mark]:
-    label, since = "", list[Any]()
-    for node in [*nodes, None]:
-        named = putnam(node)
-        if node is not None and not named:
             since.append(node)
-            continue
-        if label:
-            yield Mark(kind="item", name=label, nodes=tuple(since))
-        label, since = named, []
+    yield begin, since
 
 
 def _words(nodes: Sequence[Any]) -> Iterator[Mark]:
-    if words(nodes):
-        yield Mark(kind="words", level=len(SECTIONS), name=words(nodes))
-
-
-def _level(node: Any) -> int | None:
-    name = getattr(node, "macroname", "")
-    return SECTIONS.index(name) if name in SECTIONS else None
-
-
-def _title(node: Any) -> str:
-    # `\part` has none, which exam.cls has for its items
-    given = node.nodeargd.argnlist if node.nodeargd else []
-    return given[-1].latex_verbatim()[1:-1].strip()[:100] if given and given[-1] else ""
-
-
-def _heading(node: Any) -> Mark:
-    return Mark(kind="heading", level=_level(node) or 0, name=_title(node))
+    if said := words(nodes):
+        yield Mark(kind="words", level=len(SECTIONS), name=said)

@@ -1,0 +1,140 @@
+"""Opening of a solution: whether its words say that it is another problem's, or no full right solution."""
+
+from __future__ import annotations
+
+import re
+
+from pv_data.sources.reading.tex import plain
+from pv_data.sources.reading.tex_names import (
+    KINDS,
+    NO_PROOF,
+    NOBODYS,
+    ORDER,
+    QUESTION,
+    SOLUTION,
+    WORKS,
+    WRITERS,
+    called,
+    ref,
+    refs_of,
+)
+
+__all__ = ["denied", "doubtful_heading", "said_by_body", "shortcoming"]
+
+NUMBER = r"(?:zref[0-9]+|[abcgn]\W{0,3}[1-9]\b|[0-9]+(?:\.[0-9]+)*(?: ?\(?[a-h]\b)?|[a-z](?= ?[.:)]))"
+LEAD = re.compile(
+    rf"(?:{ORDER} )?(?:{SOLUTION}s? (?:of|to|for) (?:the )?(?P<kind>{KINDS})?|{QUESTION})\W*(?:no\b|number)?\W*"
+    rf"(?P<number>{NUMBER})(?P<end> ?[.:)\]]|$)?|"
+    rf"(?:{ORDER} )?{SOLUTION}s? (?:of|to|for) (?:the )?(?:{KINDS}|necessity|sufficiency|(?:lower|upper) bound)\b"
+)
+"""First words that say what a solution solves."""
+TOLD = re.compile(rf"(?:{ORDER} )?{SOLUTION}(?: [0-9]{{1,2}})? ?[.:] ?")
+NOT_READ = re.compile(r"\\(?:label\s{0,9}\{[^{}]*\}|[A-Za-z]+\*?|[^A-Za-z])|[{}~$]")
+FILLERS = (
+    r"(?:(?:a|an|the|this is|it is|here is|some|our|my|proof|solution|answer|brief|short|quick|rough|possible|very|"
+    r"general|main|key|completely|entirely|exactly|essentially|also|just) ){0,8}"
+)
+OPENS = re.compile(
+    rf"{FILLERS}(?:{NO_PROOF}|see|we (?:only )?(?:sketch|outline|omit|skip|leave)|"
+    r"(?:similar|analogous|identical) to|(?:the )?same (?:proof )?as|repeat the)\b"
+)
+REFERS = re.compile(
+    rf"{FILLERS}(?:left|leave|exercise|see|cf|trivial|obvious|clear|easy|immediate|straightforward|skipped|missing|"
+    r"none|tba|n a|to be (?:added|written|done|filled|completed)|coming soon|not yet|no (?:proof|solution)|well known|"
+    r"standard|similar|same|analogous|ditto|repeat|explicit|routine|hopefully|apply|combine|follows|by definition|"
+    r"(?:this |the )?(?:assertion|claim|result|statement) follows)\b|"
+    r".*\b(?:zref[0-9]+|previous|preceding|above|earlier|formali[sz]ed|mathlib|lean library|"
+    r"should (?:be|hopefully|follow))\b"
+)
+"""Words of a short text that is no proof without what it refers to: first words, and words anywhere in it."""
+CITE = re.compile(r"\\[A-Za-z]*cite[a-z]*\*?\b")
+NOTE = re.compile(r"\\(?:[tT]odo|[fF]ixme|TODO|FIXME|sorry)\b|\b(?:TODO|FIXME|TBD|XXX)\b")
+ELSEWHERE = re.compile(r"\\(?:input|include|subfile|includepdf|lstinputlisting|verbatiminput)\b")
+PICTURE = re.compile(r"\\includegraphics\*?\s{0,9}(?:\[[^\[\]]*\])?\s{0,9}\{[^{}]*\}")
+EXERCISE = re.compile(r"\\begin\s{0,9}\{[a-z]{0,20}(?:prob|exer|ques|task)[a-z]{0,20}\*?\}", re.IGNORECASE)
+LITTLE = 120
+LEAVES = re.compile(
+    r"\b(?:(?:left|leave|leaving) (?:\w+ ){0,8}(?:as|to|for) (?:\w+ ){0,4}(?:readers?|exercises?|students?|"
+    r"you|zref[0-9]+)|(?:is|are) (?:an? |left )?(?:easy |simple )?exercises?|"
+    r"(?:do|try|check|prove) (?:it|this|that) (?:by )?yourself|omitted|fixme|"
+    r"(?:omit|omitting|skip|skipping|skipped) (?:the )?(?:\w+ )?(?:proof|detail|rest|verification|argument)s?|"
+    r"(?:only|just) (?:do|prove|show|treat) (?:one|the first) (?:direction|case|part|implication)|"
+    r"sketch(?:es|ed)?(?! (?:of )?(?:the |a )?(?:graph|curve|region|plot|picture|figure))|"
+    r"outline of (?:the|a) (?:\w+ )?proof|"
+    r"proof is (?:\w+ )?(?:the same|similar|identical|analogous|an? (?:repeat|variant|copy))|"
+    r"this (?:proof|solution|argument|attempt) is (?:wrong|incorrect|flawed|incomplete|invalid|false|"
+    r"not (?:correct|complete|right|valid)))\b|dem leser überlassen|laissée? (?:au lecteur|en exercice)|"
+    r"se deja (?:al lector|como ejercicio)|предоставля\w+ читател|读者|留作|読者"
+)
+"""A solution that leaves something out, or says that it is wrong."""
+AUTHOR = re.compile(
+    rf"\b(?:{WRITERS}(?: s)?(?: [0-9o]{{1,3}})? {WORKS}|(?:{WORKS}|submitted|written|generated) (?:by|from|of) "
+    rf"(?:\w+ )?{WRITERS})\b"
+)
+FAULT = r"(?:wrong|mistakes?|errors?|flaws?|flawed|fault|incorrect|fallac(?:y|ious)|bogus|invalid)"
+ARGUMENT = r"(?:proof|argument|reasoning|solution)s?"
+ASKS_FOR_FAULT = re.compile(rf"\b(?:{FAULT}(?: \w+){{0,6}} {ARGUMENT}|{ARGUMENT}(?: \w+){{0,6}} {FAULT})\b")
+DENIED = re.compile(
+    r"(?:remark |note |warning |but |unfortunately |however ){0,3}"
+    rf"(?:(?:this|that|it|the (?:above|previous|preceding|last)) ?(?:{ARGUMENT}|attempt)?(?: above)? (?:is|was) "
+    rf"(?:\w+ )?(?:{FAULT}|false|incomplete|not (?:\w+ )?(?:correct|right|valid|complete|rigorous))|"
+    rf"(?:what is|find|spot|where is|explain) (?:\w+ )?{FAULT})\b"
+)
+"""Words behind a solution that take it back."""
+
+
+def denied(after: str) -> bool:
+    """Whether the words behind a solution say that it is wrong, or ask why."""
+    return DENIED.match(after) is not None
+
+
+def said_by_body(body: str) -> str:
+    """The name that the first words of a solution have for its problem; empty where they name none."""
+    labels, lead = refs_of(body[:400])
+    found = LEAD.match(TOLD.sub("", " ".join(NOT_READ.sub(" ", lead).split()).casefold()))
+    if not found:
+        return ""
+    number, kind = found["number"], found["kind"]
+    if not number:
+        return NOBODYS
+    if (
+        not kind
+        and not found["end"]
+        and "of" not in found[0]
+        and "to" not in found[0]
+        and "for" not in found[0]
+    ):
+        return ""  # `Problem 3 shows that`
+    if number.startswith("zref"):
+        return ref(labels[int(number[4:])])
+    return called(number) if re.fullmatch(QUESTION, kind or "problem") else f"{kind} {called(number)}"
+
+
+def shortcoming(problem: str, body: str) -> str:
+    """Why a text is no full right solution, by its own words or by its problem's; empty where nothing says so."""
+    asked = plain(problem)
+    said = plain(refs_of(CITE.sub(r" \\ref{x} ", NOTE.sub(" fixme ", body)))[1])
+    found = (
+        OPENS.match(said)
+        or (len(said) < LITTLE and REFERS.match(said))
+        or AUTHOR.search(said[:150])
+        or LEAVES.search(said)
+    )
+    if found:
+        return f"the solution says {found[0]!r}"
+    if found := EXERCISE.search(body) or ELSEWHERE.search(problem + body):
+        return f"a part is elsewhere: {found[0]}"
+    if not plain(PICTURE.sub("", body)):
+        return "it has no words" if body else ""
+    found = ASKS_FOR_FAULT.search(asked)
+    return f"its problem may ask for the fault of a proof: {found[0]!r}" if found else ""
+
+
+def doubtful_heading(title: str) -> bool:
+    """Whether a heading, a file's title or words before a solution announce solutions that are not right and full."""
+    said = plain(title.replace("_", " "))
+    found = re.search(rf"\b(?:{NO_PROOF}|false)\b", said)
+    return bool(AUTHOR.search(said)) or (
+        found is not None
+        and (found[0] == said or re.search(rf"\b{WORKS}\b|\b{ARGUMENT}\b", said) is not None)
+    )
