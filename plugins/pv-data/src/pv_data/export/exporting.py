@@ -76,6 +76,8 @@ class Exported:
     splits: Splits
     left_out: Counter[str]
     """Proofs that are in no split, by reason."""
+    aside: Counter[tuple[str, str]]
+    """Rows that the run rejected, by stage and reason."""
     labels: LabelReport
     audit: Proven
 
@@ -134,7 +136,9 @@ def export(
         )
         written = write_dataset(new / "dataset", kept_apart(read_rows(qpc, Qpc)), partial(write_card, facts))
         _write_reports(new / "report", labels, written, settings)
-    return Exported(written=written, splits=splits, left_out=left_out, labels=labels, audit=audit)
+    return Exported(
+        written=written, splits=splits, left_out=left_out, aside=aside, labels=labels, audit=audit
+    )
 
 
 def _write_triples(folder: Path, made: Iterable[Qpc | Aside]) -> Counter[str]:
@@ -174,7 +178,7 @@ def _nothing(left_out: Counter[str], aside: Counter[tuple[str, str]]) -> str:
     reasons += [f"{number:,} rejected by {stage} ({why})" for (stage, why), number in aside.most_common(9)]
     return (
         f"no proof has a label, and there is nothing to export: {'; '.join(reasons) or 'there is no proof'}. The table "
-        "aside/ has the details of each row; retry_aside=true asks again about those without an answer"
+        "aside/ has the details of each row; retry_aside=true asks again about those with `no answer`"
     )
 
 

@@ -25,7 +25,9 @@ __all__ = [
     "forget_doubtful",
     "forget_failures",
     "locked",
+    "note_refusal",
     "spent",
+    "take_refusals",
     "unanswered_path",
 ]
 
@@ -55,6 +57,24 @@ def forget_failures(run: Path) -> None:
     path = unanswered_path(run)
     for name in ("", "-wal", "-shm"):
         path.with_name(path.name + name).unlink(missing_ok=True)
+
+
+NOTES = "refused.txt"
+
+
+def note_refusal(worker: Path, line: str) -> None:
+    """Write down, in the folder of a process, that an endpoint refuses every request."""
+    with (worker / NOTES).open("a", encoding="utf-8", errors="replace") as file:
+        file.write(line + "\n")
+
+
+def take_refusals(run: Path) -> list[str]:
+    """What the processes wrote down, each line once; it is forgotten."""
+    lines: dict[str, None] = {}
+    for path in sorted((run / "workers").glob(f"*/{NOTES}")):
+        lines |= dict.fromkeys(path.read_text(encoding="utf-8", errors="replace").splitlines())
+        path.unlink()
+    return list(lines)
 
 
 @contextlib.contextmanager

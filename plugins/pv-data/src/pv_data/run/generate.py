@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pv_data.asking.kept_answers import Question
+from pv_data.asking.refused import reason_of
 from pv_data.ids import PILOT, place
 from pv_data.methods.base import Ask, Given, Made, Method, Unfit
 from pv_data.plugins import METHODS, named
@@ -175,7 +176,7 @@ class GeneratingWork:
             # The text is read once it is kept: asking again would not mend one that is unfit.
             replied = await asker.ask(question, None, sample=sample)
         except JudgeFailure as failure:
-            return _aside(where, f"no answer: {failure.kind}", str(failure), failure.text)
+            return _aside(where, reason_of(failure), str(failure), failure.text)
         try:
             text = task.read(replied.text)
         except Unfit as unfit:
