@@ -3,7 +3,8 @@
 It has a write-ahead log: readers never wait, writers wait for one another, and an answer that was put outlives a
 `kill -9` of its writer at once. A power loss can lose the last answers, and leaves the file whole. Keep it on a local
 disk: SQLite's write-ahead log does not work over a network (https://www.sqlite.org/wal.html). It contains the key, the
-answer's text, its tokens, model and time: no prompt, no trace and no failure.
+answer's text, its tokens, model and time: no prompt, no trace and no failure. A row has a checksum of all of this; a
+file of an earlier version has none, and is used as it is.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import os
 import sqlite3
 import threading
 import time
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -32,12 +34,13 @@ logger = logging.getLogger("pv_rl")
 
 APPLICATION_ID = 0x70765F6A
 """`pv_j`: marks the file as ours, also for the command `file`."""
-VERSION = 1
+VERSION = 2
+"""1 had no checksums."""
 BUSY_S = 10.0
 """Longest wait for other writers."""
 REST_S = 60.0
 """After such a wait in vain nothing is written for so long: each queued answer would wait again."""
-ROWS = 128
+ROWS = 120
 """Of a statement; SQLite before 3.32 takes 999 values."""
 COLUMNS = "text, model, prompt_tokens, completion_tokens, cached_tokens, created"
 SCHEMA = """
@@ -48,7 +51,8 @@ CREATE TABLE answers (
     prompt_tokens INTEGER NOT NULL,
     completion_tokens INTEGER NOT NULL,
     cached_tokens INTEGER NOT NULL,
-    created REAL NOT NULL
+    created REAL NOT NULL,
+    crc INTEGER NOT NULL
 )"""
 RECOVER = "`sqlite3 FILE .recover | sqlite3 NEW` saves what can be read; or name another file in judge.cache"
 
@@ -137,8 +141,13 @@ class AnswerCache:
         """
         with self._available(), self._lock:
             try:
-                row = self._db.execute(f"SELECT {COLUMNS} FROM answers WHERE key = ?", (key,)).fetchone()
-                return None if row is None else _answer(*row)
+                columns = f"{COLUMNS}, crc" if self._checked else COLUMNS
+                row = self._db.execute(f"SELECT {columns} FROM answers WHERE key = ?", (key,)).fetchone()
+                if row is None:
+                    return None
+                if self._checked and _checksum(key, *row[:-1]) != row[-1]:
+                    raise ValueError("it does not fit its checksum")
+                return _answer(*row[:6])
             except sqlite3.DatabaseError as error:
                 if not _is_damage(error):
                     raise
@@ -164,7 +173,7 @@ class AnswerCache:
 
     def put_all(self, answers: Mapping[str, CachedAnswer]) -> None:
         """Keep all of the answers or none of them. An answer that is already under a key stays."""
-        rows = [_row(key, answer) for key, answer in answers.items()]
+        rows = [_row(key, answer, checked=self._checked) for key, answer in answers.items()]
         # Mostly one statement, which commits itself: at each further one this thread gives up the interpreter, gets it
         # back late if another thread is busy, and holds the file for all processes meanwhile.
         statements = [rows[first : first + ROWS] for first in range(0, len(rows), ROWS)]
@@ -174,7 +183,7 @@ class AnswerCache:
             if len(statements) > 1:
                 self._db.execute("BEGIN IMMEDIATE")
             for some in statements:
-                values = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(some))
+                values = ", ".join([f"({', '.join('?' * len(some[0]))})"] * len(some))
                 self._db.execute(
                     f"INSERT INTO answers VALUES {values} ON CONFLICT DO NOTHING",
                     [value for row in some for value in row],
@@ -198,6 +207,8 @@ class AnswerCache:
                 db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 db.execute(f"PRAGMA user_version = {VERSION}")
             db.execute("COMMIT")
+            found = db.execute("SELECT count(*) FROM pragma_table_info('answers') WHERE name = 'crc'")
+            self._checked = bool(found.fetchone()[0])
         except BaseException:  # of any kind: the connection must not stay open
             db.close()
             raise
@@ -276,7 +287,13 @@ def _answer(text: Any, model: Any, prompt: Any, completion: Any, cached: Any, cr
     )
 
 
-def _row(key: str, answer: CachedAnswer) -> tuple[Any, ...]:
+def _row(key: str, answer: CachedAnswer, *, checked: bool) -> tuple[Any, ...]:
     usage, text = answer.usage, answer.text.encode("utf-8", "surrogatepass")
     tokens = (usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens)
-    return (key, text, answer.model, *tokens, answer.created.timestamp())
+    values = (text, answer.model, *tokens, answer.created.timestamp())
+    return (key, *values, _checksum(key, text, answer.model.encode(), *values[2:])) if checked else (key, *values)
+
+
+def _checksum(key: str, text: bytes, *others: Any) -> int:
+    """CRC-32 of a row and of the key that it was asked for by: a damaged index may lead to another row."""
+    return zlib.crc32(text, zlib.crc32(repr((key, *others)).encode()))

@@ -14,7 +14,7 @@ from pv_data.asking.kept_answers import Unanswered
 from pv_data.run.config import RunConfig
 from pv_judge.budget import BudgetKeeper, Totals
 from pv_judge.config import Budget
-from pv_judge.files import write_atomically
+from pv_judge.files import with_checksum, write_atomically
 from pv_judge.spend_file import FILE, read_spent
 from pv_rl.errors import SetupError
 
@@ -117,7 +117,8 @@ def fold(run: Path) -> None:
     A crash in the middle counts something twice rather than not at all.
     """
     total = spent(run)
-    write_atomically(run / FILE, lambda path: path.write_text(json.dumps({"in_run": vars(total)})))
+    text = json.dumps(with_checksum({"in_run": vars(total)}))
+    write_atomically(run / FILE, lambda path: path.write_text(text))
     for path in _of_workers(run):
         path.unlink()
 
