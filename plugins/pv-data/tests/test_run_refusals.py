@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from judge_server.script import Fault
 from panel import JudgeServer, Script, answer, make_tables, settings
-from typer.testing import CliRunner
+from small_run import Run
 
 from pv_data.asking.asker import Stopped
-from pv_data.cli import app
-from pv_data.records import Aside, Label
+from pv_data.records import Label
 from pv_data.run.judge import Judging
 from pv_data.run.local_executor import run_local
 from pv_data.table import read_rows
 
-CONFIG = """
-run_dir: {run}
-sources:
-  - {{kind: table, path: {rows}, name: Mine, options: {{columns: {{problem: question, proof: solution}}}}}}
-models:
-  judge:
-    endpoints: {endpoints}
-    retries: {{attempts: 2, backoff_s: 0.01, max_backoff_s: 0.01}}
-    breaker: {{failures: 8, probe_after_s: 0.2}}
-    limits: {{concurrency: 4}}
-panel: [{{model: judge, votes: 2}}]
-split: {{test: 0}}
-"""
 PROOFS = 24
 
 
@@ -44,31 +29,6 @@ def error(status: int, message: str, **more: object) -> str:
 def script(*texts: str, **fault: object) -> Script:
     faults = [Fault(kind="raw", text=text, **fault) for text in texts]
     return Script(reply=lambda prompt, _: answer("SOUND" in prompt), faults=faults)
-
-
-def write_config(tmp_path: Path, *servers: JudgeServer) -> Path:
-    lines = [
-        {"question": f"Prove that {n // 4} + 10 > {n // 4 + 9}.", "solution": f"SOUND, attempt {n} is short."}
-        for n in range(PROOFS)
-    ]
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    endpoints = json.dumps([{"url": one.url, "model": "judge"} for one in servers])
-    path = tmp_path / "run.yaml"
-    path.write_text(CONFIG.format(run=tmp_path / "run", rows=tmp_path / "rows.jsonl", endpoints=endpoints))
-    return path
-
-
-def invoke(config: Path, *more: str) -> tuple[int, str]:
-    done = CliRunner().invoke(app, ["run", str(config), *more])
-    return done.exit_code, " ".join(done.output.split())
-
-
-def reasons(tmp_path: Path) -> list[str]:
-    return sorted(row.reason for row in read_rows(tmp_path / "run" / "aside", Aside))
-
-
-def labels(tmp_path: Path) -> int:
-    return len(list(read_rows(tmp_path / "run" / "labels", Label)))
 
 
 def served(server: JudgeServer) -> int:
@@ -127,39 +87,40 @@ def test_a_row_that_is_refused_for_good_is_told_apart_from_one_that_was_never_se
         Fault(kind="status", status=500, contains="attempt 13 "),
     ]
     with JudgeServer(Script(reply=lambda prompt, _: answer(True), faults=faults)) as server:
-        config = write_config(tmp_path, server)
-        code, said = invoke(config)
+        run = Run(tmp_path, server)
+        code, said = run.command()
         assert code == 0, said
-        assert reasons(tmp_path) == ["no answer: server_error", f"refused: {why}", f"refused: {why}"]
+        assert run.reasons == ["no answer: server_error", f"refused: {why}", f"refused: {why}"]
         assert f"2 rows refused by a provider for good (2 judge, {why}); --redo STAGE" in said
         assert "1 rows without a usable answer (1 judge, server_error); retry_aside=true" in said
         server.script = Script(reply=lambda prompt, _: answer(True))
         asked = served(server)
-        assert invoke(config, "retry_aside=true")[0] == 0
+        assert run.command("retry_aside=true")[0] == 0
         # Rows of a chunk are written together: those that were refused are in the chunk that is asked again.
         assert served(server) - asked <= 2 * 3
     card = (tmp_path / "run" / "export" / "dataset" / "README.md").read_text()
-    assert labels(tmp_path) >= PROOFS - 2
+    assert len(run.tables()["labels"]) >= PROOFS - 2
     assert "no answer: server" not in card
 
 
 def test_a_413_is_a_row_that_is_too_long(tmp_path):
     with JudgeServer(script(error(413, "Request entity too large"), contains="attempt 7 ")) as server:
-        assert invoke(write_config(tmp_path, server))[0] == 0
-    assert reasons(tmp_path) == ["refused: too long"]
+        run = Run(tmp_path, server)
+        assert run.command()[0] == 0
+    assert run.reasons == ["refused: too long"]
 
 
 @pytest.mark.parametrize(("text", "workers"), [("404 model", 1), ("402", 2)])
 def test_an_empty_account_is_reported_while_another_endpoint_serves(text, workers, tmp_path):
     with JudgeServer(script(EMPTY[text], requests=range(5, 10_000))) as empty, JudgeServer(script()) as full:
-        config = write_config(tmp_path, empty, full)
-        code, said = invoke(config, f"workers={workers}")
+        run = Run(tmp_path, empty, full)
+        code, said = run.command(f"workers={workers}")
         assert code == 0, said
         assert f"{empty.url} refuses every request: HTTP {text[:3]}" in said
-        assert (labels(tmp_path), reasons(tmp_path)) == (PROOFS, [])
+        assert (len(run.tables()["labels"]), run.reasons) == (PROOFS, [])
         if workers > 1:  # starting processes again takes seconds
             return
         full.script = script(EMPTY["401"])
-        code, said = invoke(config, "--redo", "judge", "models.judge.revision=b")
+        code, said = run.command("--redo", "judge", "models.judge.revision=b")
         assert (code, "judge refuses every request" in said) == (3, True), said
-        assert reasons(tmp_path) == []
+        assert run.reasons == []

@@ -54,7 +54,7 @@ CREATE TABLE answers (
     created REAL NOT NULL,
     crc INTEGER NOT NULL
 )"""
-RECOVER = "`sqlite3 FILE .recover | sqlite3 NEW` saves what can be read; or name another file in judge.cache"
+RECOVER = "`sqlite3 FILE .recover | sqlite3 NEW` saves what can be read"
 
 
 class CacheUnavailable(PvRlError, OSError):
@@ -103,6 +103,7 @@ class AnswerCache:
 
     Args:
         path: of the file.
+        instead: what else a user can do about a file that cannot be used, for errors.
         rest_s: seconds without writes after another process held the file for `BUSY_S`.
 
     Raises:
@@ -110,8 +111,11 @@ class AnswerCache:
         CacheUnavailable: (an OSError) it cannot be opened or written; also by each method.
     """
 
-    def __init__(self, path: str | Path, *, rest_s: float = REST_S) -> None:
+    def __init__(
+        self, path: str | Path, *, instead: str = "name another file in judge.cache", rest_s: float = REST_S
+    ) -> None:
         self.path = Path(path).expanduser()
+        self._instead = instead
         self.damaged = 0
         """Answers that `get` found damaged."""
         self._lock = threading.Lock()
@@ -124,10 +128,10 @@ class AnswerCache:
                     self._db = self._open()
                     self._opened = os.stat(self.path)
                     return
-                except sqlite3.DatabaseError as error:
+                except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
                     if _is_damage(error):
                         raise DataError(
-                            f"the judge's cache {self.path} is not a cache: {error}. {RECOVER}"
+                            f"the judge's cache {self.path} is not a cache: {error}. {RECOVER}; or {self._instead}"
                         ) from error
                     if "locked" not in str(error) or time.monotonic() > deadline:
                         raise
@@ -153,7 +157,7 @@ class AnswerCache:
                     raise
                 return self._is_damaged(error)
             except (ValueError, TypeError, OverflowError, OSError) as error:
-                with suppress(sqlite3.Error):
+                with suppress(sqlite3.Error, UnicodeDecodeError):
                     self._db.execute("DELETE FROM answers WHERE key = ?", (key,))
                 return self._is_damaged(error)
 
@@ -224,13 +228,13 @@ class AnswerCache:
             return False
         if application != APPLICATION_ID:
             raise DataError(
-                f"the judge's cache {self.path} is the database of something else. Name another file in judge.cache; "
+                f"the judge's cache {self.path} is the database of something else. Move it away, or {self._instead}; "
                 "a new one is made"
             )
         if version > VERSION:
             raise DataError(
                 f"the judge's cache {self.path} has version {version}, and this pv-rl reads up to {VERSION}. "
-                "Install the newer pv-rl, or name another file in judge.cache"
+                f"Install the newer pv-rl, or {self._instead}"
             )
         return True
 
@@ -238,7 +242,8 @@ class AnswerCache:
         self.damaged += 1
         if self.damaged == 1:
             logger.warning(
-                "the judge's cache %s has a damaged answer (%s). The judge is asked again; this warning comes once. %s",
+                "the judge's cache %s has a damaged answer (%s). The question is asked again; this warning comes "
+                "once. %s",
                 *(self.path, error, RECOVER),
             )
 
@@ -258,12 +263,12 @@ class AnswerCache:
     def _available(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, OSError) as error:
-            remedy = "Free disk space, make the file writable, or name another file in judge.cache"
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
+            remedy = f"Free disk space, make the file writable, or {self._instead}"
             if "locked" in str(error):
                 remedy = "Another process, such as a backup or an sqlite3 shell, holds it; end that process"
             elif _is_damage(error):
-                remedy = f"The file is damaged. {RECOVER}"
+                remedy = f"The file is damaged. {RECOVER}; or {self._instead}"
             raise CacheUnavailable(
                 f"the judge's cache {self.path} cannot be used now ({error}). {remedy}"
             ) from error
@@ -271,7 +276,8 @@ class AnswerCache:
 
 def _is_damage(error: Exception) -> bool:
     """Whether the file is damaged; else the disk or another process is the reason."""
-    return type(error) is sqlite3.DatabaseError
+    # sqlite3 cannot decode a message that quotes a damaged schema.
+    return type(error) is sqlite3.DatabaseError or isinstance(error, UnicodeDecodeError)
 
 
 def _answer(text: Any, model: Any, prompt: Any, completion: Any, cached: Any, created: Any) -> CachedAnswer:
@@ -291,7 +297,11 @@ def _row(key: str, answer: CachedAnswer, *, checked: bool) -> tuple[Any, ...]:
     usage, text = answer.usage, answer.text.encode("utf-8", "surrogatepass")
     tokens = (usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens)
     values = (text, answer.model, *tokens, answer.created.timestamp())
-    return (key, *values, _checksum(key, text, answer.model.encode(), *values[2:])) if checked else (key, *values)
+    return (
+        (key, *values, _checksum(key, text, answer.model.encode(), *values[2:]))
+        if checked
+        else (key, *values)
+    )
 
 
 def _checksum(key: str, text: bytes, *others: Any) -> int:

@@ -172,7 +172,8 @@ class SpendFile:
                     pid = (_read(self._path) or {}).get("pid")
                     raise SetupError(
                         f"{self._path} is in use by another process (pid {pid}): two runs cannot share one folder. "
-                        "Stop that process, or give this run a folder of its own (trainer.default_local_dir)"
+                        "Stop that process, or give this run a folder of its own (trainer.default_local_dir; pv-data: "
+                        "run_dir)"
                     ) from None
                 time.sleep(0.1)
             except OSError:  # a file system without locks

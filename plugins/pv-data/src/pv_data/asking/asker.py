@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pv_data.asking.kept_answers import DOUBT, Keeping, Question, Unanswered, entry
+from pv_data.asking.kept_answers import ASK_AGAIN, DOUBT, INSTEAD, Keeping, Question, Unanswered, entry
 from pv_data.asking.refused import RefusalCheck, is_account, is_too_long, may_be_endpoint
 from pv_data.asking.settings import Model
 from pv_data.records import Origin
@@ -59,7 +59,7 @@ class Kept:
         """
         assert model.cache is not None
         self._model, self._keeping = model, Keeping(model)
-        self._cache = AnswerCache(model.cache)
+        self._cache = AnswerCache(model.cache, instead=INSTEAD)
         # Most runs have no failures, and then there is no such file.
         self._unanswered = Unanswered(unanswered) if unanswered.exists() else None
         self._why: str | None = None
@@ -147,7 +147,7 @@ class Asker(Kept):
         self._refused, self._reported = refused, set[str]()
         self._answered = False
         """Whether an answer came since a question was last found too long."""
-        self._writer = CacheWriter(self._cache.path)
+        self._writer = CacheWriter(self._cache.path, instead=INSTEAD)
         self._failures: CacheWriter | None = None
         self._of_failures = unanswered
         self._room = asyncio.Semaphore(asked.in_the_works)
@@ -296,7 +296,7 @@ class Asker(Kept):
         """Write a failure; the first one makes the file."""
         if self._failures is None:
             try:
-                self._failures = CacheWriter(self._of_failures)
+                self._failures = CacheWriter(self._of_failures, instead=ASK_AGAIN)
             except CacheUnavailable as error:
                 self.stop(str(error))
                 raise

@@ -6,6 +6,7 @@ end. Where a config raises the source's limit, the source is read again, and the
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
@@ -41,11 +42,11 @@ def collect(folder: Path, config: RunConfig, console: Console) -> None:
     """
     drop_unfinished(folder)
     records = {number: read_collected(folder, number) for number in range(len(config.sources))}
-    opened = {  # all options are looked at before the first file is read
-        number: open_source(source.kind, Path(source.path), source.options)
-        for number, source in enumerate(config.sources)
-        if (record := records[number]) is None or record.grows(source.limit)
-    }
+    opened: dict[int, Iterable[Problem | Proof | Aside]] = {}
+    for number, source in enumerate(config.sources):  # all options are checked before the first file is read
+        if (record := records[number]) is None or record.grows(source.limit):
+            with _named(number):
+                opened[number] = open_source(source.kind, Path(source.path), source.options)
     there = {problem.id for problem in read_rows(folder / "problems", Problem)}
     for number, read in opened.items():
         source, before = config.sources[number], records[number]
@@ -53,15 +54,17 @@ def collect(folder: Path, config: RunConfig, console: Console) -> None:
         rows_of = SourceFilter(config.filters, source, there - own, after=before.limit if before else None)
         writers = {kind: _writer(folder, kind, number) for kind in KINDS}
         counts = Counter[str]()
-        for row in rows_of.keep(read):
-            writers[row.kind].add(row)
-            counts[_name(row)] += 1
+        with _named(number):
+            for row in rows_of.keep(read):
+                writers[row.kind].add(row)
+                counts[_name(row)] += 1
         for writer in writers.values():
             writer.close()
         where = f"sources[{number}]" + (f" ({source.name})" if source.name else "")
         if before is not None and (
             rows_of.passed_over != before.counts or rows_of.problems_passed_over != own
         ):
+            drop_unfinished(folder)
             raise DataError(
                 f"{where} no longer gives the rows that the run has from it, so its limit cannot be raised. Choose "
                 "another run_dir (copy answers.sqlite* there to keep the answers), or collect again with --redo collect"
@@ -74,6 +77,15 @@ def collect(folder: Path, config: RunConfig, console: Console) -> None:
         found = ", ".join(f"{count} {what}" for what, count in counts.items()) or "nothing"
         more = " more" if before is not None else ""
         console.print(f"{source.name or source.kind}: {found}{more}", highlight=False, markup=False)
+
+
+@contextlib.contextmanager
+def _named(number: int) -> Iterator[None]:
+    """Which source of the config an error is about: it speaks of the source's options only."""
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError(f"sources[{number}]: {error}") from error
 
 
 def _name(row: Row) -> str:

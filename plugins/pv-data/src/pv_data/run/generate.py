@@ -42,6 +42,8 @@ def methods(config: RunConfig) -> list[Method]:
             method = named(METHODS, spec.method).build(**spec.options)
         except TypeError as error:
             raise ConfigError(f"{where}.options: {spec.method} does not take them ({error})") from None
+        except ConfigError as error:
+            raise ConfigError(f"{where}: {error}") from error
         if bool(method.template) != bool(spec.model):
             needs = "asks a model: name one" if method.template else "asks no model: name none"
             raise ConfigError(f"{where}.model: the method {spec.method} {needs}")
