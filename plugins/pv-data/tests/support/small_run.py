@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -72,9 +74,15 @@ class Run:
         text = CONFIG.format(run=self.folder, rows=self.rows, endpoints=endpoints)
         self.config.write_text(text + more)
 
+    def copy(self, folder: Path) -> Run:
+        """The same run, in a copy of its folder."""
+        made = copy(self)
+        made.folder = Path(shutil.copytree(self.folder, folder))
+        return made
+
     def command(self, *more: str) -> tuple[int, str]:
         """Exit code and output, on one line."""
-        done = CliRunner().invoke(app, ["run", str(self.config), *more])
+        done = CliRunner().invoke(app, ["run", str(self.config), f"run_dir={self.folder}", *more])
         return done.exit_code, " ".join(done.output.split())
 
     def tables(self, folder: Path | None = None) -> dict[str, list[Any]]:

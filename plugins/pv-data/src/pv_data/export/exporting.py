@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -92,6 +93,7 @@ def export(
         verl/           train.parquet, test.parquet
         dataset/        data/*.parquet and README.md, the card
         report/         labels.md, labels.html, labels.json, distribution_SPLIT.md and .csv
+        SHA256SUMS      of all files, for `sha256sum -c`
 
     Problems are held in memory, and of each proof its id, its label and its votes; texts pass through.
 
@@ -136,6 +138,7 @@ def export(
         )
         written = write_dataset(new / "dataset", kept_apart(read_rows(qpc, Qpc)), partial(write_card, facts))
         _write_reports(new / "report", labels, written, settings)
+        _write_checksums(new)
     return Exported(
         written=written, splits=splits, left_out=left_out, aside=aside, labels=labels, audit=audit
     )
@@ -163,6 +166,18 @@ def _write_reports(folder: Path, labels: LabelReport, written: Written, settings
         table = of_counts(written.by_slice(split), human_sources=settings.human_sources)
         for end, text in (("md", table.to_markdown()), ("csv", table.to_csv())):
             (folder / f"distribution_{split}.{end}").write_text(text, encoding="utf-8", errors="replace")
+
+
+def _write_checksums(folder: Path) -> None:
+    """SHA256SUMS, for `sha256sum -c` where the export has been copied to."""
+    lines = []
+    for path in sorted(one for one in folder.rglob("*") if one.is_file() and not one.name.startswith(".")):
+        digest = hashlib.sha256()
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+        lines.append(f"{digest.hexdigest()}  {path.relative_to(folder)}\n")
+    (folder / "SHA256SUMS").write_text("".join(lines), encoding="utf-8")
 
 
 def _aside(tables: Sequence[Path]) -> Counter[tuple[str, str]]:
