@@ -24,8 +24,6 @@ from pv_data.run.manifest import FILE
 from pv_data.table import read_rows
 from pv_rl.errors import DataError
 
-FLIPS = 16
-"""`--redo` reads the answers too. With 1,000 places no change was silent."""
 GENERATE = "generate: [{method: proof, model: judge}]\n"
 
 
@@ -60,14 +58,16 @@ def flip(path: Path, at: int, bits: int) -> None:
     path.write_bytes(raw)
 
 
-def test_a_flipped_byte_is_noticed_or_harmless(whole, tmp_path, caplog):
+@pytest.mark.parametrize("flips", [16, pytest.param(600, marks=pytest.mark.paths)])
+def test_a_flipped_byte_is_noticed_or_harmless(flips, whole, tmp_path, caplog):
+    """Half of the runs are done again, which reads the answers too."""
     rng, before, noticed = random.Random(0), whole.tables(), 0
     files = sorted(
         path
         for path in whole.folder.rglob("*")
         if path.is_file() and path.stat().st_size and "export" not in path.relative_to(whole.folder).parts
     )
-    for number in range(FLIPS):
+    for number in range(flips):
         run, file = whole.copy(tmp_path / str(number)), rng.choice(files)
         at, bits = rng.randrange(file.stat().st_size), rng.randrange(1, 256)
         flip(run.folder / file.relative_to(whole.folder), at, bits)
@@ -80,7 +80,7 @@ def test_a_flipped_byte_is_noticed_or_harmless(whole, tmp_path, caplog):
             assert run.tables() == before, (file, at, bits)
         noticed += bool(code or warned)
         shutil.rmtree(run.folder)
-    assert noticed >= FLIPS / 4
+    assert noticed >= flips / 4
 
 
 @pytest.mark.parametrize(

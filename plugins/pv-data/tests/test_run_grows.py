@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import random
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 
 import pytest
+from judge_server.script import Latency
 from panel import JudgeServer, Script
 from small_run import Run, by_text
 
+from pv_data.asking.settings import AHEAD
 from pv_data.records import Label
 from pv_data.run import collect
 from pv_data.run.collected import Collected, read_collected
@@ -42,6 +49,32 @@ def test_a_limit_that_is_raised_adds_rows_and_changes_none(server, tmp_path):
     assert len(asked(server)) == 6 + (6 + 6 * 4) * 2  # of each problem a proof; of each proof two votes
     assert whole.command()[0] == 0
     assert whole.tables() == before
+
+
+@pytest.mark.paths
+def test_a_run_that_is_killed_while_it_grows_loses_nothing_and_pays_for_nothing_twice(tmp_path):
+    with JudgeServer(Script(reply=by_text, latency=Latency(median_s=0.05))) as server:
+        (tmp_path / "grown").mkdir(), (tmp_path / "whole").mkdir()
+        run, whole = (Run(tmp_path / name, server, problems=30, more=GENERATE) for name in ("grown", "whole"))
+        code = "from pv_data.cli import app; app()"
+        rng, kills = random.Random(0), 0
+        assert run.command("sources.0.limit=2")[0] == 0
+        for limit in (8, 8, 8, 16, 16, 16, 23, 23, 23, 30, 30, 30):
+            command = [sys.executable, "-c", code, "run", str(run.config), f"sources.0.limit={limit}"]
+            child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            wanted, deadline = len(server.chats()) + rng.randrange(2, 40), time.monotonic() + 60
+            while child.poll() is None and len(server.chats()) < wanted and time.monotonic() < deadline:
+                time.sleep(0.01)
+            child.kill()
+            kills += child.wait() == -signal.SIGKILL
+        assert run.command()[0] == 0
+        number = len(asked(server))
+        assert whole.command()[0] == 0
+    assert whole.tables() == run.tables()
+    wanted = 30 + (30 + 30 * 4) * 2
+    assert len(asked(server)) - number == wanted
+    assert kills > 3
+    assert wanted <= number <= wanted + kills * (4 + 1 + 4 // AHEAD)
 
 
 def test_a_limit_that_is_lowered_is_refused_by_name(server, tmp_path):
