@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from judge_server.script import Fault
@@ -10,7 +11,7 @@ from panel import JudgeServer, Script, answer, make_tables, settings
 from small_run import Run
 
 from pv_data.asking.asker import Stopped
-from pv_data.records import Label
+from pv_data.records import Aside, Label
 from pv_data.run.judge import Judging
 from pv_data.run.local_executor import run_local
 from pv_data.table import read_rows
@@ -101,6 +102,32 @@ def test_a_row_that_is_refused_for_good_is_told_apart_from_one_that_was_never_se
     card = (tmp_path / "run" / "export" / "dataset" / "README.md").read_text()
     assert len(run.tables()["labels"]) >= PROOFS - 2
     assert "no answer: server" not in card
+
+
+def test_a_short_question_is_answered_also_where_its_answer_is_of_no_use(tmp_path):
+    faults = [
+        Fault(kind="raw", text=REFUSED["HTTP 422"], contains="attempt 7 "),
+        Fault(kind="truncated", contains="the word OK"),
+    ]
+    with JudgeServer(Script(reply=lambda prompt, _: answer(True), faults=faults)) as server:
+        run = Run(tmp_path, server)
+        assert run.command()[0] == 0
+    assert run.reasons == ["refused: HTTP 422"]
+
+
+def test_a_proof_of_which_one_vote_is_refused_for_good_is_refused(tmp_path):
+    """Whatever became of its other votes: they would not give it a label."""
+    make_tables(tmp_path, 4)
+    never = "HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n"
+    with (
+        JudgeServer(script(error(422, "Unprocessable"), contains="Proof number 2")) as refuses,
+        JudgeServer(script(never, contains="Proof number 2")) as fails,
+    ):
+        config = settings(tmp_path, fails.url, attempts=2)
+        small = config.models["small"]
+        small = replace(small, endpoints=(replace(small.endpoints[0], url=refuses.url),))
+        run_local(Judging(run=tmp_path, config=replace(config, models=config.models | {"small": small})), 1)
+    assert [row.reason for row in read_rows(tmp_path / "aside", Aside)] == ["refused: HTTP 422"]
 
 
 def test_a_413_is_a_row_that_is_too_long(tmp_path):
