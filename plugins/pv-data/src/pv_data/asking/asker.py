@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pv_data.asking.kept_answers import ASK_AGAIN, DOUBT, INSTEAD, Keeping, Question, Unanswered, entry
-from pv_data.asking.refused import RefusalCheck, is_account, is_too_long, may_be_endpoint
+from pv_data.asking.refused import RefusalCheck, may_be_shared
 from pv_data.asking.settings import Model
 from pv_data.records import Origin
 from pv_judge.answer import Answer, JudgeFailure
@@ -143,10 +143,8 @@ class Asker(Kept):
         super().__init__(model, unanswered)
         asked = through or model
         self._client = JudgeClient(asked, budget)
-        self._check: RefusalCheck | None = None
+        self._check = RefusalCheck(asked, budget, seeded=model.local is not None)
         self._refused, self._reported = refused, set[str]()
-        self._answered = False
-        """Whether an answer came since a question was last found too long."""
         self._writer = CacheWriter(self._cache.path, instead=INSTEAD)
         self._failures: CacheWriter | None = None
         self._of_failures = unanswered
@@ -208,7 +206,7 @@ class Asker(Kept):
             finally:
                 self._spent()
             self._report_refusals()
-            self._in_vain, self._answered = 0, True
+            self._in_vain, self._check.answered = 0, True
             name = self._model.model if local else answer.model
             kept = CachedAnswer(text=answer.text, usage=answer.usage, model=name)
             # The answer is on disk before it is used: a kill after this line pays for nothing twice. It holds its place
@@ -220,8 +218,7 @@ class Asker(Kept):
         """Send no further request; requests in flight are waited for by their callers."""
         super().stop(why)
         self._client.stop()
-        if self._check is not None:
-            self._check.stop()
+        self._check.stop()
 
     async def aclose(self) -> None:
         """Close connections and files."""
@@ -229,8 +226,7 @@ class Asker(Kept):
             self._watching.cancel()
         try:
             await self._client.aclose()
-            if self._check is not None:
-                await self._check.aclose()
+            await self._check.aclose()
         finally:
             await super().aclose()
             for writer in (self._writer, self._failures):
@@ -254,7 +250,7 @@ class Asker(Kept):
             except JudgeFailure as failure:
                 self._go_on()
                 await self._stop_if_all_are_refused(failure)
-                if failure.requests > made or not may_be_endpoint(failure):
+                if failure.requests > made or not may_be_shared(failure):
                     raise
                 # It was not sent: refusals of other questions have opened the breaker, and the endpoint answers. The
                 # breaker lets one question through each time, so every question is sent in the end.
@@ -262,22 +258,12 @@ class Asker(Kept):
                 self._go_on()
 
     async def _stop_if_all_are_refused(self, failure: JudgeFailure) -> None:
-        """See `pv_data.asking.refused`. A question that is too long is checked only if no other was answered since."""
-        if not may_be_endpoint(failure):
+        cause = await self._check.cause(failure)
+        self._go_on()
+        if cause is None:
             return
-        if is_too_long(failure) and self._answered:
-            self._answered = False
-            return
-        why: JudgeFailure | None = failure
-        if not is_account(failure) or len(self._client.config.endpoints) > 1:
-            seeded = self._model.local is not None
-            self._check = self._check or RefusalCheck(self._client.config, self._client.budget, seeded=seeded)
-            why = await self._check.failure()
-            self._go_on()
-        if why is None:
-            return
-        if why.kind == "budget":
-            self._count(why)
+        if cause.kind == "budget":
+            self._count(cause)
         self.stop(
             f"{self._model.model} refuses every request: {failure}. No row is rejected for this. Pay for the account, "
             "or correct the key, the model's name or the request's fields, and run the same command again"
