@@ -52,7 +52,7 @@ FORM = EXAMPLE.models["grader"].sampling["structured_outputs"]["regex"]
 HELD = {"max_tokens": 400, "structured_outputs": {"regex": FORM}}
 LOST = {
     "DEAF": "no answer: invalid_json",
-    "REFUSED": "no answer: client_error",
+    "REFUSED": "refused: HTTP 400",
     "CUT": "no answer: truncated",
 }
 

@@ -252,10 +252,10 @@ def test_a_disk_on_which_no_file_of_failures_can_be_made_ends_the_run(tmp_path, 
     make_tables(tmp_path, 30)
 
     class Full(asker.CacheWriter):
-        def __init__(self, path: Path) -> None:
+        def __init__(self, path: Path, *, instead: str) -> None:
             if path == unanswered_path(tmp_path):
                 raise CacheUnavailable("no space left on device")
-            super().__init__(path)
+            super().__init__(path, instead=instead)
 
     monkeypatch.setattr(asker, "CacheWriter", Full)
     with JudgeServer(

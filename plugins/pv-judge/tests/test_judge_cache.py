@@ -11,7 +11,15 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from pv_judge.answer import Usage
-from pv_judge.cache import VERSION, AnswerCache, CachedAnswer, CacheUnavailable, cache_key
+from pv_judge.cache import (
+    APPLICATION_ID,
+    SCHEMA,
+    VERSION,
+    AnswerCache,
+    CachedAnswer,
+    CacheUnavailable,
+    cache_key,
+)
 from pv_rl.errors import ConfigError, DataError
 
 PARTS = {
@@ -240,6 +248,29 @@ def test_a_cache_of_a_newer_version_is_refused(path):
         AnswerCache(path)
 
 
+def test_a_row_that_a_damaged_index_leads_to_is_not_taken_for_another(path):
+    cache = AnswerCache(path)
+    cache.put_all({"a": answer("of a"), "b": answer("of b")})
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE answers SET key = 'c' WHERE key = 'a'")
+    assert (cache.get("c"), cache.damaged) == (None, 1)
+    assert cache.get("b").text == "of b"
+
+
+def test_a_file_of_version_1_is_read_and_written_without_checksums(path):
+    path.parent.mkdir()
+    with sqlite3.connect(path) as db:
+        db.execute(SCHEMA.replace(",\n    crc INTEGER NOT NULL", ""))
+        db.execute("INSERT INTO answers VALUES ('a', x'6f6c64', 'm', 1, 2, 0, 5.0)")
+        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        db.execute("PRAGMA user_version = 1")
+    cache = AnswerCache(path)
+    cache.put("b", answer("new"))
+    assert (cache.get("a").text, cache.get("b").text) == ("old", "new")
+    with sqlite3.connect(path) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (1,)
+
+
 @pytest.mark.parametrize(
     ("column", "value"),
     [
@@ -253,6 +284,9 @@ def test_a_cache_of_a_newer_version_is_refused(path):
         ("prompt_tokens", "many"),
         ("completion_tokens", -4),
         ("cached_tokens", 0.5),
+        ("text", b"another answer, which can be read"),
+        ("completion_tokens", 7),
+        ("crc", 0),
     ],
 )
 def test_a_damaged_row_is_missing_and_counted_and_the_next_answer_takes_its_place(

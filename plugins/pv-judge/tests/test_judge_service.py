@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from judge_server import Fault, JudgeServer, Latency, Script
 
-from pv_judge.answer import Answer, JudgeFailure, Question
+from pv_judge.answer import Answer, JudgeFailure, Question, Usage
+from pv_judge.cache import AnswerCache, CachedAnswer
 from pv_judge.config import read_config
 from pv_judge.fluency import FluencyPrompt, parse_fluency
 from pv_judge.ledger import LedgerRow, read_ledger
@@ -240,8 +241,8 @@ def test_a_disk_that_fails_does_not_end_the_run(tmp_path, monkeypatch):
     assert report["disk_errors/sum"] == 2
 
 
-@pytest.mark.parametrize("text", [b"\xff\xff", b'{"fluent": fals'])
-def test_a_damaged_answer_is_asked_for_again_and_kept(tmp_path, text):
+@pytest.mark.parametrize("what", ["damaged", "of another parser"])
+def test_an_answer_that_cannot_be_used_is_asked_for_again_and_kept(tmp_path, what):
     async def ask_both(service):
         answers = [await service.ask(question(trace)) for trace in ("one", "two")]
         return [answer.cached for answer in answers], await service.report(1)
@@ -250,10 +251,17 @@ def test_a_damaged_answer_is_asked_for_again_and_kept(tmp_path, text):
         settings = config(server, cache=str(tmp_path / "cache.sqlite"))
         assert run(settings, ask_both)[0] == [False, False]
         with sqlite3.connect(tmp_path / "cache.sqlite") as db:
-            db.execute("UPDATE answers SET text = ? WHERE rowid = 1", (text,))
+            (key,) = db.execute("SELECT key FROM answers WHERE rowid = 1").fetchone()
+            if what == "damaged":
+                db.execute("UPDATE answers SET text = 'no' WHERE rowid = 1")
+        if what == "of another parser":
+            cache = AnswerCache(tmp_path / "cache.sqlite")
+            cache.drop(key)
+            cache.put(key, CachedAnswer(text='{"fluent": fals', usage=Usage(), model="judge"))
+            cache.close()
         cached, report = run(settings, ask_both)
         assert cached == [False, True]
-        assert report["disk_errors/sum"] == (text == b"\xff\xff")
+        assert report["disk_errors/sum"] == (what == "damaged")
         assert run(settings, ask_both)[0] == [True, True]
         assert len(server.chats()) == 3
 

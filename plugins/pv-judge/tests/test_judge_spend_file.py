@@ -115,6 +115,16 @@ def test_files_of_earlier_versions_are_read(tmp_path, text):
     assert read_spent(tmp_path / FILE) == Totals(usd=2.0, calls=20, tokens=200)
 
 
+def test_a_digit_that_was_flipped_is_noticed(tmp_path):
+    SpendFile(tmp_path, keeper()).close()
+    text = (tmp_path / FILE).read_text()
+    (tmp_path / FILE).write_text(text.replace('"calls": 0', '"calls": 8'))
+    with pytest.raises(
+        DataError, match=r"changed without taking out its checksum, crc32.*Restore it, or delete it"
+    ):
+        read_spent(tmp_path / FILE)
+
+
 @pytest.mark.parametrize(
     "text", ["{", "[]", "1", "{}", '{"in_run": {"usd": -1, "calls": 0, "tokens": 0}}', "\x00" * RECORD]
 )

@@ -260,7 +260,7 @@ class Aside:
     row: str
     """Which one: file and line, or an id."""
     reason: str
-    """One word or two, for counting: `geometry`, `empty proof`, `no answer: timeout`."""
+    """One word or two, for counting: `geometry`, `empty proof`, `no answer: timeout`, `refused: too long`."""
     detail: str = ""
     """The rest of the story, for a reader."""
     content: str = ""

@@ -1,7 +1,8 @@
 """Parquet tables of `pv_data.records`: a table is a folder of parts, each written whole or not at all.
 
 A part says in its metadata what it holds and by which version of the schema; a field that has a default may be missing
-in a file of an earlier version, and a file of a later version is refused.
+in a file of an earlier version, and a file of a later version is refused. A part has a checksum (`pv_data.checksums`),
+which is verified before its first row is read.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 
+from pv_data.checksums import add_checksum, remedy, verify
 from pv_data.records import Aside, AuditMark, Judgment, Label, Origin, Problem, Proof, Qpc, Row
 from pv_judge.files import write_atomically
 from pv_rl.errors import DataError
@@ -65,7 +67,12 @@ def write_part(
     rows = list(rows)
     table = pa.Table.from_pylist([{"id": row.id, **_flat(row)} for row in rows], schema=schema(kind))
     options: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True, "row_group_size": group}
-    write_atomically(path, lambda temporary: pq.write_table(table, temporary, **options))
+
+    def write(temporary: Path) -> None:
+        pq.write_table(table, temporary, **options)
+        add_checksum(temporary)
+
+    write_atomically(path, write)
     return len(rows)
 
 
@@ -144,6 +151,7 @@ def _opened(path: Path, kind: type[Row] | None) -> Iterator[tuple[pq.ParquetFile
     import pyarrow.parquet as pq
 
     try:
+        verify(path)
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             if kind is None:
                 yield file, file.schema_arrow.names
@@ -154,8 +162,7 @@ def _opened(path: Path, kind: type[Row] | None) -> Iterator[tuple[pq.ParquetFile
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         what = f"a table of {kind.kind} rows" if kind else "a table"
         raise DataError(
-            f"{path} cannot be read as {what} ({type(error).__name__}: {error}); restore it, or have its stage done "
-            "again with --redo STAGE (answers that were kept cost nothing)"
+            f"{path} cannot be read as {what} ({type(error).__name__}: {error}). {remedy(path)}"
         ) from error
 
 

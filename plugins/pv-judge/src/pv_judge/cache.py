@@ -3,7 +3,8 @@
 It has a write-ahead log: readers never wait, writers wait for one another, and an answer that was put outlives a
 `kill -9` of its writer at once. A power loss can lose the last answers, and leaves the file whole. Keep it on a local
 disk: SQLite's write-ahead log does not work over a network (https://www.sqlite.org/wal.html). It contains the key, the
-answer's text, its tokens, model and time: no prompt, no trace and no failure.
+answer's text, its tokens, model and time: no prompt, no trace and no failure. A row has a checksum of all of this; a
+file of an earlier version has none, and is used as it is.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import os
 import sqlite3
 import threading
 import time
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -32,12 +34,13 @@ logger = logging.getLogger("pv_rl")
 
 APPLICATION_ID = 0x70765F6A
 """`pv_j`: marks the file as ours, also for the command `file`."""
-VERSION = 1
+VERSION = 2
+"""1 had no checksums."""
 BUSY_S = 10.0
 """Longest wait for other writers."""
 REST_S = 60.0
 """After such a wait in vain nothing is written for so long: each queued answer would wait again."""
-ROWS = 128
+ROWS = 120
 """Of a statement; SQLite before 3.32 takes 999 values."""
 COLUMNS = "text, model, prompt_tokens, completion_tokens, cached_tokens, created"
 SCHEMA = """
@@ -48,9 +51,10 @@ CREATE TABLE answers (
     prompt_tokens INTEGER NOT NULL,
     completion_tokens INTEGER NOT NULL,
     cached_tokens INTEGER NOT NULL,
-    created REAL NOT NULL
+    created REAL NOT NULL,
+    crc INTEGER NOT NULL
 )"""
-RECOVER = "`sqlite3 FILE .recover | sqlite3 NEW` saves what can be read; or name another file in judge.cache"
+RECOVER = "`sqlite3 FILE .recover | sqlite3 NEW` saves what can be read"
 
 
 class CacheUnavailable(PvRlError, OSError):
@@ -99,6 +103,7 @@ class AnswerCache:
 
     Args:
         path: of the file.
+        instead: what else a user can do about a file that cannot be used, for errors.
         rest_s: seconds without writes after another process held the file for `BUSY_S`.
 
     Raises:
@@ -106,8 +111,11 @@ class AnswerCache:
         CacheUnavailable: (an OSError) it cannot be opened or written; also by each method.
     """
 
-    def __init__(self, path: str | Path, *, rest_s: float = REST_S) -> None:
+    def __init__(
+        self, path: str | Path, *, instead: str = "name another file in judge.cache", rest_s: float = REST_S
+    ) -> None:
         self.path = Path(path).expanduser()
+        self._instead = instead
         self.damaged = 0
         """Answers that `get` found damaged."""
         self._lock = threading.Lock()
@@ -120,10 +128,10 @@ class AnswerCache:
                     self._db = self._open()
                     self._opened = os.stat(self.path)
                     return
-                except sqlite3.DatabaseError as error:
+                except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
                     if _is_damage(error):
                         raise DataError(
-                            f"the judge's cache {self.path} is not a cache: {error}. {RECOVER}"
+                            f"the judge's cache {self.path} is not a cache: {error}. {RECOVER}; or {self._instead}"
                         ) from error
                     if "locked" not in str(error) or time.monotonic() > deadline:
                         raise
@@ -137,14 +145,19 @@ class AnswerCache:
         """
         with self._available(), self._lock:
             try:
-                row = self._db.execute(f"SELECT {COLUMNS} FROM answers WHERE key = ?", (key,)).fetchone()
-                return None if row is None else _answer(*row)
+                columns = f"{COLUMNS}, crc" if self._checked else COLUMNS
+                row = self._db.execute(f"SELECT {columns} FROM answers WHERE key = ?", (key,)).fetchone()
+                if row is None:
+                    return None
+                if self._checked and _checksum(key, *row[:-1]) != row[-1]:
+                    raise ValueError("it does not fit its checksum")
+                return _answer(*row[:6])
             except sqlite3.DatabaseError as error:
                 if not _is_damage(error):
                     raise
                 return self._is_damaged(error)
             except (ValueError, TypeError, OverflowError, OSError) as error:
-                with suppress(sqlite3.Error):
+                with suppress(sqlite3.Error, UnicodeDecodeError):
                     self._db.execute("DELETE FROM answers WHERE key = ?", (key,))
                 return self._is_damaged(error)
 
@@ -164,7 +177,7 @@ class AnswerCache:
 
     def put_all(self, answers: Mapping[str, CachedAnswer]) -> None:
         """Keep all of the answers or none of them. An answer that is already under a key stays."""
-        rows = [_row(key, answer) for key, answer in answers.items()]
+        rows = [_row(key, answer, checked=self._checked) for key, answer in answers.items()]
         # Mostly one statement, which commits itself: at each further one this thread gives up the interpreter, gets it
         # back late if another thread is busy, and holds the file for all processes meanwhile.
         statements = [rows[first : first + ROWS] for first in range(0, len(rows), ROWS)]
@@ -174,7 +187,7 @@ class AnswerCache:
             if len(statements) > 1:
                 self._db.execute("BEGIN IMMEDIATE")
             for some in statements:
-                values = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(some))
+                values = ", ".join([f"({', '.join('?' * len(some[0]))})"] * len(some))
                 self._db.execute(
                     f"INSERT INTO answers VALUES {values} ON CONFLICT DO NOTHING",
                     [value for row in some for value in row],
@@ -198,6 +211,8 @@ class AnswerCache:
                 db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 db.execute(f"PRAGMA user_version = {VERSION}")
             db.execute("COMMIT")
+            found = db.execute("SELECT count(*) FROM pragma_table_info('answers') WHERE name = 'crc'")
+            self._checked = bool(found.fetchone()[0])
         except BaseException:  # of any kind: the connection must not stay open
             db.close()
             raise
@@ -213,13 +228,13 @@ class AnswerCache:
             return False
         if application != APPLICATION_ID:
             raise DataError(
-                f"the judge's cache {self.path} is the database of something else. Name another file in judge.cache; "
+                f"the judge's cache {self.path} is the database of something else. Move it away, or {self._instead}; "
                 "a new one is made"
             )
         if version > VERSION:
             raise DataError(
                 f"the judge's cache {self.path} has version {version}, and this pv-rl reads up to {VERSION}. "
-                "Install the newer pv-rl, or name another file in judge.cache"
+                f"Install the newer pv-rl, or {self._instead}"
             )
         return True
 
@@ -227,7 +242,8 @@ class AnswerCache:
         self.damaged += 1
         if self.damaged == 1:
             logger.warning(
-                "the judge's cache %s has a damaged answer (%s). The judge is asked again; this warning comes once. %s",
+                "the judge's cache %s has a damaged answer (%s). The question is asked again; this warning comes "
+                "once. %s",
                 *(self.path, error, RECOVER),
             )
 
@@ -247,12 +263,12 @@ class AnswerCache:
     def _available(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, OSError) as error:
-            remedy = "Free disk space, make the file writable, or name another file in judge.cache"
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
+            remedy = f"Free disk space, make the file writable, or {self._instead}"
             if "locked" in str(error):
                 remedy = "Another process, such as a backup or an sqlite3 shell, holds it; end that process"
             elif _is_damage(error):
-                remedy = f"The file is damaged. {RECOVER}"
+                remedy = f"The file is damaged. {RECOVER}; or {self._instead}"
             raise CacheUnavailable(
                 f"the judge's cache {self.path} cannot be used now ({error}). {remedy}"
             ) from error
@@ -260,7 +276,8 @@ class AnswerCache:
 
 def _is_damage(error: Exception) -> bool:
     """Whether the file is damaged; else the disk or another process is the reason."""
-    return type(error) is sqlite3.DatabaseError
+    # sqlite3 cannot decode a message that quotes a damaged schema.
+    return type(error) is sqlite3.DatabaseError or isinstance(error, UnicodeDecodeError)
 
 
 def _answer(text: Any, model: Any, prompt: Any, completion: Any, cached: Any, created: Any) -> CachedAnswer:
@@ -276,7 +293,17 @@ def _answer(text: Any, model: Any, prompt: Any, completion: Any, cached: Any, cr
     )
 
 
-def _row(key: str, answer: CachedAnswer) -> tuple[Any, ...]:
+def _row(key: str, answer: CachedAnswer, *, checked: bool) -> tuple[Any, ...]:
     usage, text = answer.usage, answer.text.encode("utf-8", "surrogatepass")
     tokens = (usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens)
-    return (key, text, answer.model, *tokens, answer.created.timestamp())
+    values = (text, answer.model, *tokens, answer.created.timestamp())
+    return (
+        (key, *values, _checksum(key, text, answer.model.encode(), *values[2:]))
+        if checked
+        else (key, *values)
+    )
+
+
+def _checksum(key: str, text: bytes, *others: Any) -> int:
+    """CRC-32 of a row and of the key that it was asked for by: a damaged index may lead to another row."""
+    return zlib.crc32(text, zlib.crc32(repr((key, *others)).encode()))

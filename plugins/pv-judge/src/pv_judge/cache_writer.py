@@ -30,8 +30,11 @@ class CacheWriter:
     there: when it is on disk.
     """
 
-    def __init__(self, path: str | Path) -> None:
-        self.cache = AnswerCache(path, rest_s=0.0)  # one commit waits for the file, not each answer
+    def __init__(self, path: str | Path, *, instead: str = "name another file in judge.cache") -> None:
+        """See `AnswerCache`."""
+        self.cache = AnswerCache(
+            path, instead=instead, rest_s=0.0
+        )  # one commit waits for the file, not each answer
         self._queue: queue.SimpleQueue[_Put | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="answers", daemon=True)
         self._thread.start()

@@ -136,6 +136,12 @@ class JudgeClient:
         """Whether the circuit breaker of every endpoint is open."""
         return all(not route.breaker.closed for route in self.router.routes)
 
+    @property
+    def refusals(self) -> dict[str, str]:
+        """Endpoints whose last two requests or more were refused for the key, the account, the address or the model's
+        name, by URL, and what they said."""
+        return {one.endpoint.url: one.refused[1] for one in self.router.routes if one.refused[0] >= 2}
+
     def counters(self) -> dict[str, int]:
         """Counts since the client was made; a name whose count is 0 may be missing.
 

@@ -1,14 +1,17 @@
-"""Atomic writing: a file is complete or unchanged."""
+"""Atomic writing: a file is complete or unchanged. JSON documents carry a checksum."""
 
 from __future__ import annotations
 
+import json
 import os
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from pv_rl.errors import DataError
 
-__all__ = ["check_target", "write_atomically", "write_together"]
+__all__ = ["check_target", "verified", "with_checksum", "write_atomically", "write_together"]
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
@@ -60,3 +63,20 @@ def check_target(option: str, path: Path) -> None:
         raise DataError(
             f"{option} {path}: there is no folder {path.parent}; make it first, or name another file"
         )
+
+
+def with_checksum(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A JSON document with the checksum of what it says, `crc32`."""
+    document = {key: value for key, value in document.items() if key != "crc32"}
+    return document | {"crc32": f"{zlib.crc32(json.dumps(document, sort_keys=True).encode()):08x}"}
+
+
+def verified(document: dict[str, Any]) -> dict[str, Any]:
+    """The document; one without a checksum, of an earlier version or written by hand, is not checked.
+
+    Raises:
+        ValueError: it does not fit its checksum.
+    """
+    if "crc32" in document and with_checksum(document) != document:
+        raise ValueError("it was damaged, or changed without taking out its checksum, crc32")
+    return document

@@ -23,6 +23,8 @@ __all__ = ["Lease", "RequestRouter", "Route"]
 
 PAUSES: frozenset[FailureKind] = frozenset({"rate_limited", "server_error"})
 """Kinds whose Retry-After pauses the whole endpoint."""
+NOT_THERE = frozenset({301, 302, 303, 307, 308, 404, 405, 410})
+"""Statuses of a wrong address, or of a model that the account does not have."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -37,6 +39,8 @@ class Route:
     """Of an answer; 0 without such a setting."""
     refusal: RequestFailed | None = None
     """The last failure of a kind in `REFUSED`."""
+    refused: tuple[int, str] = (0, "")
+    """Requests since its last answer that failed by `REFUSED` or `NOT_THERE`, and what the last of them said."""
 
     def wait_s(self) -> float:
         """Seconds until a request may be sent to the endpoint."""
@@ -65,6 +69,10 @@ class Lease:
             limiter.pause(failure.retry_after_s)
         if failure is not None and failure.kind in REFUSED:
             self.route.refusal = failure
+        if failure is None:
+            self.route.refused = (0, "")
+        elif failure.kind in REFUSED or failure.status in NOT_THERE:
+            self.route.refused = (self.route.refused[0] + 1, str(failure))
         self.permit.ended(failure.kind if failure else None)
         if not self.route.breaker.closed:
             limiter.pause(0.0)  # sends those that wait for a slot to another endpoint

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from pv_judge.budget import BudgetKeeper, Spent, Totals
+from pv_judge.files import verified, with_checksum
 from pv_rl.errors import DataError, SetupError
 
 __all__ = ["FILE", "SpendFile", "read_spent", "spend_path"]
@@ -146,7 +147,7 @@ class SpendFile:
             "start": self._start,
             "pid": os.getpid(),
         }
-        os.pwrite(self._file, json.dumps(record).ljust(RECORD - 1).encode() + b"\n", 0)
+        os.pwrite(self._file, json.dumps(with_checksum(record)).ljust(RECORD - 1).encode() + b"\n", 0)
 
     def _open(self, patience_s: float) -> None:
         """Open and lock the file at the path, and close the one that was open before."""
@@ -171,7 +172,8 @@ class SpendFile:
                     pid = (_read(self._path) or {}).get("pid")
                     raise SetupError(
                         f"{self._path} is in use by another process (pid {pid}): two runs cannot share one folder. "
-                        "Stop that process, or give this run a folder of its own (trainer.default_local_dir)"
+                        "Stop that process, or give this run a folder of its own (trainer.default_local_dir; pv-data: "
+                        "run_dir)"
                     ) from None
                 time.sleep(0.1)
             except OSError:  # a file system without locks
@@ -184,8 +186,10 @@ def _read(path: Path) -> dict[str, Any] | None:
         try:
             text = path.read_text()
             record = json.loads(text) if text else None
-            if record is None or isinstance(record, dict):
-                return record
+            if record is None:
+                return None
+            if isinstance(record, dict):
+                return verified(record)
             raise ValueError("it is not a mapping")
         except FileNotFoundError:
             return None

@@ -8,16 +8,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pv_data.asking.kept_answers import DOUBT, Keeping, Question, Unanswered, entry
+from pv_data.asking.kept_answers import ASK_AGAIN, DOUBT, INSTEAD, Keeping, Question, Unanswered, entry
+from pv_data.asking.refused import RefusalCheck, may_be_shared
 from pv_data.asking.settings import Model
 from pv_data.records import Origin
-from pv_judge.answer import JudgeFailure
+from pv_judge.answer import Answer, JudgeFailure
 from pv_judge.budget import BudgetKeeper
 from pv_judge.cache import AnswerCache, CachedAnswer, CacheUnavailable
 from pv_judge.cache_writer import CacheWriter
@@ -58,7 +59,7 @@ class Kept:
         """
         assert model.cache is not None
         self._model, self._keeping = model, Keeping(model)
-        self._cache = AnswerCache(model.cache)
+        self._cache = AnswerCache(model.cache, instead=INSTEAD)
         # Most runs have no failures, and then there is no such file.
         self._unanswered = Unanswered(unanswered) if unanswered.exists() else None
         self._why: str | None = None
@@ -126,6 +127,7 @@ class Asker(Kept):
         through: Model | None = None,
         patience: int = 50,
         spent: Callable[[], object] = lambda: None,
+        refused: Callable[[str], object] = lambda line: None,
     ) -> None:
         """
         Args:
@@ -135,11 +137,15 @@ class Asker(Kept):
             through: of a local model, the settings of the server that answers for it.
             patience: the run ends after so many questions in a row without an answer.
             spent: called when money was spent.
+            refused: called once for each endpoint that refuses every request while another one answers, with a line
+                that says so.
         """
         super().__init__(model, unanswered)
         asked = through or model
         self._client = JudgeClient(asked, budget)
-        self._writer = CacheWriter(self._cache.path)
+        self._check = RefusalCheck(asked, budget, seeded=model.local is not None)
+        self._refused, self._reported = refused, set[str]()
+        self._writer = CacheWriter(self._cache.path, instead=INSTEAD)
         self._failures: CacheWriter | None = None
         self._of_failures = unanswered
         self._room = asyncio.Semaphore(asked.in_the_works)
@@ -181,12 +187,16 @@ class Asker(Kept):
                 unusable.append(self._put(*entry(key, made + len(unusable), failure, self._model.model)))
 
             try:
-                answer = await self._client.ask(
-                    question.messages,
-                    parse,
-                    seed=partial(question.seed, sample) if local else None,
-                    earlier=earlier,
-                    on_unusable=keep,
+                answer = await self._answer(
+                    partial(
+                        self._client.ask,
+                        question.messages,
+                        parse,
+                        seed=partial(question.seed, sample) if local else None,
+                        earlier=earlier,
+                        on_unusable=keep,
+                    ),
+                    made,
                 )
             except JudgeFailure as failure:
                 await self._on_disk(*unusable)
@@ -195,7 +205,8 @@ class Asker(Kept):
                 raise
             finally:
                 self._spent()
-            self._in_vain = 0
+            self._report_refusals()
+            self._in_vain, self._check.answered = 0, True
             name = self._model.model if local else answer.model
             kept = CachedAnswer(text=answer.text, usage=answer.usage, model=name)
             # The answer is on disk before it is used: a kill after this line pays for nothing twice. It holds its place
@@ -207,6 +218,7 @@ class Asker(Kept):
         """Send no further request; requests in flight are waited for by their callers."""
         super().stop(why)
         self._client.stop()
+        self._check.stop()
 
     async def aclose(self) -> None:
         """Close connections and files."""
@@ -214,17 +226,63 @@ class Asker(Kept):
             self._watching.cancel()
         try:
             await self._client.aclose()
+            await self._check.aclose()
         finally:
             await super().aclose()
             for writer in (self._writer, self._failures):
                 if writer is not None:
                     await writer.aclose()
 
+    async def _answer(self, ask: Callable[[], Awaitable[Answer]], made: int) -> Answer:
+        """The answer to one question; the run stops where every further question would be refused too.
+
+        Args:
+            ask: asks the question once.
+            made: its requests in earlier starts of the run.
+
+        Raises:
+            JudgeFailure: it has none, and the model answers others.
+            Stopped: the run ends.
+        """
+        while True:
+            try:
+                return await ask()
+            except JudgeFailure as failure:
+                self._go_on()
+                await self._stop_if_all_are_refused(failure)
+                if failure.requests > made or not may_be_shared(failure):
+                    raise
+                # It was not sent: refusals of other questions have opened the breaker, and the endpoint answers. The
+                # breaker lets one question through each time, so every question is sent in the end.
+                await asyncio.sleep(self._client.config.breaker.probe_after_s)
+                self._go_on()
+
+    async def _stop_if_all_are_refused(self, failure: JudgeFailure) -> None:
+        cause = await self._check.cause(failure)
+        self._go_on()
+        if cause is None:
+            return
+        if cause.kind == "budget":
+            self._count(cause)
+        self.stop(
+            f"{self._model.model} refuses every request: {failure}. No row is rejected for this. Pay for the account, "
+            "or correct the key, the model's name or the request's fields, and run the same command again"
+        )
+        raise Stopped(self._why or "") from failure
+
+    def _report_refusals(self) -> None:
+        for url, said in self._client.refusals.items():
+            if url not in self._reported:
+                self._reported.add(url)
+                line = " ".join(f"{self._model.model}: {url} refuses every request: {said}".split())
+                logger.warning("%s. The other endpoints answer in its place", line)
+                self._refused(line)
+
     def _put(self, key: str, failure: CachedAnswer) -> asyncio.Future[None]:
         """Write a failure; the first one makes the file."""
         if self._failures is None:
             try:
-                self._failures = CacheWriter(self._of_failures)
+                self._failures = CacheWriter(self._of_failures, instead=ASK_AGAIN)
             except CacheUnavailable as error:
                 self.stop(str(error))
                 raise

@@ -14,8 +14,11 @@ from pv_data.records import Origin, content_id
 from pv_judge.answer import FailureKind, JudgeFailure, Messages, Usage
 from pv_judge.cache import AnswerCache, CachedAnswer, cache_key
 
-__all__ = ["DOUBT", "Keeping", "Question", "Unanswered", "entry"]
+__all__ = ["ASK_AGAIN", "DOUBT", "INSTEAD", "Keeping", "Question", "Unanswered", "entry"]
 
+INSTEAD = "name another file in models.NAME.cache, or delete it: its answers are then asked, and paid, again"
+ASK_AGAIN = "delete it: what could not be used is then asked again"
+"""What a user can do about a cache of answers, or of unusable ones, that cannot be used."""
 DOUBT = ("doubt", CachedAnswer(text="", usage=Usage(), model=""))
 """An entry beside failures: so many came in a row that the model did not work, and none of them counts."""
 
@@ -83,7 +86,7 @@ class Unanswered:
     """
 
     def __init__(self, path: Path) -> None:
-        self._file = AnswerCache(path)
+        self._file = AnswerCache(path, instead=ASK_AGAIN)
 
     def put(self, key: str, attempt: int, failure: JudgeFailure, model: str) -> None:
         """Keep a failure, see `entry`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -76,6 +77,8 @@ class Exported:
     splits: Splits
     left_out: Counter[str]
     """Proofs that are in no split, by reason."""
+    aside: Counter[tuple[str, str]]
+    """Rows that the run rejected, by stage and reason."""
     labels: LabelReport
     audit: Proven
 
@@ -90,6 +93,7 @@ def export(
         verl/           train.parquet, test.parquet
         dataset/        data/*.parquet and README.md, the card
         report/         labels.md, labels.html, labels.json, distribution_SPLIT.md and .csv
+        SHA256SUMS      of all files, for `sha256sum -c`
 
     Problems are held in memory, and of each proof its id, its label and its votes; texts pass through.
 
@@ -134,7 +138,10 @@ def export(
         )
         written = write_dataset(new / "dataset", kept_apart(read_rows(qpc, Qpc)), partial(write_card, facts))
         _write_reports(new / "report", labels, written, settings)
-    return Exported(written=written, splits=splits, left_out=left_out, labels=labels, audit=audit)
+        _write_checksums(new)
+    return Exported(
+        written=written, splits=splits, left_out=left_out, aside=aside, labels=labels, audit=audit
+    )
 
 
 def _write_triples(folder: Path, made: Iterable[Qpc | Aside]) -> Counter[str]:
@@ -161,6 +168,18 @@ def _write_reports(folder: Path, labels: LabelReport, written: Written, settings
             (folder / f"distribution_{split}.{end}").write_text(text, encoding="utf-8", errors="replace")
 
 
+def _write_checksums(folder: Path) -> None:
+    """SHA256SUMS, for `sha256sum -c` where the export has been copied to."""
+    lines = []
+    for path in sorted(one for one in folder.rglob("*") if one.is_file() and not one.name.startswith(".")):
+        digest = hashlib.sha256()
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+        lines.append(f"{digest.hexdigest()}  {path.relative_to(folder)}\n")
+    (folder / "SHA256SUMS").write_text("".join(lines), encoding="utf-8")
+
+
 def _aside(tables: Sequence[Path]) -> Counter[tuple[str, str]]:
     reasons: Counter[tuple[str, str]] = Counter()
     for some in read_columns(_there(tables), Aside, ("stage", "reason")):
@@ -174,7 +193,7 @@ def _nothing(left_out: Counter[str], aside: Counter[tuple[str, str]]) -> str:
     reasons += [f"{number:,} rejected by {stage} ({why})" for (stage, why), number in aside.most_common(9)]
     return (
         f"no proof has a label, and there is nothing to export: {'; '.join(reasons) or 'there is no proof'}. The table "
-        "aside/ has the details of each row; retry_aside=true asks again about those without an answer"
+        "aside/ has the details of each row; retry_aside=true asks again about those with `no answer`"
     )
 
 

@@ -91,7 +91,7 @@ class ParquetStream:
 
         self.path, self.rows, self.bytes = path, 0, 0
         self._schema, self._buffer = schema, list[dict[str, Any]]()
-        self._writer = pq.ParquetWriter(path, schema, compression="zstd")
+        self._writer = pq.ParquetWriter(path, schema, compression="zstd", write_page_checksum=True)
 
     def add(self, row: dict[str, Any]) -> None:
         """Write one row, sooner or later."""

@@ -157,7 +157,9 @@ class MaskCompletion:
     def __post_init__(self) -> None:
         share = self.share
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 0.7:
-            raise ConfigError(f"mask_completion.share is {share!r}: give a number above 0, at most 0.7")
+            raise ConfigError(
+                f"options.share of mask_completion is {share!r}: give a number above 0, at most 0.7"
+            )
 
     @property
     def template(self) -> str:

@@ -144,7 +144,7 @@ class NaiveNegative:
         known = isinstance(self.forms, list | tuple) and all(one in ALL for one in self.forms)
         if not known or not self.forms:
             raise ConfigError(
-                f"naive_negative.forms is {self.forms!r}: give a list of one or more of {', '.join(ALL)}"
+                f"options.forms of naive_negative is {self.forms!r}: give a list of one or more of {', '.join(ALL)}"
             )
 
     @property

@@ -123,7 +123,7 @@ class Augment(Prompted):
         known = isinstance(self.changes, list | tuple) and all(one in CHANGES for one in self.changes)
         if not known or not self.changes:
             raise ConfigError(
-                f"augment.changes is {self.changes!r}: give a list of one or more of {', '.join(CHANGES)}"
+                f"options.changes of augment is {self.changes!r}: give a list of one or more of {', '.join(CHANGES)}"
             )
 
     def prepare(self, given: Given) -> Ask:
@@ -142,7 +142,7 @@ class Style(Prompted):
 
     def __post_init__(self) -> None:
         if self.style not in STYLES:
-            raise ConfigError(f"style.style is {self.style!r}: give one of {', '.join(STYLES)}")
+            raise ConfigError(f"options.style of style is {self.style!r}: give one of {', '.join(STYLES)}")
         names = ("style", f"style_{self.style}")
         object.__setattr__(self, "prompt", Prompt.load("pv_data.methods", *names, name=f"style-{self.style}"))
 
@@ -162,7 +162,7 @@ class Translate(Prompted):
     def __post_init__(self) -> None:
         if self.language not in LANGUAGES:
             raise ConfigError(
-                f"translate.language is {self.language!r}: give one of {', '.join(sorted(LANGUAGES))}"
+                f"options.language of translate is {self.language!r}: give one of {', '.join(sorted(LANGUAGES))}"
             )
         prompt = Prompt.load("pv_data.methods", "translate", name=f"translate-{self.language}")
         object.__setattr__(self, "prompt", prompt)

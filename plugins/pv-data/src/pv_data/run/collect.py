@@ -1,11 +1,12 @@
 """Stage `collect`: reads problems and proofs from the sources and filters them; it asks no model.
 
-A source is read in one pass and written part by part; a marker file says that it was read to its end.
+A source is read in one pass and written part by part; its record (`pv_data.run.collected`) says that it was read to its
+end. Where a config raises the source's limit, the source is read again, and the rows that are new become further parts.
 """
 
 from __future__ import annotations
 
-import json
+import contextlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
@@ -16,109 +17,147 @@ from rich.console import Console
 
 from pv_data.filters import geometry, language, length
 from pv_data.records import Aside, Problem, Proof, Row
+from pv_data.run.collected import FOLDERS, Collected, checksums, drop_unfinished, parts_of, read_collected
 from pv_data.run.config import Filters, RunConfig, Source
 from pv_data.run.generate import methods
 from pv_data.run.stage import ROWS
 from pv_data.sources.opening import open_source
 from pv_data.table import PartWriter, column, read_rows
-from pv_judge.files import write_atomically
-from pv_rl.errors import ConfigError
+from pv_rl.errors import ConfigError, DataError
 from pv_rl.plugins import nearest
 
 __all__ = ["SourceFilter", "check_names", "collect"]
 
 
 PART_ROWS = 4096
-FOLDERS: dict[str, tuple[str, type[Row]]] = {
-    "problem": ("problems/{}", Problem),
-    "proof": ("proofs/{}", Proof),
-    "aside": ("aside/collect-{}", Aside),
-}
+KINDS: dict[str, type[Row]] = {one.kind: one for one in (Problem, Proof, Aside)}
 
 
 def collect(folder: Path, config: RunConfig, console: Console) -> None:
-    """Read the sources that have not been read.
+    """Read the sources that have not been read, or not as far as their limit now says.
 
     Raises:
         ConfigError: a source that does not exist, or an option that it does not take.
-        DataError: a file that is not what its kind says.
+        DataError: a file that is not what its kind says, or a source that gives other rows than before.
     """
-    done = {number: folder / "collected" / f"{number:02d}.json" for number in range(len(config.sources))}
-    _drop_unfinished(folder)
-    opened = {  # all options are looked at before the first file is read
-        number: open_source(source.kind, Path(source.path), source.options)
-        for number, source in enumerate(config.sources)
-        if not done[number].exists()
-    }
+    drop_unfinished(folder)
+    records = {number: read_collected(folder, number) for number in range(len(config.sources))}
+    opened: dict[int, Iterable[Problem | Proof | Aside]] = {}
+    for number, source in enumerate(config.sources):  # all options are checked before the first file is read
+        if (record := records[number]) is None or record.grows(source.limit):
+            with _named(number):
+                opened[number] = open_source(source.kind, Path(source.path), source.options)
     there = {problem.id for problem in read_rows(folder / "problems", Problem)}
     for number, read in opened.items():
-        source, marker = config.sources[number], done[number]
-        rows_of, counts = SourceFilter(config.filters, source, there), Counter[str]()
-        writers = {kind: _writer(folder, kind, f"{number:02d}") for kind in FOLDERS}
-        for row in rows_of.keep(read):
-            writers[row.kind].add(row)
-            counts[row.kind if not isinstance(row, Aside) else f"aside, {row.reason}"] += 1
+        source, before = config.sources[number], records[number]
+        own = {problem.id for problem in read_rows(parts_of(folder, number)["problem"], Problem)}
+        rows_of = SourceFilter(config.filters, source, there - own, after=before.limit if before else None)
+        writers = {kind: _writer(folder, kind, number) for kind in KINDS}
+        counts = Counter[str]()
+        with _named(number):
+            for row in rows_of.keep(read):
+                writers[row.kind].add(row)
+                counts[_name(row)] += 1
         for writer in writers.values():
             writer.close()
-        marker.parent.mkdir(exist_ok=True)
-        write_atomically(marker, lambda path, counts=counts: path.write_text(json.dumps(counts)))
+        where = f"sources[{number}]" + (f" ({source.name})" if source.name else "")
+        if before is not None and (
+            rows_of.passed_over != before.counts or rows_of.problems_passed_over != own
+        ):
+            drop_unfinished(folder)
+            raise DataError(
+                f"{where} no longer gives the rows that the run has from it, so its limit cannot be raised. Choose "
+                "another run_dir (copy answers.sqlite* there to keep the answers), or collect again with --redo collect"
+            )
+        there |= rows_of.problems
+        record = Collected(
+            counts=counts + rows_of.passed_over, parts=checksums(folder, number), limit=source.limit
+        )
+        record.write(folder, number)
         found = ", ".join(f"{count} {what}" for what, count in counts.items()) or "nothing"
-        console.print(f"{source.name or source.kind}: {found}", highlight=False, markup=False)
+        more = " more" if before is not None else ""
+        console.print(f"{source.name or source.kind}: {found}{more}", highlight=False, markup=False)
 
 
-def _writer(folder: Path, kind: str, name: str) -> PartWriter[Any]:
-    place, rows = FOLDERS[kind]
+@contextlib.contextmanager
+def _named(number: int) -> Iterator[None]:
+    """Which source of the config an error is about: it speaks of the source's options only."""
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError(f"sources[{number}]: {error}") from error
+
+
+def _name(row: Row) -> str:
+    return f"aside, {row.reason}" if isinstance(row, Aside) else row.kind
+
+
+def _writer(folder: Path, kind: str, number: int) -> PartWriter[Any]:
+    place, first = FOLDERS[kind], len(parts_of(folder, number)[kind])
     return PartWriter(
-        rows, lambda part: folder / place.format(f"{name}-{part:05d}.parquet"), rows=PART_ROWS, group=ROWS
+        KINDS[kind],
+        lambda part: folder / place.format(f"{number:02d}-{first + part:05d}.parquet"),
+        rows=PART_ROWS,
+        group=ROWS,
     )
-
-
-def _drop_unfinished(folder: Path) -> None:
-    """Remove what an unfinished attempt has left, also of a source that the config no longer has."""
-    whole = {marker.stem for marker in (folder / "collected").glob("*.json")}
-    for place, _ in FOLDERS.values():
-        for part in folder.glob(place.format("*.parquet")):
-            if part.name.removeprefix("collect-").partition("-")[0] not in whole:
-                part.unlink()
 
 
 class SourceFilter:
     """Filters the rows of one source, and drops those that the run already has."""
 
-    def __init__(self, filters: Filters, source: Source, there: set[str]) -> None:
+    def __init__(
+        self, filters: Filters, source: Source, there: Collection[str], *, after: int | None = None
+    ) -> None:
         """
         Args:
             filters: of the run.
             source: whose rows they are; its name and split replace the rows' own.
-            there: ids of the problems that are there; those that pass are added.
+            there: ids of the problems that are there from other sources.
+            after: the limit to which the run has read the source: these rows are passed over.
         """
-        self._filters, self._source, self._there = filters, source, there
+        self._filters, self._source, self._there, self._after = filters, source, there, after
+        self.problems: set[str] = set()
+        """Ids of the problems that pass."""
+        self.passed_over = Counter[str]()
+        """Rows that the run has, by kind or reason."""
+        self.problems_passed_over: set[str] = set()
+        """Ids of the problems among them."""
         self._names: dict[str, str] = {}
         """Ids of the problems that pass, by those that the source gave them."""
         self._proofs: set[str] = set()
-        self._over = False
 
     def keep(self, rows: Iterable[Problem | Proof | Aside]) -> Iterator[Problem | Proof | Aside]:
         """Rows that pass, and an `Aside` for each that is rejected; ends at the source's `limit`."""
+        begun = self._after is None
         for row in rows:
             if isinstance(row, Problem):
-                if self._over:
+                if len(self._names) == self._source.limit:
                     return
-                yield self._problem(row)
-                self._over = len(self._names) == self._source.limit
-            elif isinstance(row, Proof):
-                yield from self._proof(row)
-            else:
-                yield replace(row, row=f"{self._source.name or self._source.kind}: {row.row}")
+                begun = begun or len(self._names) == self._after
+            for made in self._made(row):
+                if begun:
+                    yield made
+                else:
+                    self.passed_over[_name(made)] += 1
+                    if isinstance(made, Problem):
+                        self.problems_passed_over.add(made.id)
+
+    def _made(self, row: Problem | Proof | Aside) -> Iterator[Problem | Proof | Aside]:
+        if isinstance(row, Problem):
+            yield self._problem(row)
+        elif isinstance(row, Proof):
+            yield from self._proof(row)
+        else:
+            yield replace(row, row=f"{self._source.name or self._source.kind}: {row.row}")
 
     def _problem(self, row: Problem) -> Problem | Aside:
         problem = replace(row, source=self._source.name or row.source, split=self._source.split or row.split)
-        if problem.id in self._there:
+        if problem.id in self._there or problem.id in self.problems:
             self._names[row.id] = problem.id
             return _aside(problem.native_id, "twice", "the same problem is there already", problem.text)
         if unfit := self._unfit(problem):
             return _aside(problem.native_id, *unfit, problem.text)
-        self._there.add(problem.id)
+        self.problems.add(problem.id)
         self._names[row.id] = problem.id
         return problem
 

@@ -162,7 +162,7 @@ class RunConfig:
     patience: int = Field(default=50, ge=1)
     """So many questions in a row without an answer end the run, which can go on later."""
     retry_aside: bool = False
-    """Ask again about rows that were set aside because a model gave no usable answer."""
+    """Ask again about rows that were set aside because a model gave no usable answer (`no answer: ...`)."""
     title: str = "question-proof-check data"
     """Of the dataset card."""
 

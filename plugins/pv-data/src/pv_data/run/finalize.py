@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from pv_data.asking.refused import NOT_SERVED, REFUSED
 from pv_data.export.audit_lines import trained_on
 from pv_data.export.exporting import Exported, ExportSettings, Tables, export
 from pv_data.export.triples import LabelRules
@@ -61,9 +62,25 @@ def finalize(folder: Path, config: RunConfig, console: Console, *, left: int = 0
         f"{count} {name}" for name, count in sorted(exported.written.rows.items(), reverse=True)
     )
     console.print(f"export: {counts}, left out {sum(exported.left_out.values())}", highlight=False)
-    for line in _of_the_audit(exported):
+    for line in (*_rejected(exported), *_of_the_audit(exported)):
         console.print(line, style="yellow", highlight=False, markup=False, soft_wrap=True)
     return exported
+
+
+def _rejected(exported: Exported) -> Iterator[str]:
+    """Rows that a model did not answer: those that a provider refuses for good, and those that it never served."""
+    for begin, what, then in (
+        (REFUSED, "refused by a provider for good", "--redo STAGE asks again"),
+        (NOT_SERVED, "without a usable answer", "retry_aside=true asks again"),
+    ):
+        found = {
+            f"{stage}, {reason.removeprefix(begin + ': ')}": number
+            for (stage, reason), number in sorted(exported.aside.items())
+            if reason.startswith(begin + ": ")
+        }
+        if found:
+            each = "; ".join(f"{number:,} {why}" for why, number in found.items())
+            yield f"rejected: {sum(found.values()):,} rows {what} ({each}); {then}"
 
 
 def _of_the_audit(exported: Exported) -> Iterator[str]:

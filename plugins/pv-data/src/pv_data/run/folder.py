@@ -14,7 +14,7 @@ from pv_data.asking.kept_answers import Unanswered
 from pv_data.run.config import RunConfig
 from pv_judge.budget import BudgetKeeper, Totals
 from pv_judge.config import Budget
-from pv_judge.files import write_atomically
+from pv_judge.files import with_checksum, write_atomically
 from pv_judge.spend_file import FILE, read_spent
 from pv_rl.errors import SetupError
 
@@ -25,7 +25,9 @@ __all__ = [
     "forget_doubtful",
     "forget_failures",
     "locked",
+    "note_refusal",
     "spent",
+    "take_refusals",
     "unanswered_path",
 ]
 
@@ -55,6 +57,24 @@ def forget_failures(run: Path) -> None:
     path = unanswered_path(run)
     for name in ("", "-wal", "-shm"):
         path.with_name(path.name + name).unlink(missing_ok=True)
+
+
+NOTES = "refused.txt"
+
+
+def note_refusal(worker: Path, line: str) -> None:
+    """Write down, in the folder of a process, that an endpoint refuses every request."""
+    with (worker / NOTES).open("a", encoding="utf-8", errors="replace") as file:
+        file.write(line + "\n")
+
+
+def take_refusals(run: Path) -> list[str]:
+    """What the processes wrote down, each line once; it is forgotten."""
+    lines: dict[str, None] = {}
+    for path in sorted((run / "workers").glob(f"*/{NOTES}")):
+        lines |= dict.fromkeys(path.read_text(encoding="utf-8", errors="replace").splitlines())
+        path.unlink()
+    return list(lines)
 
 
 @contextlib.contextmanager
@@ -97,7 +117,8 @@ def fold(run: Path) -> None:
     A crash in the middle counts something twice rather than not at all.
     """
     total = spent(run)
-    write_atomically(run / FILE, lambda path: path.write_text(json.dumps({"in_run": vars(total)})))
+    text = json.dumps(with_checksum({"in_run": vars(total)}))
+    write_atomically(run / FILE, lambda path: path.write_text(text))
     for path in _of_workers(run):
         path.unlink()
 

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pv_data.asking.kept_answers import Question
+from pv_data.asking.refused import reason_of
 from pv_data.ids import PILOT, place
 from pv_data.methods.base import Ask, Given, Made, Method, Unfit
 from pv_data.plugins import METHODS, named
@@ -41,6 +42,8 @@ def methods(config: RunConfig) -> list[Method]:
             method = named(METHODS, spec.method).build(**spec.options)
         except TypeError as error:
             raise ConfigError(f"{where}.options: {spec.method} does not take them ({error})") from None
+        except ConfigError as error:
+            raise ConfigError(f"{where}: {error}") from error
         if bool(method.template) != bool(spec.model):
             needs = "asks a model: name one" if method.template else "asks no model: name none"
             raise ConfigError(f"{where}.model: the method {spec.method} {needs}")
@@ -175,7 +178,7 @@ class GeneratingWork:
             # The text is read once it is kept: asking again would not mend one that is unfit.
             replied = await asker.ask(question, None, sample=sample)
         except JudgeFailure as failure:
-            return _aside(where, f"no answer: {failure.kind}", str(failure), failure.text)
+            return _aside(where, reason_of(failure), str(failure), failure.text)
         try:
             text = task.read(replied.text)
         except Unfit as unfit:

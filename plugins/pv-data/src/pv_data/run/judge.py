@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from pv_data.asking.kept_answers import Question
+from pv_data.asking.refused import REFUSED, reason_of
 from pv_data.labels.check import CHECK_TEMPLATE, check_messages, parse_check
 from pv_data.labels.rule import decide, rule_text
 from pv_data.records import Aside, Judgment, Label, Problem, Proof
@@ -136,11 +137,12 @@ def _question(problem: Problem, proof: Proof) -> Question:
 
 
 def _without_label(proof: Proof, failures: list[JudgeFailure], votes: int) -> Aside:
-    first = failures[0]
+    # A vote that is refused for good comes first: asking for the others again would not give the proof its label.
+    first = min(failures, key=lambda one: not reason_of(one).startswith(REFUSED))
     return Aside(
         stage="judge",
         row=proof.id,
-        reason=f"no answer: {first.kind}",
-        detail=f"{len(failures)} of {votes} votes are missing; the first: {first}",
+        reason=reason_of(first),
+        detail=f"{len(failures)} of {votes} votes are missing; one of them: {first}",
         content=proof.text[:2000],
     )

@@ -5,17 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
 from pv_data.asking.settings import Model
 from pv_data.labels.check import CHECK_TEMPLATE
+from pv_data.run.collected import read_collected
 from pv_data.run.config import RunConfig
 from pv_data.run.generate import methods
 from pv_data.serving.checkpoint import fingerprint, model_folder
 from pv_judge.config import read_config
-from pv_judge.files import write_atomically
+from pv_judge.files import verified, with_checksum, write_atomically
 from pv_rl.errors import ConfigError, DataError
 
 __all__ = [
@@ -48,6 +50,7 @@ OF_STAGE = {
 }
 GROWING = ("sources", "generate")
 """Lists to whose end a run that goes on may add."""
+LIMIT = re.compile(r"sources\[\d+\]\.limit")
 
 
 def settings_of(config: RunConfig) -> dict[str, Any]:
@@ -85,7 +88,7 @@ def check_manifest(run: Path, config: RunConfig, redo: str = "") -> str:
     """
     path, now = run / FILE, json.loads(json.dumps(settings_of(config)))
     try:
-        before = json.loads(path.read_text())
+        before = verified(json.loads(path.read_text()))
         if before["version"] != VERSION:
             raise ValueError(f"it is of version {before['version']}, and this pv-data knows {VERSION}")
         before = _made(run, before["settings"], redo)
@@ -96,16 +99,39 @@ def check_manifest(run: Path, config: RunConfig, redo: str = "") -> str:
                 f"{run} contains tables but no {FILE}, so it cannot be resumed. Choose another run_dir"
             ) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{path} cannot be read as a manifest ({error}). Restore it") from error
+        raise DataError(
+            f"{path} cannot be read as a manifest ({error}). Restore it, or copy answers.sqlite* to another run_dir "
+            "and run there: answers that were kept cost nothing"
+        ) from error
     if before is not None:
-        for then, source in zip(before.get("sources", []), now["sources"], strict=False):
+        for number, (then, source) in enumerate(zip(before.get("sources", []), now["sources"], strict=False)):
             source["path"] = source["path"] or then["path"]
+            record = read_collected(run, number)
+            if record is not None:
+                if record.parts is None:
+                    record = record.completed(run, number, then["limit"])
+                then["limit"] = source["limit"] if record.grows(source["limit"]) else record.limit
         if changed := _changed(before, {name: now[name] for name in before}):
-            raise ConfigError(
-                f"{run} was made with other settings: {'; '.join(changed)}. Change them back, choose another run_dir "
-                "(copy answers.sqlite* there to keep the answers), or do stages again with --redo STAGE"
-            )
-    return json.dumps({"version": VERSION, "settings": now}, indent=1)
+            raise ConfigError(f"{run} was made with other settings: {'; '.join(changed)}. {_advice(changed)}")
+    return json.dumps(with_checksum({"version": VERSION, "settings": now}), indent=1)
+
+
+def _advice(changed: list[str]) -> str:
+    """What to do about settings that differ."""
+    names = [one.partition(" ")[0] for one in changed]
+    first = min(
+        STAGES.index(stage) for stage, of in OF_STAGE.items() if any(_top(one) in of for one in names)
+    )
+    lower = " (a limit can only be raised: a run keeps its rows)" if any(map(LIMIT.fullmatch, names)) else ""
+    return (
+        f"Change them back{lower}, choose another run_dir (copy answers.sqlite* there to keep the answers), or add "
+        f"--redo {STAGES[first]}: this stage and those after it are done again, answers that were kept cost nothing, "
+        "and only new questions are asked"
+    )
+
+
+def _top(name: str) -> str:
+    return re.split(r"[.\[]", name, maxsplit=1)[0]
 
 
 def check_run(run: Path) -> None:

@@ -9,10 +9,11 @@ from pathlib import Path
 from rich.console import Console
 
 from pv_data.asking.asker import Stopped
+from pv_data.asking.refused import NOT_SERVED
 from pv_data.run.collect import check_names, collect
 from pv_data.run.config import RunConfig
 from pv_data.run.finalize import finalize
-from pv_data.run.folder import fold, forget_doubtful, forget_failures, locked
+from pv_data.run.folder import fold, forget_doubtful, forget_failures, locked, take_refusals
 from pv_data.run.generate import Generating
 from pv_data.run.judge import Judging
 from pv_data.run.local_executor import run_local
@@ -70,6 +71,9 @@ def run(config: RunConfig, console: Console, *, redo: str = "", export_only: boo
                 with contextlib.suppress(OSError):  # the next attempt does it too
                     fold(folder)
                 raise
+            finally:
+                for line in take_refusals(folder):
+                    console.print(f"{job.stage}: {line}", style="yellow", highlight=False, markup=False)
             forget_failures(folder)
             fold(folder)
         servers.end()
@@ -107,7 +111,7 @@ def _execute(job: Job, config: RunConfig, servers: Servers, started: contextlib.
 def _retry(job: Job) -> None:
     """Have the chunks done again in which a model gave no answer. What it has answered costs nothing."""
     for chunk in job.chunks():
-        if is_done(job, chunk) and any(row.reason.startswith("no answer") for row in rejected_of(job, chunk)):
+        if is_done(job, chunk) and any(row.reason.startswith(NOT_SERVED) for row in rejected_of(job, chunk)):
             if job.stage == Generating.stage:  # its proofs will be others, and are to be judged
                 for label in (job.run / "labels").glob(f"*-{chunk.name}-*.parquet"):
                     label.unlink()

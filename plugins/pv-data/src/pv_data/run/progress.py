@@ -19,6 +19,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from pv_data.asking.kept_answers import INSTEAD
 from pv_data.run.folder import answers_path, spent
 from pv_data.run.stage import Job, is_done, pending
 from pv_judge.cache import AnswerCache, CacheUnavailable
@@ -72,7 +73,7 @@ class _Done:
         self._caches = list[AnswerCache]()
         with suppress(CacheUnavailable):  # a disk of another machine
             for path in sorted(paths):
-                self._caches.append(AnswerCache(path))
+                self._caches.append(AnswerCache(path, instead=INSTEAD))
         self._before = self._kept()
 
     def look(self) -> int:

@@ -45,7 +45,8 @@ def ray_started(workers: int) -> Iterator[None]:
         return
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     if not os.environ.get("RAY_ADDRESS"):
-        quiet |= {"num_cpus": workers, "include_dashboard": False}  # a worker takes a logical CPU
+        # `local`: not another Ray of this machine, which takes no `num_cpus`. A worker takes a logical CPU.
+        quiet |= {"address": "local", "num_cpus": workers, "include_dashboard": False}
     ray.init(**quiet)
     try:
         _warm_up(workers)

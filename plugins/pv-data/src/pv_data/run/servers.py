@@ -11,7 +11,7 @@ from types import TracebackType
 from rich.console import Console
 
 from pv_data.asking.asker import Stopped
-from pv_data.asking.kept_answers import Keeping
+from pv_data.asking.kept_answers import INSTEAD, Keeping
 from pv_data.asking.settings import Model
 from pv_data.run.config import RunConfig
 from pv_data.run.folder import answers_path
@@ -49,7 +49,7 @@ def _unasked(job: Job) -> set[str]:
     with contextlib.ExitStack() as stack:
         caches: dict[str, AnswerCache] = {}
         for name, model in models.items():
-            caches[name] = AnswerCache(model.cache or answers_path(job.run))
+            caches[name] = AnswerCache(model.cache or answers_path(job.run), instead=INSTEAD)
             stack.callback(caches[name].close)
         asks = job.asks()
         for one in (one for chunk in pending(job) for one in asks(chunk)):

@@ -11,6 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
@@ -19,7 +20,7 @@ from pv_data.asking.kept_answers import Question
 from pv_data.asking.settings import Model, places, share
 from pv_data.records import Aside, Problem, Proof, Row
 from pv_data.run.config import RunConfig
-from pv_data.run.folder import answers_path, budget_of, unanswered_path
+from pv_data.run.folder import answers_path, budget_of, note_refusal, unanswered_path
 from pv_data.table import groups, parts, read_rows, write_part
 from pv_judge.spend_file import SpendFile
 from pv_rl.errors import DataError
@@ -283,6 +284,7 @@ async def open_resources(job: Job, part: int, of: int, money: float) -> AsyncIte
                 through=server,
                 patience=config.patience,
                 spent=spending.save,
+                refused=partial(note_refusal, folder),
             )
             stack.push_async_callback(askers[name].aclose)
         yield Resources(askers=askers, problems=read_problems(run))

@@ -75,7 +75,7 @@ class TraceCache:
             template: of the prompt, name and hash.
             seed: `Sampling.seed`; None where requests carry no seed.
         """
-        self._cache = AnswerCache(path)
+        self._cache = AnswerCache(path, instead="name another file")
         self._model = model
         self._template = template
         self._request = {"request": fields, "seed": seed}
