@@ -289,7 +289,7 @@ def changed(tasks: Path, **data: object) -> list[dict]:
         (lambda tasks: [{"data": data} for data in tasks_of(tasks)], "no task with its annotations"),
         (lambda tasks: [{"data": data, "annotations": [3]} for data in tasks_of(tasks)], "no task with its"),
         (lambda tasks: [], "has no task"),
-        (lambda tasks: {"detail": "Not found."}, "a list of objects"),
+        (lambda tasks: {"detail": "Not found."}, "no task with its annotations"),
         (lambda tasks: ["x"], "not an object"),
     ],
 )

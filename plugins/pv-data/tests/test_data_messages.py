@@ -26,8 +26,8 @@ GIVEN = re.compile(r"(?<![\w./`-])([a-z_]+(?:\.[a-z_]+)*)=(?=[\w\[{])")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 COMMAND = re.compile(r"pv-data ((?:run|audit|sources|methods|contamination)(?: [a-z]+)?)")
 FILES = ("json", "jsonl", "md", "parquet", "sqlite", "csv", "index")
-PYTHON = {"shard_rows", "threshold"}
-"""Parameters of functions that users call from Python."""
+PYTHON = {"shard_rows", "threshold", "problem"}
+"""Parameters of functions that users call from Python, and a column of `sources --try`."""
 
 
 def strings() -> Iterator[tuple[str, str]]:
