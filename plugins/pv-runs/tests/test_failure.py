@@ -52,7 +52,12 @@ Traceback (most recent call last):
   File "a.py", line 1, in <module>
 pv_rl.errors.RunHalted: the judge failed for 12 rows
 """
-SHUTDOWN = "Exception ignored in: <function A.__del__ at 0x7>\nTraceback (most recent call last):\n  File x\nTypeError: 'NoneType'\n"
+SHUTDOWN = """\
+Exception ignored in: <function A.__del__ at 0x7>
+Traceback (most recent call last):
+  File "a.py", line 1, in __del__
+TypeError: 'NoneType' object is not callable
+"""
 KILLED = "(raylet) [2026-11-29] Task was killed due to the node running low on memory.\n"
 NOISE = (
     "INFO all is well\nUserWarning: torchtitan is not available: ModuleNotFoundError('torchtitan')\n" * 2000
@@ -67,7 +72,7 @@ NOISE = (
         (NODE + NOISE + LATER, "ModuleNotFoundError: No module named 'pv_rl'"),
         (
             KILLED + NOISE + DIED,
-            "(raylet) [2026-11-29] Task was killed due to the node running low on memory.",
+            "[2026-11-29] Task was killed due to the node running low on memory.",
         ),
         (CHAIN, "FileNotFoundError: [Errno 2] No such file or directory: '/data/x'"),
         (HALTED + SHUTDOWN, "pv_rl.errors.RunHalted: the judge failed for 12 rows"),

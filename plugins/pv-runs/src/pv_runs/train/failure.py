@@ -16,7 +16,7 @@ LONGEST = 1000
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 PREFIX = re.compile(r"^(\([\w:.]+(?: pid=\d[^)]*)?\)) ?")
 """Ray's, before each line of a worker: `(WorkerDict pid=7, ip=10.0.0.2) `."""
-REPEATED = re.compile(r"\s*\[repeated \d+x across cluster\].*")
+REPEATED = re.compile(r"\[repeated \d+x across cluster\].*")
 FRAME = re.compile(r"^\s+\S|^\S*ray::|^\s*$")
 """A line within a traceback."""
 NAMED = re.compile(r"^(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Halted)(?:\([\w.]+\))?(?::.*)?$")
@@ -44,7 +44,7 @@ def describe_failure(returncode: int, log: Path) -> str:
         guess = " (is there enough memory?)" if number is signal.SIGKILL else ""
         return f"verl was ended by {number.name}{guess}; its log: {log}"
     lines = _tail(log)
-    found = list(dict.fromkeys(_exceptions(lines)))
+    found = list(dict.fromkeys(reversed(list(_exceptions(lines)))))[::-1]  # each where it comes last
     ended = f"verl ended with exit code {returncode}; its log: {log}"
     if not found:
         last = [line for line in (_clean(one)[1] for one in lines[-50:]) if line][-5:]
@@ -65,7 +65,7 @@ def _clean(line: str) -> tuple[str, str]:
     line = COLOUR.sub("", line).rstrip()
     prefix = PREFIX.match(line)
     text = line[prefix.end() :] if prefix else line
-    return prefix[1] if prefix else "", REPEATED.sub("", text)
+    return prefix[1] if prefix else "", REPEATED.sub("", text).rstrip()
 
 
 def _exceptions(lines: Iterable[str]) -> Iterator[str]:
