@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import itertools
 import os
+import socket
 
 import pytest
 
 pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
 pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install ./plugins/pv-cpu")
+pytest.importorskip("pv_lab", reason="pv-lab is not installed: pip install ./examples/lab")
 
 from omegaconf import OmegaConf
 
+from pv_lab.dataset import make_rows, write_dataset
 from pv_rl.errors import ConfigError, LossModeError
 from pv_rl.losses import resolve_mode
 from pv_rl.recipes import GROUPS, options
+from pv_runs.preflight import Machine, Node, examine, faults
 from pv_runs.recipes import check, check_arguments, compose
 from pv_runs.recipes.doctor import check_config
 from pv_runs.recipes.unknown_keys import check_keys
@@ -60,6 +64,7 @@ def _read_each_file_once():
 
 
 def test_every_run_is_tried():
+    assert len(SENSIBLE) >= 3 * len(options("judge"))
     assert set(CLUSTERS) == set(options("runs"))
     recipes = options("recipe")
     assert {(run, recipe) for run, _, _, recipe in SENSIBLE} == set(
@@ -68,15 +73,69 @@ def test_every_run_is_tried():
     assert {(mode, recipe) for _, _, mode, recipe in SENSIBLE} == set(itertools.product(MODES, recipes))
 
 
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory):
+    """Rows for the largest batch."""
+    folder = tmp_path_factory.mktemp("data")
+    for name in ("train", "test"):
+        write_dataset(
+            make_rows(split=name, count=60, seed=0, difficulty=2, p_true=0.5), folder / f"{name}.parquet"
+        )
+    return folder
+
+
+@pytest.fixture
+def judges(monkeypatch):
+    """What each judge needs: keys, and a server that listens on this machine."""
+    with socket.create_server(("localhost", 0)) as server:
+        monkeypatch.setenv("PV_RL_JUDGE_URL", f"http://localhost:{server.getsockname()[1]}/v1")
+        for name in ("PV_RL_JUDGE_MODEL", "PV_RL_JUDGE_API_KEY", "DEEPSEEK_API_KEY"):
+            monkeypatch.setenv(name, "a-name-or-a-key")
+        yield
+
+
+RUNS_MODEL = "reward.reward_model"
+JUDGES = {
+    **dict.fromkeys(options("judge"), ()),
+    "verl_genrm": (
+        *(
+            f"{RUNS_MODEL}.enable=True",
+            f"{RUNS_MODEL}.model_path=nobody/judge",
+            f"{RUNS_MODEL}.rollout.name=vllm",
+        ),
+        *(
+            f"{RUNS_MODEL}.enable_resource_pool=True",
+            f"{RUNS_MODEL}.nnodes=1",
+            f"{RUNS_MODEL}.n_gpus_per_node=1",
+        ),
+    ),
+}
+
+
 @pytest.mark.parametrize(("run", "cluster", "mode", "recipe"), SENSIBLE)
-def test_a_run_composes_on_each_cluster_in_each_mode_and_verl_accepts_it(run, cluster, mode, recipe):
+def test_a_run_is_clean_on_each_cluster_in_each_mode(run, cluster, mode, recipe, data_dir, judges, tmp_path):
+    """Composed, accepted by verl, and without a fault where its needs are there."""
+    turn = SENSIBLE.index((run, cluster, mode, recipe))
+    judge, logging, sentinel = (
+        options(group)[turn % len(options(group))] for group in ("judge", "logging", "sentinel")
+    )
+    reward = "verdict" if judge == "rules" and turn % 2 else "verdict_fluency"
     overrides = [
-        *("data_dir=DIR", "judge=rules"),
+        *(f"data_dir={data_dir}", f"judge={judge}", *JUDGES[judge]),
+        *(f"reward={reward}", f"logging={logging}", f"sentinel={sentinel}"),
         *(f"cluster={cluster}", f"recipe={recipe}", f"trainer_mode={mode}"),
     ]
     config = compose(run, overrides)
-    check(config, overrides=overrides)
-    validate(config)
+    OmegaConf.set_struct(config, False)
+    config.run_dir = str(tmp_path / "run")
+    machine = Machine(
+        cwd=tmp_path,
+        environment={"WANDB_API_KEY": "a-key", "TENSORBOARD_DIR": "boards"},
+        nodes=(Node(cpus=64, gpus=8),) * 11,
+        has=lambda module: True,
+    )
+    checks = ("settings", "secrets", "packages", "gpus", "model", "data", "ports")
+    assert faults(examine(config, machine, overrides, only=checks)) == []
     assert resolve_mode(config.actor_rollout_ref.actor.loss_agg_mode).name == recipe
     gpus = config.trainer.nnodes * config.trainer.n_gpus_per_node
     if mode == "separate_async":
