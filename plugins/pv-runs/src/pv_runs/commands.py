@@ -60,7 +60,9 @@ def train(
     if resume is not None:
         right = command.resume(resume, context.args, console, only_check=check)
     else:
-        right = command.train(context.args, console, only_check=check)
+        from pv_runs.plan.preflight import check_plan
+
+        right = command.train(context.args, console, only_check=check, more={"plan": check_plan})
     raise typer.Exit(0 if right else 1)
 
 

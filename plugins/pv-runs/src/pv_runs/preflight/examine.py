@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -21,10 +22,12 @@ from pv_runs.preflight.secrets import check_secrets
 from pv_runs.recipes import check
 from pv_runs.weight_metrics import remarks
 
-__all__ = ["Checks", "examine", "faults"]
+__all__ = ["Checks", "MoreChecks", "examine", "faults"]
 
 Checks = Mapping[str, Sequence[Finding]]
 """Findings by the name of the check."""
+
+MoreChecks = Mapping[str, Callable[[DictConfig], Iterable[Finding]]]
 
 SETTINGS = "settings"
 UNREAD = "set this value"
@@ -45,6 +48,7 @@ def examine(
     *,
     only: Sequence[str] = (),
     runs: int = 1,
+    more: MoreChecks = MappingProxyType({}),
 ) -> dict[str, list[Finding]]:
     """Run every check. One that raises is a finding and stops no other.
 
@@ -54,6 +58,7 @@ def examine(
         overrides: Hydra's, with which it was composed; None: those of the command line, where Hydra runs.
         only: names of checks; none for all.
         runs: of the sweep, whose checkpoints share a disk.
+        more: further checks, of the config alone.
     """
     found: dict[str, list[Finding]] = {}
     if not only or SETTINGS in only:
@@ -63,6 +68,8 @@ def examine(
             found[name] = _guarded(lambda run=run: run(config, machine))
     if not only or "folders" in only:
         found["folders"] = _guarded(lambda: check_folders(config, machine, runs))
+    for name, extra in more.items():
+        found[name] = _guarded(lambda extra=extra: extra(config))
     first = {one.text for one in found.get(SETTINGS, ()) if one.state == "wrong"}
     if first:  # a value that cannot be read fails in every check that reads it
         for name in CHECKS:

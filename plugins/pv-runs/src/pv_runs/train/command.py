@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from omegaconf import OmegaConf
 from rich.console import Console
@@ -22,6 +23,9 @@ from pv_runs.recipes.unknown_keys import check_keys
 from pv_runs.run_folder import check_unused, run_folders
 from pv_runs.run_record import Record, next_record, read_record
 from pv_runs.train.progress import say
+
+if TYPE_CHECKING:
+    from pv_runs.preflight import MoreChecks
 
 __all__ = ["resume", "train"]
 
@@ -43,13 +47,16 @@ VALUE = re.compile(r"\+{0,2}[\w-]+(?:\.[\w-]+)+=.*", re.DOTALL)
 """An override of one value: a key with a dot, and no sweep or group."""
 
 
-def train(arguments: Sequence[str], console: Console, *, only_check: bool = False) -> bool:
+def train(
+    arguments: Sequence[str], console: Console, *, only_check: bool = False, more: MoreChecks | None = None
+) -> bool:
     """Check the run or the sweep that the arguments name, then start it.
 
     Args:
         arguments: `run=NAME`, Hydra's overrides, and Hydra's own options (--multirun, --cfg job, ...).
         console: for the findings.
         only_check: whether nothing is started.
+        more: further checks of each config.
 
     Returns:
         Whether nothing was found that would stop the run.
@@ -78,7 +85,9 @@ def train(arguments: Sequence[str], console: Console, *, only_check: bool = Fals
         from pv_runs.train.preflight import check_runs, raise_faults, show
 
         default = None if said else Path("runs", run + ("-sweep" if sweep else ""), "new")
-        found = check_runs(run, [*overrides, *_search_path(rest)], sweep=sweep, folder=default)
+        found = check_runs(
+            run, [*overrides, *_search_path(rest)], sweep=sweep, folder=default, more=more or {}
+        )
         if only_check:
             return show(found, console)
         raise_faults(found)

@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from pv_rl.errors import ConfigError
 from pv_rl.hookspecs import Finding
-from pv_runs.preflight import Checks, Machine, examine, faults, this_machine
+from pv_runs.preflight import Checks, Machine, MoreChecks, examine, faults, this_machine
 from pv_runs.recipes import compose
 
 __all__ = ["check_runs", "raise_faults", "show"]
@@ -24,7 +24,9 @@ ANYWHERE = ("settings", "secrets", "model", "data", "folders")
 """Checks that a machine can do from which a launcher starts runs on others."""
 
 
-def check_runs(run: str, overrides: Sequence[str], *, sweep: bool, folder: Path | None) -> Checks:
+def check_runs(
+    run: str, overrides: Sequence[str], *, sweep: bool, folder: Path | None, more: MoreChecks
+) -> Checks:
     """Compose and check the run, or all runs of the sweep. Writes nothing and does not start Ray.
 
     Args:
@@ -32,6 +34,7 @@ def check_runs(run: str, overrides: Sequence[str], *, sweep: bool, folder: Path 
         overrides: Hydra's; with values to sweep over if `sweep`.
         sweep: whether there may be several runs.
         folder: of the run or the sweep; None: as `hydra.run.dir` or `hydra.sweep.dir` says.
+        more: further checks of each config.
 
     Raises:
         ConfigError: a run cannot be composed; a key is misspelt for example.
@@ -56,7 +59,10 @@ def check_runs(run: str, overrides: Sequence[str], *, sweep: bool, folder: Path 
         machines[same] = machine = machines.get(same) or this_machine(config, Path.cwd())
         only = () if there else ANYWHERE
         results.append(
-            (" ".join(values), examine(config, machine, [*fixed, *values], only=only, runs=len(runs)))
+            (
+                " ".join(values),
+                examine(config, machine, [*fixed, *values], only=only, runs=len(runs), more=more),
+            )
         )
     return _merge(results)
 
