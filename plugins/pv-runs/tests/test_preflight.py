@@ -188,6 +188,18 @@ PLANTED = {
         set_value("actor_rollout_ref.actor.use_dynamic_bsz", False),
         "settings: verl refuses",
     ),
+    "no step": (set_value("trainer.total_training_steps", 0), "settings: trainer.total_training_steps is 0"),
+    "text for a number": (set_value("seed", "abc"), "settings: seed is 'abc'; it has to be a whole number"),
+    "learning rate": (
+        set_value("actor_rollout_ref.actor.optim.lr", "1e-5x"),
+        r"settings: .*optim\.lr is '1e-5x'",
+    ),
+    "estimator": (set_value("algorithm.adv_estimator", "grppo"), r"settings: .*Did you mean grpo\?"),
+    "engine's name": (set_value("actor_rollout_ref.rollout.name", "vlm"), r"settings: .*Did you mean vllm\?"),
+    "checkpoint": (
+        set_value("trainer.resume_mode", "resume_path"),
+        "settings: .*there is no such checkpoint",
+    ),
     # secrets
     "judge's key is empty": (None, "secrets: the environment variable DEEPSEEK_API_KEY .* not set or empty"),
     "logger's key": (environment(WANDB_API_KEY=""), "secrets: the logger wandb needs WANDB_API_KEY"),
@@ -238,7 +250,10 @@ PLANTED = {
         set_value("actor_rollout_ref.rollout.max_model_len", 10**6),
         "model: .*max_model_len is 1,000,000, and",
     ),
+    "no model": (set_value("model_path", ""), r"model: actor_rollout_ref\.model\.path is empty"),
     # data
+    "no file": (set_value("data.train_files", None), "data: data.train_files is empty"),
+    "fewer rows by a limit": (set_value("data.train_max_samples", 5), "data: data.train_files has 5 rows"),
     "data file": (
         set_value("data_dir", "nowhere"),
         "data: data.train_files: there is no file nowhere/train.parquet",
@@ -276,6 +291,10 @@ PLANTED = {
         "data: .*about 16 of 16 prompts are longer .*cuts their beginning",
     ),
     # folders
+    "no checkpoints": (
+        set_value("trainer.default_local_dir", None),
+        "folders: trainer.default_local_dir is empty",
+    ),
     "a file in the way": (
         file_in_the_way,
         "folders: run_dir, trainer.default_local_dir, .*: cannot write to .*/run",

@@ -68,6 +68,7 @@ def check_data(config: DictConfig, machine: Machine) -> Iterator[Finding]:
                 f"{key} is empty",
                 f"set {key}, or data_dir=... to a folder with train.parquet and test.parquet",
             )
+            continue
         yield from _check_files(config, machine, key, names)
     if value(config, "data.train_files") == value(config, "data.val_files"):
         yield note("data.train_files and data.val_files are the same: validation shows what was trained on")
@@ -136,7 +137,7 @@ def _check_rows(config: DictConfig, machine: Machine, key: str, files: Sequence[
             yield wrong(f"{text}, and verl cuts their beginning off", remedy)
     labels = sum((one.labels for one in files), Counter())
     counts = ", ".join(f"{label}: {count}" for label, count in sorted(labels.items(), key=str))
-    if len(labels) == 1 and total > 1:
+    if len(labels) == 1 and total > 1 and isinstance(next(iter(labels)), bool):
         yield note(
             f"{key}: every label is {next(iter(labels))}", "check that rows of the other class are there"
         )

@@ -19,6 +19,7 @@ from pv_runs.preflight.model import check_model
 from pv_runs.preflight.packages import check_packages
 from pv_runs.preflight.ports import check_ports
 from pv_runs.preflight.secrets import check_secrets
+from pv_runs.preflight.values import check_values
 from pv_runs.recipes import check
 from pv_runs.weight_metrics import remarks
 
@@ -62,7 +63,10 @@ def examine(
     """
     found: dict[str, list[Finding]] = {}
     if not only or SETTINGS in only:
-        found[SETTINGS] = _guarded(lambda: _check_settings(config, overrides))
+        found[SETTINGS] = [
+            *_guarded(lambda: check_values(config, machine)),
+            *_guarded(lambda: _check_settings(config, overrides)),
+        ]
     for name, run in CHECKS.items():
         if not only or name in only:
             found[name] = _guarded(lambda run=run: run(config, machine))
@@ -71,11 +75,11 @@ def examine(
     for name, extra in more.items():
         found[name] = _guarded(lambda extra=extra: extra(config))
     first = {one.text for one in found.get(SETTINGS, ()) if one.state == "wrong"}
-    if first:  # a value that cannot be read fails in every check that reads it
-        for name in CHECKS:
-            found[name] = [
-                one for one in found.get(name, ()) if one.text not in first and one.remedy != UNREAD
-            ]
+    for name in (
+        found.keys() - {SETTINGS} if first else ()
+    ):  # what is wrong there is seen by others that read it
+        own = [one for one in found[name] if not any(text in one.text for text in first)]
+        found[name] = [one for one in own if one.remedy != UNREAD]
     return found
 
 

@@ -57,8 +57,10 @@ def check_folders(config: DictConfig, machine: Machine, runs: int = 1) -> Iterat
     if len(sockets) > SOCKET:
         text = f"{RAY} is {sockets}, {len(sockets)} characters; the names of its sockets there allow {SOCKET}"
         faults.append(wrong(text, f"set RAY_TMPDIR or {RAY_INIT}._temp_dir to a shorter one, such as /tmp/r"))
+    if not value(config, CHECKPOINTS):
+        faults.append(wrong(f"{CHECKPOINTS} is empty", "set it to the folder of the checkpoints"))
     yield from faults or [right(f"{len(places)} folders can be written to")]
-    if not faults:
+    if not faults and CHECKPOINTS in places:
         yield from _space(config, places[CHECKPOINTS], runs)
 
 

@@ -25,6 +25,8 @@ POOLS = (
 def check_gpus(config: DictConfig, machine: Machine) -> Iterator[Finding]:
     """Whether each group of GPUs fits on a node, and with it the CPUs that verl reserves."""
     pools = list(_pools(config))
+    if not pools:  # of numbers that are none, which the settings' check reports
+        return
     total = sum(nodes * each for _, nodes, each in pools)
     asked = " and ".join(f"{nodes * each} for {what} ({nodes} x {each})" for what, nodes, each in pools)
     where = f"the Ray cluster {machine.cluster}" if machine.cluster else "this machine"
@@ -37,7 +39,7 @@ def check_gpus(config: DictConfig, machine: Machine) -> Iterator[Finding]:
     if not machine.nodes:
         yield wrong(
             f"the run would join {where}, and no head node listens there",
-            "set RAY_ADDRESS to a cluster that runs. Without RAY_ADDRESS, `ray stop` forgets a cluster that has ended",
+            "set RAY_ADDRESS to HOST:PORT of a cluster that runs. `ray stop` forgets one that has ended",
         )
         return
     free = [int(one.gpus) for one in machine.nodes]

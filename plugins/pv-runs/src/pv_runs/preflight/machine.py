@@ -113,9 +113,7 @@ def ray_folder(config: DictConfig, environment: Mapping[str, str]) -> Path:
 def _ask(address: str) -> tuple[Node, ...] | None:
     """The nodes of a cluster, none if no head node listens there; None: it could not be asked."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
-    if not port.isdigit() or not host:
-        return None
-    if not listens(host, int(port)):
+    if not port.isdigit() or not host or not listens(host, int(port)):
         return ()
     if "://" in address:
         return None

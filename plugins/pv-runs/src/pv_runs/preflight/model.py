@@ -27,6 +27,9 @@ def check_model(config: DictConfig, machine: Machine) -> Iterator[Finding]:
     """Whether each model is a complete folder, or a name of the Hugging Face Hub."""
     for key in _keys(config):
         name = str(value(config, key) or "")
+        if not name:
+            yield wrong(f"{key} is empty", f"set {key} to the folder of a model, or to a name of the Hub")
+            continue
         if "://" in name:
             yield note(f"{key}={name} is left to verl")
             continue
@@ -135,12 +138,8 @@ def _name(name: str, key: str, machine: Machine) -> Finding:
     local = wrong(
         f"{key}: there is no folder {name}", f"set {key} to the folder of a model, or to a name of the Hub"
     )
-    if (
-        not name
-        or name.startswith(("/", ".", "~"))
-        or name.count("/") != 1
-        or (machine.cwd / name).parent.is_dir()
-    ):
+    in_folder = "/" in name and (machine.cwd / name).parent.is_dir()
+    if name.startswith(("/", ".", "~")) or name.count("/") > 1 or in_folder:
         return local
     try:
         validate_repo_id(name)

@@ -95,4 +95,4 @@ def compose(run: str, overrides: Sequence[str] = (), *, with_hydra: bool = False
     except ConfigError:
         raise
     except (HydraException, OmegaConfBaseException, ValueError) as error:
-        raise ConfigError(f"run={run} {' '.join(overrides)}: {' '.join(str(error).split())}") from error
+        raise ConfigError(f"{' '.join(str(error).split())} (in run={run} {' '.join(overrides)})") from error
