@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
@@ -61,6 +64,31 @@ def examine(
         runs: of the sweep, whose checkpoints share a disk.
         more: further checks, of the config alone.
     """
+    with _quietly():
+        return _examine(config, machine, overrides, only, runs, more)
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    """Without the warnings of verl, which is imported here and prints them again in the run's own process."""
+    before = logging.root.manager.disable
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        logging.disable(logging.WARNING)
+        try:
+            yield
+        finally:
+            logging.disable(before)
+
+
+def _examine(
+    config: DictConfig,
+    machine: Machine,
+    overrides: Sequence[str] | None,
+    only: Sequence[str],
+    runs: int,
+    more: MoreChecks,
+) -> dict[str, list[Finding]]:
     found: dict[str, list[Finding]] = {}
     if not only or SETTINGS in only:
         found[SETTINGS] = [

@@ -21,14 +21,14 @@ __all__ = ["Machine", "Node", "environment_of", "installed", "listens", "ray_fol
 RAY_INIT = "ray_kwargs.ray_init"
 ASK = """
 import json, sys
-from ray.autoscaler.v2.sdk import get_cluster_status
-status = get_cluster_status(sys.argv[1], timeout=5)
-nodes = [*status.active_nodes, *status.idle_nodes]
-free = [{one.resource_name: one.total - one.used for one in node.resource_usage.usage} for node in nodes]
+from ray._raylet import GcsClient
+from ray.autoscaler.v2.sdk import get_cluster_resource_state
+nodes = [one for one in get_cluster_resource_state(GcsClient(sys.argv[1])).node_states if one.status != 2]  # dead
+free = [dict(one.available_resources) for one in nodes]
 print(json.dumps([(one.get("CPU", 0), one.get("GPU", 0) or one.get("NPU", 0)) for one in free]))
 """
 """Asks the head node of a cluster. In a process of its own: Ray ends the process that asks what is no head node."""
-ASK_S, CONNECT_S = 15, 2
+ASK_S, CONNECT_S = 8, 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,16 +117,21 @@ def _ask(address: str) -> tuple[Node, ...] | None:
         return ()
     if "://" in address:
         return None
-    try:
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", ASK, address],
-            capture_output=True,
-            text=True,
-            timeout=ASK_S,
-        )
-        return tuple(Node(cpus=cpus, gpus=gpus) for cpus, gpus in json.loads(done.stdout))
-    except (subprocess.TimeoutExpired, ValueError, TypeError):
-        return None
+    for mode in ({"RAY_AUTH_MODE": "token"}, {}):  # as ray.init: with a token if there is one
+        try:
+            done = subprocess.run(
+                [sys.executable, "-W", "ignore", "-c", ASK, address],
+                capture_output=True,
+                text=True,
+                timeout=ASK_S,
+                env={**mode, **os.environ},
+            )
+            return tuple(
+                Node(cpus=cpus, gpus=gpus) for cpus, gpus in json.loads(done.stdout.splitlines()[-1])
+            )
+        except (subprocess.TimeoutExpired, ValueError, TypeError, IndexError):
+            continue
+    return None
 
 
 def listens(host: str, port: int) -> bool:
