@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import socket
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +20,7 @@ import pyarrow.parquet as pq
 from omegaconf import OmegaConf
 
 from pv_lab import MODEL_DIR
-from pv_runs.preflight import Machine, Node, examine, faults
+from pv_runs.preflight import Machine, Node, examine, faults, this_machine
 from pv_runs.recipes import compose
 
 PROMPT = [{"role": "user", "content": "p : x = 3\nc : x = 3"}]
@@ -335,3 +337,46 @@ def test_a_planted_mistake_is_found(mistake, run, monkeypatch):
     assert len(found) == 1 or mistake in BOTH_FILES, said
     assert "PLANTEDKEY" not in said, "a key is printed"
     assert ". Fix: " in said or said.startswith("settings: "), said
+
+
+def test_a_port_in_use_is_found_and_a_judge_that_listens_is_right(run):
+    config, machine, _ = run
+    with socket.create_server(("localhost", 0)) as server:
+        port = server.getsockname()[1]
+        judge_at(f"http://localhost:{port}/v1")(config, machine, None)
+        config.ray_kwargs.ray_init.dashboard_port = port
+        found = faults(examine(config, machine, [], only=["ports"]))
+        assert len(found) == 1
+        assert f"dashboard_port={port}: the port is in use" in found[0]
+        config.ray_kwargs.ray_init.include_dashboard = False
+        assert faults(examine(config, machine, [], only=["ports"])) == []
+
+
+def test_the_cluster_that_ray_would_join_is_looked_for_as_ray_does(composed, tmp_path, monkeypatch):
+    config = composed.copy()
+    OmegaConf.set_struct(config, False)
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    config.ray_kwargs.ray_init.num_cpus = 5
+    alone = this_machine(config, tmp_path)
+    assert (alone.cluster, [one.cpus for one in alone.nodes or ()]) == ("", [5])
+    (tmp_path / "ray").mkdir()
+    (tmp_path / "ray/ray_current_cluster").write_text("127.0.0.1:1")  # of a `ray start` that was killed
+    assert (this_machine(config, tmp_path).cluster, this_machine(config, tmp_path).nodes) == (
+        "127.0.0.1:1",
+        (),
+    )
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:2")
+    assert this_machine(config, tmp_path).cluster == "127.0.0.1:2"
+    config.ray_kwargs.ray_init.address = "local"
+    assert this_machine(config, tmp_path).cluster == ""
+
+
+def test_more_gpus_than_the_machine_has_are_not_believed(composed, tmp_path, monkeypatch):
+    config = composed.copy()
+    OmegaConf.set_struct(config, False)
+    config.ray_kwargs.ray_init.update(address="local", num_gpus=8)
+    monkeypatch.setattr("pv_runs.preflight.machine._devices", lambda: 1)
+    assert this_machine(config, tmp_path).nodes == (Node(cpus=os.cpu_count() or 1, gpus=1),)
+    config.launch.env = {"VERL_PLATFORM": "cpu"}  # where they are numbers for Ray alone
+    assert this_machine(config, tmp_path).nodes == (Node(cpus=os.cpu_count() or 1, gpus=8),)

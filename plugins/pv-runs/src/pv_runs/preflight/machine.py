@@ -28,7 +28,7 @@ free = [dict(one.available_resources) for one in nodes]
 print(json.dumps([(one.get("CPU", 0), one.get("GPU", 0) or one.get("NPU", 0)) for one in free]))
 """
 """Asks the head node of a cluster. In a process of its own: Ray ends the process that asks what is no head node."""
-ASK_S, CONNECT_S = 8, 2
+ASK_S, CONNECT_S = 6, 2
 
 
 @dataclass(frozen=True, kw_only=True)
