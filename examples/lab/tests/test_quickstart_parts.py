@@ -26,7 +26,7 @@ from pv_lab.quickstart.figure import draw
 from pv_lab.quickstart.run import HEADING
 from pv_lab.quickstart.settings import CONFIG_NAME, environment
 from pv_runs.recipes.compose import CONFIG_MODULE
-from pv_runs.train.attempt import describe_failure, shell_script
+from pv_runs.train.attempt import shell_script
 
 
 def line(step: int, right: float | None = None, wrong: float | None = None, **data: float) -> bytes:
@@ -215,21 +215,6 @@ def test_the_script_of_a_run_carries_its_environment(tmp_path):
     (out / "command.sh").write_text(text)
     done = subprocess.run(["sh", str(out / "command.sh")], capture_output=True, text=True)
     assert done.stdout == "cpu\n", done.stderr
-
-
-def test_a_failure_is_told_by_its_exceptions_or_its_signal(tmp_path):
-    log = tmp_path / "verl.log"
-    log.write_text(
-        "INFO all is well\n\x1b[36m(TaskRunnerV1 pid=7)\x1b[0m ValueError: no such mode\n  at line 3\n"
-        "ray.exceptions.RayTaskError(ValueError): ray::run()\nto reproduce set HYDRA_FULL_ERROR=1\n"
-    )
-    assert describe_failure(1, log).splitlines()[1:] == [
-        "ValueError: no such mode",
-        "ray.exceptions.RayTaskError(ValueError): ray::run()",
-    ]
-    assert "ended by SIGKILL (is there enough memory?)" in describe_failure(-signal.SIGKILL, log)
-    log.write_text("one\ntwo\n")
-    assert describe_failure(3, log).endswith("exit code 3; see " + str(log) + ". It says:\none\ntwo")
 
 
 def test_the_default_folder_is_the_next_free_one(tmp_path):

@@ -7,8 +7,8 @@ import random
 import pytest
 from plan_configs import QWEN3_8B, QWEN3_32B, QWEN25_14B, TINY, config
 
+from pv_runs.model_shape import ModelShape
 from pv_runs.plan import make_plan
-from pv_runs.plan.model import ModelShape
 from pv_runs.plan.step_time import forward_operations, micro_batches
 from pv_runs.plan.tokens import Lengths
 

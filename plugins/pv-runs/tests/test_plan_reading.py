@@ -12,7 +12,7 @@ from plan_configs import QWEN3_8B, config
 
 from pv_rl.errors import ConfigError, DataError
 from pv_runs.plan import make_plan
-from pv_runs.plan.settings import Settings
+from pv_runs.typed_config import Settings
 
 ACTOR = "actor_rollout_ref.actor"
 

@@ -25,15 +25,16 @@ from omegaconf import OmegaConf
 from rich.console import Console
 
 from pv_judge.override import override
-from pv_rl.errors import ConfigError, DataError, SetupError
+from pv_rl.errors import ConfigError, DataError, PvRlError, SetupError
 from pv_rl.stop_file import ask_to_stop, asked_to_stop, forget
 from pv_runs.in_force import describe, in_force
 from pv_runs.metrics_log import read_log
+from pv_runs.recipes.compose import compose as compose_run
 from pv_runs.recipes.compose import split_run
 from pv_runs.run_folder import RunFolder, locked, run_folders
 from pv_runs.run_record import Record, next_record, read_record, write_record
 from pv_runs.train.attempt import attempt, shell_script, verl_command
-from pv_runs.train.command import resume
+from pv_runs.train.command import resume, train
 from pv_runs.train.progress import Progress
 
 FAKE = """
@@ -85,6 +86,22 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
         text=True,
         preexec_fn=heed,
     )
+
+
+def refused(folder: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
+    """The error of `pv-rl train` in this process, which leaves nothing in the folder that it is called in."""
+    monkeypatch.chdir(folder)
+    before = sorted(folder.rglob("*"))
+    with pytest.raises(PvRlError) as error:
+        train(arguments, Console())
+    assert sorted(folder.rglob("*")) == before
+    return str(error.value)
+
+
+@pytest.fixture(autouse=True)
+def _no_ray_cluster_of_this_machine(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path_factory.getbasetemp().parent / "ray"))
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
 
 
 def heed() -> None:
@@ -191,11 +208,8 @@ def test_a_second_ctrl_c_ends_a_run_at_once(tmp_path):
         (["recipe.eta=0.3", f"{MODE}=balanced"], "undoes the recipe, which asks for balanced:0.3@prompt"),
     ],
 )
-def test_a_config_that_cannot_be_run_starts_nothing(tmp_path, overrides, says):
-    exit_code, said = pv_rl_train(tmp_path, "run=8b", "judge=rules", "hydra.run.dir=r", *overrides)
-    assert exit_code == 1
-    assert says in said
-    assert not (tmp_path / "r/verl.log").exists()
+def test_a_config_that_cannot_be_run_starts_nothing(tmp_path, monkeypatch, overrides, says):
+    assert says in refused(tmp_path, monkeypatch, "run=8b", "judge=rules", "hydra.run.dir=r", *overrides)
 
 
 @pytest.mark.parametrize(
@@ -212,14 +226,38 @@ def test_a_run_has_to_be_named_once(arguments, says):
     assert says in str(error.value)
 
 
-def test_a_sweep_without_multirun_is_said(tmp_path):
-    exit_code, said = pv_rl_train(tmp_path, "run=lab", "sweep=eta")
-    assert (exit_code, "sweep=... needs --multirun" in said) == (1, True), said
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["sweep=eta"], "sweep=... needs --multirun"),
+        (["--multirun", "sweep=eta_seeds", "seed=7"], "sweep=eta_seeds already sweeps over seed"),
+        (
+            ["--multirun", "recipe.eta=0.3,1.5,0.6"],
+            "settings: recipe.eta=1.5: loss_agg_mode",
+        ),  # nothing of .3 is trained
+        (["--multirun", "seed=0,1", "recipe=balanced,dappo"], "there is no recipe named 'dappo'"),
+        (["--multirun", "recipe.etaa=0.3,0.6"], "Did you mean recipe.eta?"),
+        (["--multirun", "hydra/launcher=nobody"], "nobody"),
+        (["launch.prepare._target_=nobody.knows"], "launch.prepare._target_: there is no module nobody"),
+        (["+launch.env.MY_API_KEY=sk-planted-9"], "launch.env.MY_API_KEY looks like a secret"),
+        (["trainer.default_local_dir=/proc/c"], "trainer.default_local_dir: cannot write to /proc/c"),
+    ],
+)
+def test_a_mistake_starts_no_run_of_a_command_and_leaves_no_folder(tmp_path, monkeypatch, arguments, says):
+    (tmp_path / "fake_verl.py").write_text(FAKE)
+    monkeypatch.syspath_prepend(tmp_path)
+    said = refused(tmp_path, monkeypatch, *LAB, *arguments)
+    assert says in said
+    assert "sk-planted" not in said
 
 
-def test_a_key_that_the_sweep_sets_already_is_said(tmp_path):
-    exit_code, said = pv_rl_train(tmp_path, "run=lab", "--multirun", "sweep=eta_seeds", "seed=7")
-    assert (exit_code, "sweep=eta_seeds already sweeps over seed" in said) == (1, True), said
+def test_groups_of_ones_own_are_checked_too(tmp_path, monkeypatch):
+    (tmp_path / "mine/recipe").mkdir(parents=True)
+    (tmp_path / "mine/recipe/other.yaml").write_text(
+        "# @package _global_\nrecipe: {name: other}\nactor_rollout_ref: {actor: {loss_agg_mode: nosuchmode}}\n"
+    )
+    said = refused(tmp_path, monkeypatch, *LAB, "recipe=other", "--config-dir", "mine")
+    assert "nosuchmode" in said
 
 
 def test_a_run_that_runs_is_not_resumed_and_verl_alone_keeps_it(tmp_path):
@@ -243,35 +281,56 @@ def test_a_run_that_runs_is_not_resumed_and_verl_alone_keeps_it(tmp_path):
         pass
 
 
-def test_a_folder_that_holds_a_run_is_not_used_again(tmp_path):
+def test_a_folder_that_holds_a_run_is_not_used_again(tmp_path, monkeypatch):
     (tmp_path / "r").mkdir()
     write_record(tmp_path / "r", Record(state="finished", attempts=1))
-    exit_code, said = pv_rl_train(tmp_path, *LAB, "hydra.run.dir=r")
-    assert (exit_code, "--resume r" in said) == (1, True), said
-    assert not (tmp_path / "r/.hydra").exists()
+    assert "--resume r" in refused(tmp_path, monkeypatch, *LAB, "hydra.run.dir=r")
 
 
 def test_a_run_whose_preparation_fails_is_written_down(tmp_path):
-    exit_code, said = pv_rl_train(tmp_path, *LAB, "launch.prepare._target_=nobody.knows", "hydra.run.dir=r")
+    exit_code, said = pv_rl_train(tmp_path, *LAB, "launch.prepare._target_=json.loads", "hydra.run.dir=r")
     assert exit_code == 1, said
     assert "Traceback" not in said
-    assert "nobody" in (read_record(tmp_path / "r").error or "")
+    assert "missing 1 required positional argument" in (read_record(tmp_path / "r").error or "")
 
 
-def test_data_that_is_not_there_is_said_before_verl_starts(tmp_path):
+def test_every_problem_is_in_one_error(tmp_path, monkeypatch):
     arguments = ("run=8b", "judge=rules", "data_dir=nowhere", "hydra.run.dir=r", f"{MODE}=dr_grpo:480")
-    exit_code, said = pv_rl_train(tmp_path, *arguments)
-    assert exit_code == 1
-    assert "the mass of an update is 3.33 to 33.3" in said
+    said = refused(tmp_path, monkeypatch, *arguments)
     assert "data.train_files: there is no file nowhere/train.parquet" in said
-    assert not (tmp_path / "r/verl.log").exists()
+    assert "the run takes 80 GPUs: 32 for training (4 x 8) and 48 for rollouts (6 x 8)" in said
 
 
-def test_a_secret_is_not_written_to_the_files_of_a_run(tmp_path):
-    exit_code, said = pv_rl_train(tmp_path, *LAB, "+launch.env.MY_API_KEY=sk-planted-9", "hydra.run.dir=r")
-    assert exit_code == 1
-    assert "launch.env.MY_API_KEY looks like a secret" in said
-    assert not (tmp_path / "r/command.sh").exists()
+def test_a_check_prints_what_it_looked_at_and_starts_nothing(tmp_path, monkeypatch, capsys):
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("the check started Ray")
+
+    monkeypatch.setattr("ray.init", never)
+    monkeypatch.chdir(tmp_path)
+    assert train(["run=lab", "cluster=cpu"], Console(width=500), only_check=True)
+    said = capsys.readouterr().out
+    names = ("settings", "secrets", "packages", "gpus", "model", "data", "folders", "ports")
+    assert all(f"ok    {name}" in said for name in names), said
+    assert not train(
+        ["run=lab", "cluster=cpu", "trainer.n_gpus_per_node=9"], Console(width=500), only_check=True
+    )
+    assert (
+        "wrong gpus     the run takes 9 GPUs: 9 for training (1 x 9); this machine has 8"
+        in capsys.readouterr().out
+    )
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_check_of_a_resume_reads_the_saved_config(tmp_path, monkeypatch, capsys):
+    config = compose_run("lab", ["cluster=cpu", "run_dir=."])
+    (tmp_path / ".hydra").mkdir()
+    (tmp_path / ".hydra/config.yaml").write_text(OmegaConf.to_yaml(config))
+    write_record(tmp_path, replace(next_record(None), state="stopped"))
+    assert resume(tmp_path, [], Console(width=500), only_check=True)
+    assert not resume(tmp_path, ["trainer.n_gpus_per_node=9"], Console(width=500), only_check=True)
+    assert "the run takes 9 GPUs" in capsys.readouterr().out
+    with pytest.raises(ConfigError, match=r"Did you mean trainer\.total_training_steps"):
+        resume(tmp_path, ["trainer.total_traning_steps=9"], Console(), only_check=True)
 
 
 def test_what_a_resume_changes_is_kept_by_the_next(tmp_path):

@@ -28,6 +28,12 @@ def train(
             show_default=False,
         ),
     ] = None,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check", help="Only check what would make the run fail. Exit code 1 if something would."
+        ),
+    ] = False,
     help_: Annotated[
         bool, typer.Option("--help", help="Show this message, the runs and the groups, and exit.")
     ] = False,
@@ -46,10 +52,18 @@ def train(
         raise typer.Exit
     from pv_runs.train import command
 
+    console = Console(soft_wrap=True)
+    if check:
+        from pv_rl.doctor import quiet
+
+        quiet()  # only the findings matter
     if resume is not None:
-        command.resume(resume, context.args, Console(soft_wrap=True))
+        right = command.resume(resume, context.args, console, only_check=check)
     else:
-        command.train(context.args)
+        from pv_runs.plan.preflight import check_plan
+
+        right = command.train(context.args, console, only_check=check, more={"plan": check_plan})
+    raise typer.Exit(0 if right else 1)
 
 
 @app.command()

@@ -25,7 +25,8 @@ from pv_lab.quickstart.figure import draw
 from pv_lab.quickstart.settings import Settings, environment, verl_command
 from pv_rl.errors import SetupError
 from pv_runs.run_folder import RunFolder
-from pv_runs.train.attempt import describe_failure, shell_script
+from pv_runs.train.attempt import shell_script
+from pv_runs.train.failure import describe_failure
 
 __all__ = ["run_quickstart"]
 

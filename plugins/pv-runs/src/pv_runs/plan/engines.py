@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pv_rl.errors import ConfigError
-from pv_runs.plan.settings import Settings
+from pv_runs.typed_config import Settings
 
 __all__ = ["BYTES", "Rollout", "Training", "read_rollout", "read_training"]
 

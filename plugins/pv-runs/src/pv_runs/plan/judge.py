@@ -15,9 +15,9 @@ from pv_judge.config import Budget, Price, read_config
 from pv_judge.fluency import FluencyPrompt
 from pv_rl.errors import ConfigError
 from pv_runs.plan.findings import Finding, note, warning
-from pv_runs.plan.settings import Settings
 from pv_runs.plan.setup import Setup
 from pv_runs.plan.tokens import Counts
+from pv_runs.typed_config import Settings
 
 __all__ = ["JudgeCost", "JudgeSettings", "judge_cost", "judge_findings", "read_judge"]
 

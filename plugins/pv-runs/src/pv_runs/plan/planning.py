@@ -18,10 +18,10 @@ from pv_runs.plan.findings import (
 from pv_runs.plan.judge import JudgeCost, judge_cost, judge_findings, read_judge
 from pv_runs.plan.memory import Memory, memory_of
 from pv_runs.plan.remedy import Remedy, find_remedy
-from pv_runs.plan.settings import Settings
 from pv_runs.plan.setup import Layout, Setup, layout_of, read_setup
 from pv_runs.plan.step_time import StepTime, step_time
 from pv_runs.plan.tokens import Counts, count
+from pv_runs.typed_config import Settings
 
 __all__ = ["Plan", "make_plan"]
 

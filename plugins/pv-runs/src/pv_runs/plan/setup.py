@@ -12,10 +12,10 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from pv_judge.config import STRICT, read_config
 from pv_rl.errors import ConfigError
+from pv_runs.model_shape import ModelShape, read_model
 from pv_runs.plan.assumed import Assumed
 from pv_runs.plan.engines import Rollout, Training, read_rollout, read_training
-from pv_runs.plan.model import ModelShape, read_model
-from pv_runs.plan.settings import Settings
+from pv_runs.typed_config import Settings
 
 __all__ = [
     "GIB",

@@ -15,9 +15,6 @@ CHOICE = re.compile(r"(?P<sign>\+\+|\+|~)?(?P<group>[A-Za-z_]\w*)(?:@[\w.]*)?(?:
 """A Hydra override of something at the top of the config: a group, or a key without a dot."""
 
 
-ADDED = re.compile(r"\+{1,2}(recipe|cluster)\.")
-
-
 def check_arguments(arguments: Iterable[str], keys: Iterable[str] = ()) -> None:
     """Refuse what Hydra would not see as a mistake, or would report without saying what there is.
 
@@ -29,11 +26,6 @@ def check_arguments(arguments: Iterable[str], keys: Iterable[str] = ()) -> None:
         ConfigError: a group or an option of a group that does not exist, with those that do.
     """
     for argument in arguments:
-        if added := ADDED.match(argument):
-            raise ConfigError(
-                f"{argument!r} adds a key to {added[1]} that nothing reads. The keys that there are can be set without "
-                f"the +: pv-rl train run=... --cfg job --package {added[1]} shows them"
-            )
         choice = CHOICE.fullmatch(argument)
         if choice is None or (choice["sign"] is None and choice["value"] is None):
             continue

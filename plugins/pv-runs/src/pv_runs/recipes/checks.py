@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -13,7 +13,9 @@ from pv_rl.plugins import VERL_MODES
 from pv_rl.recipes.choices import MODE, NAMED, check_choices, value
 from pv_rl.rewards.named import plain
 
-__all__ = ["check", "check_data"]
+__all__ = ["check"]
+
+SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
 
 
 def check(config: DictConfig, *, to_run: bool = True, overrides: Sequence[str] | None = None) -> None:
@@ -26,7 +28,7 @@ def check(config: DictConfig, *, to_run: bool = True, overrides: Sequence[str] |
 
     Raises:
         ConfigError: `separate_async` on GPUs that cannot be divided, a setting that undoes another, a value that is
-            missing, or a reward whose options do not fit it.
+            missing, a secret in `launch.env`, or a reward whose options do not fit it.
         LossModeError: a weighting that nobody knows.
     """
     _check_gpus(config)
@@ -41,24 +43,8 @@ def check(config: DictConfig, *, to_run: bool = True, overrides: Sequence[str] |
     for key in ("data_dir", "model_path"):
         if OmegaConf.is_missing(config, key):
             raise ConfigError(f"{key} is missing: name it, {key}=..." + _data_hint(key))
+    _check_secrets(config)
     _check_reward(config)
-
-
-def check_data(config: DictConfig, cwd: Path) -> None:
-    """Check that the files of the data are there.
-
-    Args:
-        config: composed.
-        cwd: relative paths are from there. An address (`hdfs://...`) is left to verl.
-
-    Raises:
-        ConfigError: a file that is not there.
-    """
-    for key in ("data.train_files", "data.val_files"):
-        said = value(config, key)
-        for name in [said] if isinstance(said, str) else said or ():  # pyright: ignore[reportGeneralTypeIssues]
-            if "://" not in str(name) and not (cwd / Path(str(name)).expanduser()).is_file():
-                raise ConfigError(f"{key}: there is no file {name}; data_dir=... names the folder")
 
 
 def _check_gpus(config: DictConfig) -> None:
@@ -87,6 +73,15 @@ def _check_reward(config: DictConfig) -> None:
         except OmegaConfBaseException as error:
             raise ConfigError(f"the reward's options cannot be read: {str(error).splitlines()[0]}") from error
         build_reward(function.name, options)
+
+
+def _check_secrets(config: DictConfig) -> None:
+    for name in OmegaConf.select(config, "launch.env") or ():
+        if SECRET.search(str(name)):
+            raise ConfigError(
+                f"launch.env.{name} looks like a secret, and launch.env is written to files of the run: export {name} "
+                "in the environment of pv-rl train instead, which the run inherits"
+            )
 
 
 def _data_hint(key: str) -> str:

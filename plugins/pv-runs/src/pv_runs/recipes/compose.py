@@ -13,6 +13,7 @@ from pv_rl.errors import ConfigError, SetupError
 from pv_rl.plugins import nearest
 from pv_rl.recipes import options
 from pv_runs.recipes.arguments import check_arguments
+from pv_runs.recipes.unknown_keys import check_keys
 
 __all__ = ["CONFIG_MODULE", "check_run_arguments", "compose", "split_run", "without_pv_cpu"]
 
@@ -60,15 +61,16 @@ def without_pv_cpu() -> None:
     warnings.filterwarnings("ignore", message=".*pv_cpu.hydra_configs is not available", category=UserWarning)
 
 
-def compose(run: str, overrides: Sequence[str] = ()) -> DictConfig:
+def compose(run: str, overrides: Sequence[str] = (), *, with_hydra: bool = False) -> DictConfig:
     """What Hydra makes of a run; interpolations are left in it.
 
     Args:
         run: a name of `options("runs")`.
         overrides: as on Hydra's command line, without sweeps.
+        with_hydra: whether Hydra's own settings are in it, as `hydra`.
 
     Raises:
-        ConfigError: a name that does not exist, with those that do; or what Hydra says of an override.
+        ConfigError: a name that does not exist, with those that do; a key that nothing reads; or Hydra's error.
         SetupError: verl is not installed.
     """
     from hydra import compose as hydra_compose
@@ -78,8 +80,19 @@ def compose(run: str, overrides: Sequence[str] = ()) -> DictConfig:
     split_run([f"run={run}"])
     check_run_arguments(overrides)
     without_pv_cpu()
+    dotted = [one for one in overrides if "." in one.partition("=")[0] and not one.startswith("hydra.")]
+    chosen = [one for one in overrides if one not in dotted]
     try:
         with initialize_config_module(CONFIG_MODULE, version_base="1.3"):
-            return hydra_compose(run, overrides=list(overrides))
+            try:
+                config = hydra_compose(run, overrides=list(overrides), return_hydra_config=with_hydra)
+            except HydraException:
+                check_keys(dotted, hydra_compose(run, overrides=chosen))
+                raise
+            if any(one.startswith("+") for one in dotted):
+                check_keys(dotted, hydra_compose(run, overrides=chosen))
+            return config
+    except ConfigError:
+        raise
     except (HydraException, OmegaConfBaseException, ValueError) as error:
-        raise ConfigError(f"run={run} {' '.join(overrides)}: {' '.join(str(error).split())}") from error
+        raise ConfigError(f"{' '.join(str(error).split())} (in run={run} {' '.join(overrides)})") from error

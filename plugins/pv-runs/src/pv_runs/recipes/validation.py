@@ -28,12 +28,12 @@ and `ref`, of which a worker first renames some keys (verl/workers/engine_worker
 def validate(config: DictConfig) -> None:
     """Build verl's config objects, then run `check_config` and verl's own `validate_config` (verl/utils/config.py).
 
-    verl is imported for the platform that `launch.env` names, if no process has imported it before.
-
     Raises:
         ConfigError: what verl says of the config.
     """
-    with _environment((config.get("launch") or {}).get("env") or {}):
+    added = dict((config.get("launch") or {}).get("env") or {})
+    added.pop("VERL_PLATFORM", None)  # verl has chosen its platform: Hydra imports it for its configs
+    with _environment(added):
         from verl.trainer.ppo.utils import need_critic, need_reference_policy
         from verl.trainer.ppo.v1.trainer_base import get_trainer_cls
         from verl.utils.config import omega_conf_to_dataclass, validate_config

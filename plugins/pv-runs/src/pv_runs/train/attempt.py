@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
-import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -17,21 +15,17 @@ from rich.console import Console
 
 from pv_judge.override import override
 from pv_judge.processes import interruptible, process_tree
-from pv_rl.errors import ConfigError, SetupError
+from pv_rl.errors import SetupError
 from pv_rl.stop_file import ask_to_stop, forget
 from pv_runs.run_folder import RunFolder, locked
 from pv_runs.run_record import Record, write_record
+from pv_runs.train.failure import describe_failure
 from pv_runs.train.loggers import logger_environment, logger_overrides, prepare_loggers
 from pv_runs.train.progress import Progress, say
 
-__all__ = ["attempt", "describe_failure", "shell_script", "verl_command"]
+__all__ = ["attempt", "shell_script", "verl_command"]
 
 POLL_S = 0.5
-SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
-COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-RAY_PREFIX = re.compile(r"^\([\w:.]+ pid=\d[^)]*\)\s*")
-EXCEPTION = re.compile(r"^(?:[\w.]+\.)?\w*(?:Error|Exception|Interrupt)\b.*")
-TAIL_BYTES = 200_000
 
 
 def attempt(folder: Path, config: DictConfig, record: Record, console: Console) -> Record:
@@ -48,7 +42,6 @@ def attempt(folder: Path, config: DictConfig, record: Record, console: Console) 
         console: for a line a step.
 
     Raises:
-        ConfigError: a secret in `launch.env`, which would be written to files.
         SetupError: another process has the run, or Hydra saved no config.
         KeyboardInterrupt: after either Ctrl-C, unless the run failed; the record is written.
     """
@@ -56,7 +49,6 @@ def attempt(folder: Path, config: DictConfig, record: Record, console: Console) 
     paths = RunFolder(folder)
     metrics, log = paths.metrics(record.attempts), paths.log
     environment = {name: str(value) for name, value in (config.launch.env or {}).items()}
-    _refuse_secrets(environment)
     environment |= {
         "VERL_FILE_LOGGER_PATH": str(metrics),
         "PV_RL_RUN_DIR": str(folder),
@@ -119,15 +111,6 @@ def attempt(folder: Path, config: DictConfig, record: Record, console: Console) 
     return record
 
 
-def _refuse_secrets(environment: Mapping[str, str]) -> None:
-    for name in environment:
-        if SECRET.search(name):
-            raise ConfigError(
-                f"launch.env.{name} looks like a secret, and launch.env is written to files of the run: export {name} "
-                "in the environment of pv-rl train instead, which the run inherits"
-            )
-
-
 def _wait(child: Popen[bytes], progress: Progress) -> int:
     while (code := child.poll()) is None:
         progress.look()
@@ -178,18 +161,3 @@ def shell_script(command: Sequence[str], environment: Mapping[str, str], heading
     variables = (f"{name}={shlex.quote(value)}" for name, value in environment.items())
     lines = [*variables, shlex.join(command[:3]), *map(shlex.quote, command[3:])]
     return f"#!/bin/sh\n{heading}\n" + " \\\n  ".join(lines) + "\n"
-
-
-def describe_failure(returncode: int, log: Path) -> str:
-    """`verl ended with ...; see LOG`, and the last exceptions that the log holds."""
-    if returncode < 0:
-        number = signal.Signals(-returncode)
-        guess = " (is there enough memory?)" if number is signal.SIGKILL else ""
-        return f"verl was ended by {number.name}{guess}; see {log}"
-    with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - TAIL_BYTES))
-        lines = file.read().decode(errors="replace").splitlines()
-    lines = [RAY_PREFIX.sub("", COLOUR.sub("", line)).rstrip() for line in lines]
-    exceptions = dict.fromkeys(line for line in lines if EXCEPTION.match(line))
-    said = list(exceptions)[-3:] or [line for line in lines if line][-5:]
-    return f"verl ended with exit code {returncode}; see {log}. It says:\n" + "\n".join(said)

@@ -9,35 +9,62 @@ from collections.abc import Sequence
 from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from omegaconf import OmegaConf
 from rich.console import Console
 
-from pv_judge.override import override
+from pv_judge.override import override, quoted
 from pv_rl.errors import ConfigError, DataError, PvRlError, SetupError
+from pv_rl.recipes import SOURCES
 from pv_runs.hydra_record import saved_config
 from pv_runs.metrics_log import attempt_of, find_metrics
 from pv_runs.nodes import check_folder
 from pv_runs.recipes.compose import CONFIG_MODULE, check_run_arguments, split_run, without_pv_cpu
+from pv_runs.recipes.unknown_keys import check_keys
 from pv_runs.run_folder import check_unused, run_folders
 from pv_runs.run_record import Record, next_record, read_record
 from pv_runs.train.progress import say
 
+if TYPE_CHECKING:
+    from pv_runs.preflight import MoreChecks
+
 __all__ = ["resume", "train"]
 
 MULTIRUN = ("--multirun", "-m")
+SHOWS = (
+    "--cfg",
+    "-c",
+    "--info",
+    "-i",
+    "--help",
+    "-h",
+    "--hydra-help",
+    "--version",
+    "--shell-completion",
+    "-sc",
+)
+"""Options with which Hydra prints something and starts nothing."""
 VALUE = re.compile(r"\+{0,2}[\w-]+(?:\.[\w-]+)+=.*", re.DOTALL)
 """An override of one value: a key with a dot, and no sweep or group."""
 
 
-def train(arguments: Sequence[str]) -> None:
-    """Start the run or the sweep that the arguments name.
+def train(
+    arguments: Sequence[str], console: Console, *, only_check: bool = False, more: MoreChecks | None = None
+) -> bool:
+    """Check the run or the sweep that the arguments name, then start it.
 
     Args:
         arguments: `run=NAME`, Hydra's overrides, and Hydra's own options (--multirun, --cfg job, ...).
+        console: for the findings.
+        only_check: whether nothing is started.
+        more: further checks of each config.
+
+    Returns:
+        Whether nothing was found that would stop the run.
 
     Raises:
-        ConfigError: a name that does not exist, or a folder that is in use.
+        ConfigError: a name that does not exist, a folder that is in use, or a run that would fail.
         SetupError: verl is not there, or a run failed (after the others of its sweep have ended).
     """
     run, rest = split_run(arguments)
@@ -54,15 +81,26 @@ def train(arguments: Sequence[str]) -> None:
         check_folder(folder, key)
     for folder in map(Path, said[-1:]):
         check_unused(folder)
-    folder = None if said or "--cfg" in rest or "-c" in rest else _new_folder(run, sweep)
+    shows = any(one.partition("=")[0] in SHOWS for one in rest)
+    overrides = [one for one in rest if not one.startswith("-") and (one.startswith("~") or "=" in one)]
+    options = [one for one in rest if one not in overrides]  # argparse wants overrides in one piece
+    without_pv_cpu()
+    if not shows:
+        from pv_runs.train.preflight import check_runs, raise_faults, show
+
+        default = None if said else Path("runs", run + ("-sweep" if sweep else ""), "new")
+        found = check_runs(
+            run, [*overrides, *_search_path(rest)], sweep=sweep, folder=default, more=more or {}
+        )
+        if only_check:
+            return show(found, console)
+        raise_faults(found)
+    folder = None if said or shows else _new_folder(run, sweep)
 
     import hydra
 
     from pv_runs.train.job import ENDED, job
 
-    without_pv_cpu()
-    overrides = [one for one in rest if not one.startswith("-") and (one.startswith("~") or "=" in one)]
-    options = [one for one in rest if one not in overrides]  # argparse wants overrides in one piece
     if folder is not None:
         overrides.append(override(key, folder))
     # Hydra reads the command line itself.
@@ -70,15 +108,20 @@ def train(arguments: Sequence[str]) -> None:
     hydra.main(version_base="1.3", config_path=f"pkg://{CONFIG_MODULE}", config_name=run)(job)()
     elsewhere = run_folders(folder or Path(said[-1])) if folder or said else []
     _raise_failed(ENDED | {one: read_record(one) for one in elsewhere})
+    return True
 
 
-def resume(folder: Path, extra: Sequence[str], console: Console) -> None:
+def resume(folder: Path, extra: Sequence[str], console: Console, *, only_check: bool = False) -> bool:
     """Go on with a run, or with every run of a sweep that is not finished, from the last checkpoint.
 
     Args:
         folder: of the run or the sweep.
         extra: overrides, for example `trainer.total_training_steps=400`; later resumes keep them.
         console: for what happens.
+        only_check: whether nothing is started.
+
+    Returns:
+        Whether nothing was found that would stop a run.
 
     Raises:
         DataError: there is no run in the folder.
@@ -94,6 +137,9 @@ def resume(folder: Path, extra: Sequence[str], console: Console) -> None:
         raise DataError(
             f"{folder} contains no run of pv-rl train: neither it nor a folder in it has a run.json"
         )
+    if only_check:
+        right = [_check_saved(one, extra, console) for one in found]
+        return all(right)
     ended: dict[Path, Record] = {}
     for one in found:
         try:
@@ -101,11 +147,36 @@ def resume(folder: Path, extra: Sequence[str], console: Console) -> None:
             if before.state == "finished" and not extra:
                 say(console, f"{one}: finished already")
                 continue
+            check_keys(extra, saved_config(one, before.overrides))
             record = next_record(before, tuple(extra), max(map(attempt_of, find_metrics(one)), default=0))
             ended[one] = start(one, saved_config(one, record.overrides), record, console)
         except PvRlError as error:
             ended[one] = Record(state="failed", attempts=0, error=str(error))
     _raise_failed(ended)
+    return True
+
+
+def _check_saved(folder: Path, extra: Sequence[str], console: Console) -> bool:
+    from pv_runs.preflight import examine, this_machine
+    from pv_runs.train.preflight import show
+
+    record = next_record(read_record(folder), tuple(extra))
+    check_keys(extra, saved_config(folder, record.overrides[: -len(extra) or None]))
+    config = saved_config(folder, record.overrides)
+    config.run_dir = str(folder)
+    say(console, f"{folder}:")
+    return show(examine(config, this_machine(config, Path(record.cwd))), console)
+
+
+def _search_path(options: Sequence[str]) -> list[str]:
+    """Hydra's --config-dir as an override, for a composition without Hydra's command line."""
+    for number, one in enumerate(options):
+        name, _, folder = one.partition("=")
+        if name in ("--config-dir", "-cd"):
+            folder = folder or "".join(options[number + 1 : number + 2])
+            places = [f"pkg://{one}" for one in ("verl.trainer.config", *SOURCES)]
+            return [f"hydra.searchpath=[{','.join([*places, quoted(f'file://{Path(folder).resolve()}')])}]"]
+    return []
 
 
 def _check_sweep(arguments: Sequence[str]) -> None:
@@ -138,6 +209,13 @@ def _new_folder(run: str, sweep: bool) -> Path:
 
 
 def _raise_failed(records: dict[Path, Record]) -> None:
-    failed = [f"{one}: {record.error}" for one, record in records.items() if record.state == "failed"]
-    if failed:
-        raise SetupError(f"{len(failed)} of {len(records)} runs failed. " + "\n".join(failed))
+    failed = {one: record.error or "" for one, record in records.items() if record.state == "failed"}
+    if not failed:
+        return
+    causes = "\n".join(failed.values())
+    many = (
+        ""
+        if len(records) == 1
+        else f"\n{len(failed)} of {len(records)} runs failed: {', '.join(map(str, failed))}"
+    )
+    raise SetupError(causes + many)

@@ -9,14 +9,13 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
-from pv_runs.recipes import check
-from pv_runs.recipes.checks import check_data
+from pv_runs.preflight import examine, this_machine
 from pv_runs.run_folder import check_unused
 from pv_runs.run_record import Record, next_record, write_record
 from pv_runs.train.attempt import attempt
+from pv_runs.train.preflight import raise_faults
 from pv_runs.train.progress import say
 from pv_runs.train.provenance import add_provenance
-from pv_runs.weight_metrics import remarks
 
 __all__ = ["ENDED", "job", "start"]
 
@@ -56,11 +55,15 @@ def start(folder: Path, config: DictConfig, record: Record, console: Console) ->
     """
     OmegaConf.set_struct(config, False)
     config.run_dir = str(folder)
-    check(config)
-    for remark in remarks(config):
-        say(console, remark)
+    machine = this_machine(config, Path(record.cwd))
+    found = examine(config, machine)
+    raise_faults(found)
+    for note in (one for findings in found.values() for one in findings if one.state == "note"):
+        say(console, note.text)
     if config.launch.prepare is not None:
         instantiate(config.launch.prepare)
-    check_data(config, Path(record.cwd))
+        written = config.copy()
+        written.launch.prepare = None
+        raise_faults(examine(written, machine, only=("model", "data")))
     record = add_provenance(folder, config, record, console)
     return attempt(folder, config, record, console)

@@ -11,7 +11,7 @@ from pydantic.dataclasses import dataclass
 
 from pv_judge.config import STRICT, read_config
 from pv_rl.errors import ConfigError, DataError
-from pv_runs.plan.settings import Settings
+from pv_runs.typed_config import Settings
 
 __all__ = ["ModelShape", "read_model"]
 

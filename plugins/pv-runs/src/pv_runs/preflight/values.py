@@ -1,0 +1,97 @@
+"""Values that verl accepts when it starts and refuses minutes later: numbers, names of its registries, a checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from pv_rl.hookspecs import Finding
+from pv_rl.plugins import nearest
+from pv_rl.recipes.choices import value
+from pv_runs.preflight.findings import note, wrong
+from pv_runs.preflight.machine import Machine
+from pv_runs.preflight.packages import ENGINES
+
+__all__ = ["check_values"]
+
+ACTOR, ROLLOUT = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
+WHOLE = {
+    "data.train_batch_size": 1,
+    "data.max_prompt_length": 1,
+    "data.max_response_length": 1,
+    "data.dataloader_num_workers": 0,
+    f"{ACTOR}.ppo_mini_batch_size": 1,
+    f"{ACTOR}.ppo_epochs": 1,
+    f"{ROLLOUT}.n": 1,
+    f"{ROLLOUT}.tensor_model_parallel_size": 1,
+    "trainer.total_epochs": 1,
+    "trainer.total_training_steps": 1,
+    "trainer.save_freq": None,
+    "trainer.test_freq": None,
+    "seed": None,
+}
+"""The smallest value of each whole number; null is left to verl."""
+NUMBERS = (
+    f"{ACTOR}.optim.lr",
+    f"{ACTOR}.kl_loss_coef",
+    f"{ACTOR}.clip_ratio_low",
+    f"{ACTOR}.clip_ratio_high",
+)
+"""Not negative."""
+RESUME = ("auto", "disable", "resume_path")
+
+
+def check_values(config: DictConfig, machine: Machine) -> Iterator[Finding]:
+    """Yield what is wrong; nothing where all is right."""
+    for key, least in WHOLE.items():
+        given = value(config, key)
+        if given is not None and (not isinstance(given, int) or (least is not None and given < least)):
+            expected = "a whole number" + (f", {least} or more" if least is not None else "")
+            yield wrong(f"{key} is {given!r}; it has to be {expected}", f"set {key}")
+    for key in NUMBERS:
+        given = value(config, key)
+        if given is not None and (not isinstance(given, int | float) or given < 0):
+            yield wrong(f"{key} is {given!r}; it has to be a number, 0 or more", f"set {key}")
+    yield from _names(config)
+    if "file" not in str(value(config, "trainer.logger")):
+        yield note(
+            "trainer.logger has no file: pv-rl report and watch read the metrics of verl's file logger",
+            "add file to trainer.logger",
+        )
+    yield from _checkpoint(config, machine)
+
+
+def _names(config: DictConfig) -> Iterator[Finding]:
+    from verl.trainer.ppo.core_algos import ADV_ESTIMATOR_REGISTRY, POLICY_LOSS_REGISTRY
+
+    registries = {
+        "algorithm.adv_estimator": ADV_ESTIMATOR_REGISTRY,
+        f"{ACTOR}.policy_loss.loss_mode": POLICY_LOSS_REGISTRY,
+        f"{ROLLOUT}.name": (*ENGINES, "hf", "pv_cpu"),
+    }
+    for key, known in registries.items():
+        given, names = str(value(config, key)), sorted(str(getattr(one, "value", one)) for one in known)
+        if given in names:
+            continue
+        text, like = f"{key} is {given}, which is none of {', '.join(names)}", nearest(given, names)
+        if like:
+            yield wrong(f"{text}.{like}", f"correct {key}")
+        else:
+            yield note(text, "a plugin of yours has to register it")
+
+
+def _checkpoint(config: DictConfig, machine: Machine) -> Iterator[Finding]:
+    mode = value(config, "trainer.resume_mode")
+    if mode not in RESUME:
+        yield wrong(f"trainer.resume_mode is {mode}, which is none of {', '.join(RESUME)}", "set it to auto")
+    if mode != "resume_path":
+        return
+    given = value(config, "trainer.resume_from_path")
+    path = machine.cwd / str(given or "")
+    if not given or "global_step_" not in str(given) or not Path(path).is_dir():
+        yield wrong(
+            f"trainer.resume_from_path is {given}, and there is no such checkpoint",
+            "set it to a folder .../global_step_STEP, or trainer.resume_mode=auto",
+        )
