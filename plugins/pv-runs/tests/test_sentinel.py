@@ -37,6 +37,7 @@ VERL = {
     "accepted": "pv_rl/reward/verdict_true",
     "label_true": "pv_rl/reward/label_true",
     "no_verdict": "pv_rl/reward/verdict_missing",
+    "length": "response_length/mean",
     "length_accepting": "pv_rl/response_length/verdict_true",
     "length_rejecting": "pv_rl/response_length/verdict_false",
     "bare": "pv_rl/reward/rule_empty_justification",
@@ -118,8 +119,10 @@ def test_lengths_that_change_by_one_percent_a_step_are_an_alarm(at, by):
     for seed in range(3):
         alarm = watched(at, seed=seed, steps=100)[0]
         assert 40 < alarm.step <= by
-        assert alarm.sign in ("length_accepting", "length_rejecting")
-    assert "times its first level" in watched(grows)[0].sentence
+        assert alarm.sign in ("length", "length_accepting", "length_rejecting")
+    alarm = watched(grows)[0]
+    assert "3 times its level at the start" in alarm.sentence
+    assert 20 <= alarm.since < alarm.step - 20
 
 
 @pytest.mark.parametrize("period", [50, 150, 500])
@@ -445,7 +448,7 @@ def test_the_rate_is_shared_by_all_sides():
     assert (
         replace(CONFIG, signs=("cut_off", "length_accepting")).run_length == 3 * CONFIG.steps_per_false_alarm
     )
-    assert CONFIG.run_length == 20 * CONFIG.steps_per_false_alarm
+    assert CONFIG.run_length == 22 * CONFIG.steps_per_false_alarm
 
 
 def test_a_level_is_told_in_the_unit_of_its_metric():

@@ -190,6 +190,7 @@ def _columns(policy: Policy, rng: np.random.Generator) -> dict[str, float]:
         "accepted": _mean(accepted),
         "label_true": _mean(labels),
         "no_verdict": _mean(~accepted & ~rejected),
+        "length": _mean(tokens),
         "length_accepting": _mean(tokens[accepted]),
         "length_rejecting": _mean(tokens[rejected]),
         "cut_off": _mean(tokens >= policy.room),

@@ -74,6 +74,8 @@ class Chart:
     """Mean of the last few values, on the chart's scale."""
     first: float | None = None
     """The level after two warm-ups, or the value at the last alarm; None before."""
+    near: int = 0
+    """Last step at which the value was near `first`: less than a quarter of the way to `Detector.farthest`."""
     swings: dict[Side, Swing] = field(default_factory=lambda: {"up": Swing(), "down": Swing()})
     sums: dict[Side, Cusum] = field(default_factory=lambda: {"up": Cusum(), "down": Cusum()})
     outside: bool = False
@@ -127,13 +129,17 @@ class Chart:
     def _follow(self, step: int, detector: Detector, config: SentinelConfig, least: float) -> None:
         if self.first is None and self.seen >= 2 * config.warm_up:
             self.first = self.level.mean
+        if self.first is None or all(
+            abs(self.recent - self.first) < far / 4 for far in detector.farthest.values()
+        ):
+            self.near = step
         if self.seen < RECENT:
             return
         noise = self.level.variance(least) ** 0.5
         for side in detector.sides:
             value = DIRECTIONS[side] * self.recent
             drift = config.drift if side in detector.drifts else 0.0
-            self.swings[side].observe(step, max(value, 0.0) if detector.from_zero else value, noise, drift)
+            self.swings[side].observe(max(value, 0.0) if detector.from_zero else value, noise, drift)
 
     def _signal(self, side: Side, detector: Detector, limit: float) -> Signal | None:
         direction, swing, sum_ = DIRECTIONS[side], self.swings[side], self.sums[side]
@@ -153,7 +159,7 @@ class Chart:
         return Signal(
             kind="drift",
             direction=direction,
-            since=swing.since,
+            since=self.near + 1,
             before=self.first,
             statistic=abs(self.recent - self.first),
             threshold=far,

@@ -167,6 +167,18 @@ _ALL = (
         advice="Read traces without a verdict: they are cut off, or the format is being lost",
     ),
     Detector(
+        name="length",
+        family="length",
+        what="the mean length of responses",
+        **_log_of("response_length/mean", "length"),
+        sides=("up", "down"),
+        drifts=("up",),
+        farthest={"up": THREE_TIMES, "down": THREE_TIMES},
+        slack=TIMES,
+        unit=" tokens",
+        advice="Read short and long traces: checks are being skipped, or repeated for nothing",
+    ),
+    Detector(
         name="length_accepting",
         family="length",
         what="the mean length of accepting responses",

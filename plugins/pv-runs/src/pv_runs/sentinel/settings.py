@@ -56,8 +56,8 @@ class SentinelConfig:
     """Of a healthy run's noise from one step to the next, 0 to 0.9. Responses are sampled anew at each step, which
     gives 0; more where steps share prompts or responses. Scores are multiplied by sqrt((1 - r) / (1 + r))."""
     doubling_steps: float = 10.0
-    """Steps in which lengths may double and entropy may halve in a healthy run, 1 or more; faster is an alarm. The quick
-    start's lengths double in 20 steps, most of it in the first 10."""
+    """Steps in which lengths may double and entropy may halve in a healthy run, 1 or more; faster is an alarm. The
+    quick start's lengths double in 20 steps, most of it in the first 10."""
     limits: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
     """For a sign, the least and the largest value that is right whatever came before, in the sign's own unit, None for
     no bound: `{"missing_verdicts": (None, 0.5)}`. Passing one is an alarm, also during the warm-up."""

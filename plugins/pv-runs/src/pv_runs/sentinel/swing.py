@@ -22,8 +22,6 @@ class Swing:
 
     low: float | None = None
     """Lowest value since the last turn; None before the first value."""
-    since: int = 0
-    """Step of `low`."""
     top: float = 0.0
     """Highest value since `low`."""
     largest: float = 0.0
@@ -31,11 +29,10 @@ class Swing:
     alarmed: float | None = None
     """Value at the last alarm since the last turn."""
 
-    def observe(self, step: int, value: float, least: float, drift: float) -> None:
+    def observe(self, value: float, least: float, drift: float) -> None:
         """Take in the next value.
 
         Args:
-            step: of it.
             value: smoothed.
             least: smaller moves are noise.
             drift: a rise by this much a step is healthy, and `low` follows it.
@@ -43,7 +40,7 @@ class Swing:
         if self.low is not None and drift:
             self.low = min(value, self.low + drift)
         if self.low is None:
-            self._begin(step, value)
+            self._begin(value)
             return
         self.top = max(self.top, value)
         move = self.top - self.low
@@ -51,7 +48,7 @@ class Swing:
         if undone and move >= least:
             self.largest = max(self.largest, move)
         if value <= self.low or (undone and move >= least):
-            self._begin(step, value)
+            self._begin(value)
 
     def allows(self, slack: float, most: float) -> float | None:
         """The largest value that is no reason for an alarm; None before the first value.
@@ -65,5 +62,5 @@ class Swing:
         allowed = self.low + max(slack, min(self.largest, most))
         return allowed if self.alarmed is None else max(allowed, self.alarmed + slack)
 
-    def _begin(self, step: int, value: float) -> None:
-        self.low, self.since, self.top, self.alarmed = value, step, value, None
+    def _begin(self, value: float) -> None:
+        self.low, self.top, self.alarmed = value, value, None

@@ -211,13 +211,11 @@ class Watcher:
             detector.scale.back(signal.before + side * BAND * deviation, responses) for side in (0, -1, 1)
         )
         way = "rising" if signal.direction > 0 else "falling"
-        beyond = (
-            f"single steps were between {low:.3g} and {high:.3g}"
-            if signal.kind == "cusum"
-            else f"that is {math.exp(signal.threshold):.3g} times its first level"
-            if signal.direction > 0
-            else f"that is its first level divided by {math.exp(signal.threshold):.3g}"
-        )
+        beyond = f"single steps were between {low:.3g} and {high:.3g}"
+        if signal.kind == "drift":
+            times = math.exp(signal.threshold)
+            beyond = f"{times:.3g} times" if signal.direction > 0 else f"less than 1/{times:.3g} of"
+            beyond += " its level at the start of the run or at the last alarm"
         return Alarm(
             sign=detector.name,
             step=step,

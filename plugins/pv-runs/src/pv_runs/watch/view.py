@@ -6,7 +6,7 @@ import contextlib
 import json
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -17,33 +17,37 @@ from pv_rl import metric_names
 from pv_rl.errors import DataError
 from pv_runs.growing_file import last_lines
 from pv_runs.hydra_record import read_config
+from pv_runs.measures import HELD_OUT
 from pv_runs.metrics_log import Log
 from pv_runs.run_folder import CONFIGS, RECORD
 from pv_runs.run_record import read_about
 from pv_runs.watch.frame import Alarm, Frame, Section
 from pv_runs.watch.numbers import Numbers
 from pv_runs.watch.places import find_places
-from pv_runs.watch.rows import fill
+from pv_runs.watch.rows import OVER, fill
 from pv_runs.watch.status import find_status, total_steps
 from pv_runs.watch.traces import Traces
 
 __all__ = ["View"]
 
-OVER = 10
-"""Steps over which a change is shown."""
 COST = metric_names.COST
-KEPT, MOST = 5, 2**20
-"""Alarms that are shown, and bytes at the end of their file that are read."""
+KEPT, MOST_ALARMS, MOST = 5, 1000, 2**20
+"""Alarms that are shown as text and as marks, and bytes at the end of their file that are read."""
 LONGEST = 400
 """Characters of an alarm's message."""
 
 
 class View:
-    """Of the run in `folder`. Nothing in it is trusted, and nothing is written to it."""
+    """Of the run in `folder`. Nothing in it is trusted, and nothing is written to it.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._numbers, self._traces = Numbers(), Traces()
+    Args:
+        folder: of the run.
+        show: patterns of further metrics to show.
+    """
+
+    def __init__(self, folder: Path, show: Sequence[str] = ()) -> None:
+        self.folder, self._show = folder, show
+        self._numbers, self._traces = Numbers(show), Traces()
         self._log: Log | None = None
         self._sections: list[Section] = []
 
@@ -57,7 +61,7 @@ class View:
         places = find_places(self.folder, settings.config, settings.about)
         log = self._numbers.look(places.metrics)
         if log is not self._log:
-            self._log, self._sections = log, fill(log.series, OVER, log.last_step)
+            self._log, self._sections = log, fill(log.series, OVER, log.last_step, self._show)
         total = total_steps(settings.config, settings.about)
         now = time.time() if now is None else now
         status = find_status(places, log, settings.about, total, now)
@@ -67,6 +71,7 @@ class View:
             notes.append(
                 f"left out {plural(self._numbers.skipped, 'line')} of metrics that verl did not write"
             )
+        alarms = _alarms(places.sentinel)
         cost = [value for value in log.series.get(COST, {}).values() if math.isfinite(value)]
         return Frame(
             name=plain(self.folder.resolve().name, 80),
@@ -83,8 +88,11 @@ class View:
             sections=self._sections,
             traces=traces,
             traces_from=source,
-            alarms=_alarms(places.sentinel),
+            alarms=None if alarms is None else alarms[:KEPT],
             notes=notes,
+            alarmed=[alarm.step for alarm in alarms or () if alarm.step is not None],
+            resumed=self._numbers.resumed,
+            validated=sorted({step for key in HELD_OUT.values() for step in log.series.get(key, ())}),
         )
 
 
@@ -123,12 +131,12 @@ def _read_settings(folder: Path, stamp: tuple[object, ...]) -> _Settings:
 
 
 def _alarms(path: Path) -> list[Alarm] | None:
-    """The last alarms of `sentinel.jsonl`, the latest first; None as long as there is no file."""
+    """Alarms of `sentinel.jsonl`, the latest first; None as long as there is no file."""
     try:
         lines = last_lines(path, MOST)
     except OSError:
         return None
-    return list(islice((alarm for line in lines if (alarm := _parse(line)) is not None), KEPT))
+    return list(islice((alarm for line in lines if (alarm := _parse(line)) is not None), MOST_ALARMS))
 
 
 def _parse(line: bytes) -> Alarm | None:
