@@ -79,6 +79,7 @@ def test_rows_are_read_in_the_formats_that_people_have(tmp_path, name, lines, ex
         ("a.csv", "step,a\n".encode("utf-16"), "UTF-16"),
         ("a.txt", b"hello\n", "expected JSON lines"),
         ("a.jsonl", b"[1]\n", "expected JSON lines"),
+        ("a.json", b'{"step": 1}\n{"step": 2}\n', "not a trainer_state.json"),
     ],
 )
 def test_what_is_no_metrics_file_is_refused(tmp_path, name, content, said):
@@ -110,6 +111,25 @@ def test_a_growing_file_is_read_line_by_line_and_its_half_line_waits(tmp_path):
     assert frame.notes == ["left out 2 lines that could not be read"]
     write(path, {"step": 1, "a": 7})  # written anew
     assert list(rows_of(one.look())["a"].values) == [7]
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.jsonl", '{"step": 1, "a": 7}'), ("a.csv", "step,a\n1,7")])
+def test_a_last_line_without_its_end_counts_in_a_file_that_is_complete(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    assert view(tmp_path / name).look().step is None
+    assert rows_of(view(tmp_path / name, final=True).look())["a"].last == 7
+
+
+def test_a_trainer_state_that_is_written_anew_continues(tmp_path):
+    path = tmp_path / "trainer_state.json"
+    path.write_text('{"log_history": [{"step": 1, "a": 1}]}')
+    one = view(path)
+    assert one.look().step == 1
+    path.write_text('{"log_hist')
+    assert one.look().step == 1
+    path.write_text('{"log_history": [{"step": 1, "a": 1}, {"step": 2, "a": 2}]}')
+    frame = one.look()
+    assert (frame.step, frame.notes) == (2, [])
 
 
 def test_steps_that_repeat_or_come_late_are_put_in_order_and_the_last_row_counts(tmp_path):
@@ -169,12 +189,14 @@ def test_hostile_names_are_text_on_the_terminal_and_in_the_page(tmp_path):
 def test_more_metrics_and_steps_than_can_be_kept_are_thinned(tmp_path, monkeypatch):
     monkeypatch.setattr("pv_runs.watch.foreign.MOST_POINTS", 100)
     monkeypatch.setattr("pv_runs.watch.foreign.MOST_SERIES", 2)
+    monkeypatch.setattr("pv_runs.watch.foreign.MOST_WATCHED", 50)
     path = write(tmp_path / "log.jsonl", *({"step": s, "a": s, "b": s, "c": s} for s in range(1000)))
     frame = view(path).look()
     steps = rows_of(frame)["a"].steps
     assert 20 < len(steps) <= 100
     assert steps[-1] == 999
     assert "more than 2 metrics" in frame.notes[0]
+    assert frame.notes[1] == "the sentinel read the last 50 steps of the file"
     assert "c" not in rows_of(frame)
 
 

@@ -121,7 +121,7 @@ def watch(
     metrics: Annotated[
         Path | None,
         typer.Option(
-            help="In the place of a run: a metrics file of any trainer, .jsonl, .csv or TensorBoard events, "
+            help="In the place of a run: a metrics file of any trainer (.jsonl, .csv, trainer_state.json, TensorBoard), "
             "watched by the sentinel.",
             show_default=False,
         ),
@@ -153,7 +153,11 @@ def watch(
 
         config = SentinelConfig(responses=responses)
         file = FileView(
-            metrics, names=read_map(name_map or ()), show=show or (), make_watcher=lambda: Watcher(config)
+            metrics,
+            names=read_map(name_map or ()),
+            show=show or (),
+            final=once,
+            make_watcher=lambda: Watcher(config),
         )
     elif name_map:
         raise ConfigError("--map is for --metrics FILE; leave it out for the folder of a run")

@@ -1,4 +1,4 @@
-"""Metrics file readers: JSON lines, CSV and TensorBoard events, row by row while the file grows."""
+"""Metrics file readers: JSON lines, CSV, trainer_state.json and TensorBoard events, while the file grows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias
 
 from pv_judge.pages.text import plain
 from pv_rl.errors import ConfigError, DataError
-from pv_runs.growing_file import Tail, open_regular
+from pv_runs.growing_file import Replaced, Tail, open_regular
 from pv_runs.metrics_log import LARGEST
 
 __all__ = ["STEP_NAMES", "Reader", "Row", "open_metrics"]
@@ -27,6 +27,8 @@ MOST_NAMES = 2000
 """Numbers of a row; further ones are left out."""
 DEEPEST = 4
 FIRST_BYTES = 4096
+LARGEST_STATE = 64 * 2**20
+"""Bytes of a trainer_state.json."""
 SEPARATORS = ",;\t"
 WANDB_EXTREMES = ("__MIN", "__MAX")
 
@@ -37,8 +39,11 @@ class Reader(Protocol):
     skipped: int
     """Lines that were left out."""
 
-    def look(self) -> Iterator[Row]:
+    def look(self, final: bool = False) -> Iterator[Row]:
         """What has come since the last look.
+
+        Args:
+            final: nothing more will come, so that a last line without its end counts.
 
         Raises:
             Replaced: the file was written anew.
@@ -52,7 +57,7 @@ def open_metrics(path: Path) -> Reader:
     """A reader for a file, by its name and first bytes, or for a folder with TensorBoard's event files.
 
     Raises:
-        DataError: it is none of the three formats.
+        DataError: it has none of the formats.
         ConfigError: it is TensorBoard's, and the package `tensorboard` is not installed.
         OSError: it cannot be read.
     """
@@ -76,6 +81,8 @@ def open_metrics(path: Path) -> Reader:
         return EventFiles([path])
     if first.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DataError(f"{plain(path)} is encoded as UTF-16; save it as UTF-8")
+    if path.suffix.lower() == ".json":
+        return TrainerState(path)
     text = first.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text.startswith(b"{"):
         return JsonLines(path)
@@ -85,7 +92,7 @@ def open_metrics(path: Path) -> Reader:
         return JsonLines(path)
     raise DataError(
         f"{plain(path)} is not a metrics file: expected JSON lines ({{...}} on each line), a CSV file (*.csv) or a "
-        "TensorBoard event file (*tfevents*)"
+        "TensorBoard event file (*tfevents*) or a trainer_state.json"
     )
 
 
@@ -99,8 +106,8 @@ class JsonLines:
     def skipped(self) -> int:
         return self._damaged + self._tail.skipped
 
-    def look(self) -> Iterator[Row]:
-        for line in self._tail.look():
+    def look(self, final: bool = False) -> Iterator[Row]:
+        for line in _lines(self._tail, final):
             try:
                 record = json.loads(line.removeprefix(b"\xef\xbb\xbf"))
                 if not isinstance(record, dict):
@@ -123,8 +130,8 @@ class Csv:
     def skipped(self) -> int:
         return self._damaged + self._tail.skipped
 
-    def look(self) -> Iterator[Row]:
-        for line in self._tail.look():
+    def look(self, final: bool = False) -> Iterator[Row]:
+        for line in _lines(self._tail, final):
             text = line.decode("utf-8-sig" if not self._names else "utf-8", errors="replace").rstrip("\r")
             try:
                 if not self._names:
@@ -146,7 +153,7 @@ class Csv:
         names = [name.strip() for name in next(csv.reader([text], delimiter=self._separator))]
         if all(self._number(name) is not None for name in names if name):
             raise DataError(f"the first line of {plain(self._path)} has no names of columns; add them")
-        parts = [name.split(" - ", 1) for name in names]
+        parts = [name.rsplit(" - ", 1) for name in names]
         runs = list(dict.fromkeys(part[0] for part in parts if len(part) == 2))
         if not runs or any(len(part) == 1 and not _is_step(part[0]) for part in parts):
             return names
@@ -163,6 +170,43 @@ class Csv:
             return float(cell)
         except ValueError:
             return None
+
+
+class TrainerState:
+    """The `log_history` of Hugging Face's trainer_state.json, which each checkpoint writes anew."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._count, self.skipped = path, 0, 0
+        self._stamp: tuple[int, int] | None = None
+
+    def look(self, final: bool = False) -> Iterator[Row]:
+        state = self._path.stat()
+        if self._stamp == (state.st_mtime_ns, state.st_size):
+            return
+        with open_regular(self._path) as file:
+            text = file.read(LARGEST_STATE + 1)
+        try:
+            if len(text) > LARGEST_STATE:
+                raise ValueError(f"it is larger than {LARGEST_STATE // 2**20} MiB")
+            rows = json.loads(text)["log_history"]
+            if not isinstance(rows, list):
+                raise ValueError("its log_history is no list")
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            if self._count:
+                return  # it is being written
+            raise DataError(
+                f"{plain(self._path)} is not a trainer_state.json with a log_history: {plain(str(error), 200)}. "
+                "For JSON lines, name the file *.jsonl"
+            ) from error
+        self._stamp = (state.st_mtime_ns, state.st_size)
+        if len(rows) < self._count:
+            raise Replaced(str(self._path))
+        begin, self._count = self._count, len(rows)
+        for row in rows[begin:]:
+            if isinstance(row, dict):
+                yield _row(row)
+            else:
+                self.skipped += 1
 
 
 class EventFiles:
@@ -183,7 +227,7 @@ class EventFiles:
             open_regular(path).close()
             self._loaders.append(LegacyEventFileLoader(str(path)))
 
-    def look(self) -> Iterator[Row]:
+    def look(self, final: bool = False) -> Iterator[Row]:
         for loader in self._loaders:
             with contextlib.suppress(StopIteration):
                 for event in loader.Load():
@@ -207,6 +251,12 @@ class EventFiles:
             return None
 
 
+def _lines(tail: Tail, final: bool) -> Iterator[bytes]:
+    yield from tail.look()
+    if final and tail.rest.strip():
+        yield tail.rest
+
+
 def _is_verls(record: Mapping[str, Any]) -> bool:
     return isinstance(record.get("data"), dict) and "step" in record
 
@@ -217,16 +267,17 @@ def _is_step(name: str) -> bool:
 
 def _row(record: Mapping[str, Any]) -> Row:
     numbers: dict[str, float] = {}
-    for name, value in _flat(record, "", 0):
-        if len(numbers) < MOST_NAMES and (number := _finite(value)) is not None:
-            numbers[name] = number
-    by_name = {name.lower(): name for name in reversed(numbers)}
-    for name in STEP_NAMES:
-        if name in by_name:
-            step = numbers.pop(by_name[name])
-            whole = math.isfinite(step) and 0 <= step <= LARGEST_STEP
-            return (int(step) if whole else None), numbers
-    return None, numbers
+    for name, value in record.items():
+        for leaf, inner in _flat(value, name, 1) if isinstance(value, dict) else ((name, value),):
+            if len(numbers) < MOST_NAMES and (number := _finite(inner)) is not None:
+                numbers[leaf] = number
+    name = next((one for one in STEP_NAMES if one in numbers), None)
+    name = name or next((one for one in numbers if _is_step(one)), None)
+    if name is None:
+        return None, numbers
+    step = numbers.pop(name)
+    whole = math.isfinite(step) and 0 <= step <= LARGEST_STEP
+    return (int(step) if whole else None), numbers
 
 
 def _flat(value: Any, name: str, depth: int) -> Iterator[tuple[str, Any]]:
