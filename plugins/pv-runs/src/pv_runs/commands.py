@@ -121,7 +121,7 @@ def watch(
     metrics: Annotated[
         Path | None,
         typer.Option(
-            help="In the place of a run: a metrics file of any trainer (.jsonl, .csv, trainer_state.json, TensorBoard), "
+            help="In the place of a run: a metrics file of any trainer (JSON lines, CSV, TensorBoard), "
             "watched by the sentinel.",
             show_default=False,
         ),
