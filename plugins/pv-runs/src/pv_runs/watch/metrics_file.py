@@ -5,27 +5,17 @@ from __future__ import annotations
 import contextlib
 import csv
 import json
-import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 from pv_judge.pages.text import plain
 from pv_rl.errors import ConfigError, DataError
 from pv_runs.growing_file import Replaced, Tail, open_regular
-from pv_runs.metrics_log import LARGEST
+from pv_runs.watch.metric_rows import MOST_NAMES, Row, finite, flatten, is_step, to_row
 
-__all__ = ["STEP_NAMES", "Reader", "Row", "open_metrics"]
+__all__ = ["Reader", "open_metrics"]
 
-Row: TypeAlias = "tuple[int | None, dict[str, float]]"
-"""Step, or None where a row has none, and the numbers by name; NaN for one that is not finite."""
-
-STEP_NAMES = ("step", "_step", "global_step", "trainer/global_step", "train/global_step", "iteration")
-"""Names of the column with the step, the preferred one first; upper and lower case are the same."""
-LARGEST_STEP = 10**12
-MOST_NAMES = 2000
-"""Numbers of a row; further ones are left out."""
-DEEPEST = 4
 FIRST_BYTES = 4096
 LARGEST_STATE = 64 * 2**20
 """Bytes of a trainer_state.json."""
@@ -115,7 +105,7 @@ class JsonLines:
             except (ValueError, RecursionError):
                 self._damaged += 1
                 continue
-            yield _row(dict(_flat(record.pop("data"), "", 1)) | record if _is_verls(record) else record)
+            yield to_row(dict(flatten(record.pop("data"), "", 1)) | record if _is_verls(record) else record)
 
 
 class Csv:
@@ -146,7 +136,7 @@ class Csv:
                 self._damaged += 1
                 continue
             pairs = zip(self._names, cells, strict=True)
-            yield _row({name: self._number(cell) for name, cell in pairs if name and cell.strip()})
+            yield to_row({name: self._number(cell) for name, cell in pairs if name and cell.strip()})
 
     def _read_names(self, text: str) -> list[str]:
         self._separator = max(SEPARATORS, key=text.count)
@@ -155,7 +145,7 @@ class Csv:
             raise DataError(f"the first line of {plain(self._path)} has no names of columns; add them")
         parts = [name.rsplit(" - ", 1) for name in names]
         runs = list(dict.fromkeys(part[0] for part in parts if len(part) == 2))
-        if not runs or any(len(part) == 1 and not _is_step(part[0]) for part in parts):
+        if not runs or any(len(part) == 1 and not is_step(part[0]) for part in parts):
             return names
         if len(runs) > 1:
             shown = ", ".join(plain(run, 40) for run in runs[:8])
@@ -204,7 +194,7 @@ class TrainerState:
         begin, self._count = self._count, len(rows)
         for row in rows[begin:]:
             if isinstance(row, dict):
-                yield _row(row)
+                yield to_row(row)
             else:
                 self.skipped += 1
 
@@ -241,12 +231,12 @@ class EventFiles:
 
     def _scalar(self, value: Any) -> float | None:
         if value.HasField("simple_value"):
-            return _finite(value.simple_value)
+            return finite(value.simple_value)
         if not value.HasField("tensor") or value.tensor.string_val:
             return None
         try:
             array = self._array(value.tensor)
-            return _finite(float(array)) if array.size == 1 else None
+            return finite(float(array)) if array.size == 1 else None
         except (TypeError, ValueError):  # text, a histogram, a damaged tensor
             return None
 
@@ -259,41 +249,3 @@ def _lines(tail: Tail, final: bool) -> Iterator[bytes]:
 
 def _is_verls(record: Mapping[str, Any]) -> bool:
     return isinstance(record.get("data"), dict) and "step" in record
-
-
-def _is_step(name: str) -> bool:
-    return name.lower() in STEP_NAMES
-
-
-def _row(record: Mapping[str, Any]) -> Row:
-    numbers: dict[str, float] = {}
-    for name, value in record.items():
-        for leaf, inner in _flat(value, name, 1) if isinstance(value, dict) else ((name, value),):
-            if len(numbers) < MOST_NAMES and (number := _finite(inner)) is not None:
-                numbers[leaf] = number
-    name = next((one for one in STEP_NAMES if one in numbers), None)
-    name = name or next((one for one in numbers if _is_step(one)), None)
-    if name is None:
-        return None, numbers
-    step = numbers.pop(name)
-    whole = math.isfinite(step) and 0 <= step <= LARGEST_STEP
-    return (int(step) if whole else None), numbers
-
-
-def _flat(value: Any, name: str, depth: int) -> Iterator[tuple[str, Any]]:
-    """The leaves of nested objects, their names joined by a slash."""
-    if not isinstance(value, dict):
-        yield name, value
-    elif depth <= DEEPEST:
-        for key, inner in value.items():
-            yield from _flat(inner, f"{name}/{key}" if name else str(key), depth + 1)
-
-
-def _finite(value: Any) -> float | None:
-    """A number; NaN for one that is not finite; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        return float(value) if math.isfinite(value) and abs(value) <= LARGEST else math.nan
-    except OverflowError:
-        return math.nan
