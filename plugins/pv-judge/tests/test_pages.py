@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import io
 import json
 import math
@@ -14,7 +16,7 @@ from jinja2 import UndefinedError
 from rich.console import Console
 
 from pv_judge.pages.blocks import Beside, Column, Curve, Excerpt, Heading, Items, Paragraph, Picture, Table
-from pv_judge.pages.curve import condense, sparkline
+from pv_judge.pages.curve import condense, marks, polylines, sparkline
 from pv_judge.pages.excerpt import cut
 from pv_judge.pages.figure import choose_colours
 from pv_judge.pages.html import to_html
@@ -33,7 +35,10 @@ NAMES: Column[str] = Column("name", lambda one: one, "unit", left=True)
 def everything(text: str) -> list:
     """A block of each kind, all of it `text`."""
     column = Column(text, lambda one: one, text)
-    curve = Column("", lambda _: Curve([1, 2, 4], [0.0, math.nan, 1.0], text, 4))
+    marks = {"alarm": [2, 3], "resume": [4]}
+    curve = Column(
+        "", lambda _: Curve([1, 2, 4], [0.0, math.nan, 1.0], text, 4, scale=(text, "high"), marks=marks)
+    )
     return [
         Heading(text, level=1),
         Paragraph(text, "bad"),
@@ -60,12 +65,18 @@ class Tags(HTMLParser):
         self.text += data
 
 
-def test_html_shows_hostile_text_as_text_runs_nothing_and_fetches_nothing():
-    page = to_html(everything(EVIL), {"figure": b"\x89PNG"}, refresh=2)
+@pytest.mark.parametrize("refresh", [None, 2])
+def test_html_shows_hostile_text_as_text_runs_and_fetches_nothing_but_itself(refresh):
+    page = to_html(everything(EVIL), {"figure": b"\x89PNG"}, refresh=refresh)
     found = Tags()
     found.feed(page)
-    assert not {"script", "link", "iframe", "object", "a", "form"} & set(found.tags)
+    assert not {"link", "iframe", "object", "a", "form"} & set(found.tags)
     assert found.tags.count("img") == 1
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    digests = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts]
+    policy = next(value for name, value in found.attributes if value and value.startswith("default-src"))
+    assert re.findall(r"'sha256-([^']*)'", policy) == digests
+    assert len(scripts) == found.tags.count("script") == (1 if refresh else 0)
     assert not [name for name, _ in found.attributes if name.startswith("on")]
     links = [value for name, value in found.attributes if name in ("src", "href", "srcset")]
     assert [link[:22] for link in links if link] == ["data:image/png;base64,"]
@@ -75,7 +86,9 @@ def test_html_shows_hostile_text_as_text_runs_nothing_and_fetches_nothing():
     assert page.count("<pre>") == page.count("</pre>") == 1
     assert {"mark", "polyline"} <= set(found.tags)
     assert "default-src 'none'" in page
-    assert ("content", "2") in found.attributes
+    assert (
+        (("content", "2") in found.attributes) is (("data-refresh", "2") in found.attributes) is bool(refresh)
+    )
 
 
 def test_markdown_shows_hostile_text_as_text():
@@ -241,14 +254,14 @@ def test_markdown_shows_text_as_it_is():
 
 def test_a_sparkline_runs_from_the_least_to_the_greatest():
     assert sparkline(range(8), 8) == "▁▂▃▄▅▆▇█"
-    assert sparkline([2, 2, 2], 8) == "▁▁▁"
+    assert sparkline([2, 2, 2], 8) == "▅▅▅"
     assert sparkline([0, math.nan, 1], 8) == "▁ █"
     assert sparkline([math.nan], 8) == ""
     assert sparkline([-1e308, 1e308], 8) == "▁█"
 
 
 def test_what_does_not_change_is_flat_also_where_means_of_it_are_rounded():
-    assert sparkline([0.6] * 180, 28) == "▁" * 28
+    assert sparkline([0.6] * 180, 28) == "▅" * 28
 
 
 def test_a_long_series_is_condensed_to_means_of_neighbours():
@@ -273,3 +286,16 @@ def test_what_looks_like_a_key_is_blotted_out(secret):
     assert "***" in shown
     assert secret.split()[-1].split("=")[-1] not in shown
     assert shown.endswith(" and more")
+
+
+def test_a_curve_has_its_scale_its_marks_and_a_constant_in_the_middle():
+    """Steps 0 to 10 over 220 units; an alarm at step 5 is a line at 110, a validation at step 10 a tick at 220."""
+    curve = Curve(
+        [0, 10], [3.0, 3.0], "3 to 3", 10, ("3", "3"), {"alarm": [5, 5.001], "validation": [10, 99]}
+    )
+    assert marks(curve) == [("alarm", "M110 0V26"), ("validation", "M220 22V26")]
+    assert polylines(curve) == ["0.0,13.0 220.0,13.0"]
+    assert sparkline([3.0, 3.0], 9) == "▅▅"
+    page = to_html([Table.of([Column("", lambda one: one)], [curve])])
+    assert '<path class="alarm" d="M110 0V26"/>' in page
+    assert page.count("<span>3</span>") == 1

@@ -86,9 +86,9 @@ def test_variables_of_a_ray_job_do_not_end_a_run_that_sets_them_too(tmp_path):
     """Ray merges what both set only with this variable; command.sh has the environment of verl's process."""
     (tmp_path / "ends.py").write_text("")
     job = json.dumps({"runtime_env": {"env_vars": {"HF_HUB_OFFLINE": "0"}}, "metadata": {}})
-    arguments = ("run=lab", "cluster=cpu", "launch.module=ends", "hydra.run.dir=r", "launch.prepare=null")
+    arguments = ("run=lab", "cluster=cpu", "launch.module=ends", "hydra.run.dir=r")
     run_fresh(
-        run_module("pv_rl.cli", "train", *arguments, "data.train_files=ends.py", "data.val_files=ends.py"),
+        run_module("pv_rl.cli", "train", *arguments),
         cwd=tmp_path,
         path=tmp_path,
         RAY_JOB_CONFIG_JSON_ENV_VAR=job,

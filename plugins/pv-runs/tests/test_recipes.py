@@ -130,7 +130,7 @@ def test_a_run_is_clean_on_each_cluster_in_each_mode(run, cluster, mode, recipe,
     config.run_dir = str(tmp_path / "run")
     machine = Machine(
         cwd=tmp_path,
-        environment={"WANDB_API_KEY": "a-key", "TENSORBOARD_DIR": "boards"},
+        environment={"WANDB_API_KEY": "a-key", "SWANLAB_API_KEY": "a-key", "TENSORBOARD_DIR": "boards"},
         nodes=(Node(cpus=64, gpus=8),) * 11,
         has=lambda module: True,
     )

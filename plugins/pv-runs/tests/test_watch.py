@@ -185,6 +185,36 @@ def test_a_value_of_an_earlier_step_says_of_which(tmp_path):
     assert rows_of(View(tmp_path).look())["held out, right proofs"].unit == "accuracy, step 2"
 
 
+def test_alarms_resumes_and_validations_are_marked_on_the_page(tmp_path):
+    make_run(tmp_path, steps=6)
+    add_steps(tmp_path, range(5, 8), "metrics-2.jsonl", **{"val-core/lab/right/acc/mean@1": 0.5})
+    add_steps(tmp_path, range(8, 11), "metrics-3.jsonl")
+    (tmp_path / "sentinel.jsonl").write_text(
+        "".join(json.dumps({"sign": "cut_off", "step": step, "message": "x"}) + "\n" for step in range(1, 8))
+    )
+    frame = View(tmp_path).look()
+    assert (frame.resumed, frame.validated) == ([5, 8], [5, 6, 7])
+    assert (frame.alarmed, len(frame.alarms)) == ([7, 6, 5, 4, 3, 2, 1], 5)
+    page = to_page(frame, refresh=None)
+    assert '<path class="resume" d="M110 0V26M176 0V26"/>' in page  # steps 5 and 8 of 10, 220 wide
+    assert page.count('<path class="alarm"') == page.count("<svg") == 3
+    assert "<span>1.00</span><span>0.100</span>" in page  # the greatest and the least reward
+
+
+def test_metrics_of_ones_own_are_shown_where_a_pattern_asks_for_them(tmp_path):
+    make_run(tmp_path, **{"my/a": 1.5, "my/b": 2.0, "other": 3.0, "my/text": "x"})
+    assert not {"my/a", "other"} & set(rows_of(View(tmp_path).look()))
+    assert {"my/a", "my/b"} == {row.title for row in View(tmp_path, ["my/*"]).look().sections[-1].rows}
+    assert re.search(r"my/b +2.00", printed(tmp_path, once=True, show=["my/b"]))
+
+
+def test_learning_rate_clipping_throughput_and_memory_are_shown(tmp_path):
+    numbers = {"actor/lr": 1e-6, "actor/pg_clipfrac": 0.002, "perf/throughput": 4000.0}
+    rows = rows_of(View(make_run(tmp_path, **numbers, **{"perf/max_memory_allocated_gb": 61.5})).look())
+    shown = [rows[name].last for name in ("learning rate", "clipped", "throughput", "GPU memory")]
+    assert shown == [1e-6, 0.002, 4000.0, 61.5]
+
+
 def test_a_malformed_trace_is_shown_with_its_rule_and_the_place(tmp_path):
     make_run(tmp_path)
     add_rollouts(tmp_path, 3, "All of it follows from step 1.\n### True", LOOP)
@@ -215,7 +245,8 @@ def test_nothing_of_a_hostile_trace_reaches_the_terminal_or_runs_in_the_page(tmp
     assert not set("\x07\u202e\ud800") & set(text)
     page = to_page(frame, refresh=2)
     tags = tags_of(page)
-    assert not {"script", "i", "b"} & set(tags)
+    assert not {"i", "b"} & set(tags)
+    assert tags.count("script") == 1  # of the page itself, allowed by its hash
     assert "mark" in tags  # of the page itself, so that the line above can fail
     assert "alert(1)" in page
     assert not set("\x1b\x07\u202e\ud800") & set(page)

@@ -115,8 +115,11 @@ def report(
 @app.command()
 def watch(
     folder: Annotated[
-        Path, typer.Argument(help="Folder of a run, or a folder that contains exactly one run.")
-    ],
+        Path | None,
+        typer.Argument(
+            help="Folder of a run, or a folder that contains exactly one run.", show_default=False
+        ),
+    ] = None,
     once: Annotated[bool, typer.Option("--once", help="Show everything once, and exit.")] = False,
     html: Annotated[
         bool, typer.Option("--html", help="Also keep a web page up to date: watch.html in the run's folder.")
@@ -125,11 +128,54 @@ def watch(
         Path | None, typer.Option(help="The same page in this file.", show_default=False)
     ] = None,
     interval: Annotated[float, typer.Option(help="Seconds between two updates.")] = 2.0,
+    show: Annotated[
+        list[str] | None,
+        typer.Option(help="Also show metrics with this name or pattern (* and ?). Repeat it for more."),
+    ] = None,
+    metrics: Annotated[
+        Path | None,
+        typer.Option(
+            help="In the place of a run: a metrics file of any trainer (JSON lines, CSV, TensorBoard), "
+            "watched by the sentinel.",
+            show_default=False,
+        ),
+    ] = None,
+    name_map: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--map",
+            help="With --metrics: verl's name of a metric and the file's, actor/entropy=policy_entropy.",
+            metavar="NAME=THEIRS",
+            show_default=False,
+        ),
+    ] = None,
+    responses: Annotated[
+        int,
+        typer.Option(
+            help="With --metrics: responses a step, by which the sentinel knows the noise of shares."
+        ),
+    ] = 128,
 ) -> None:
     """Show a run live until it ends or you press Ctrl-C: progress, metrics over time, the last malformed traces."""
-    from pv_runs.watch.command import watch as show
+    from pv_rl.errors import ConfigError
+    from pv_runs.watch.command import watch as show_run
+    from pv_runs.watch.foreign import FileView, read_map
 
-    show(folder, once=once, html=html_file or html, interval=interval)
+    file = None
+    if metrics is not None:
+        from pv_runs.sentinel import SentinelConfig, Watcher
+
+        config = SentinelConfig(responses=responses)
+        file = FileView(
+            metrics,
+            names=read_map(name_map or ()),
+            show=show or (),
+            final=once,
+            make_watcher=lambda: Watcher(config),
+        )
+    elif name_map:
+        raise ConfigError("--map is for --metrics FILE; leave it out for the folder of a run")
+    show_run(folder, file=file, show=show or (), once=once, html=html_file or html, interval=interval)
 
 
 @app.command()

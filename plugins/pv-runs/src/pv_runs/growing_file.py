@@ -38,6 +38,11 @@ class Tail:
         """Whether anything has been read."""
         return self._read > 0
 
+    @property
+    def rest(self) -> bytes:
+        """What follows the last line end."""
+        return self._rest
+
     def look(self) -> Iterator[bytes]:
         """New lines without their ends. A last line that has no end yet waits for the next look.
 

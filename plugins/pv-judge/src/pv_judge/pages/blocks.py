@@ -69,6 +69,10 @@ class Curve:
     """What it shows, in words."""
     last: float
     """The step at the right edge."""
+    scale: tuple[str, str] = ("", "")
+    """The least and the greatest value, as text; shown beside the line in HTML."""
+    marks: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """Steps that are marked in HTML, by kind: alarm, resume or validation."""
 
 
 Cell: TypeAlias = str | Curve

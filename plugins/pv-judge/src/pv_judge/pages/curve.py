@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from pv_judge.pages.blocks import Curve
 
-__all__ = ["BLOCKS", "HEIGHT", "PLAIN", "WIDTH", "condense", "heights", "polylines", "sparkline"]
+__all__ = ["BLOCKS", "HEIGHT", "PLAIN", "WIDTH", "condense", "heights", "marks", "polylines", "sparkline"]
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 PLAIN = "_.,-~=*#"
@@ -36,14 +36,14 @@ def condense(values: Sequence[float], width: int) -> list[float]:
 def heights(points: Sequence[float]) -> list[float]:
     """Where each value is between the least, 0, and the greatest, 1; NaN where there is none.
 
-    Example: 1, 2, 5 are 0, 0.25, 1. What does not change, but for rounding, is 0.
+    Example: 1, 2, 5 are 0, 0.25, 1. What does not change, but for rounding, is in the middle, 0.5.
     """
     finite = [value for value in points if math.isfinite(value)]
     low, high = min(finite, default=0.0), max(finite, default=0.0)
     reach = high / 2 - low / 2  # halves, since the difference of two finite numbers may be infinite
     flat = reach <= 1e-9 * max(abs(low), abs(high))
     return [
-        math.nan if not math.isfinite(value) else 0.0 if flat else (value / 2 - low / 2) / reach
+        math.nan if not math.isfinite(value) else 0.5 if flat else (value / 2 - low / 2) / reach
         for value in points
     ]
 
@@ -51,7 +51,7 @@ def heights(points: Sequence[float]) -> list[float]:
 def sparkline(values: Sequence[float], width: int, blocks: str = BLOCKS) -> str:
     """From the series' least value, the first block, to its greatest, the last one; a gap where there is none.
 
-    Example: 0, 1, 2, 3, 4, 5, 6, 7 is `▁▂▃▄▅▆▇█`. What does not change is `▁▁▁`.
+    Example: 0, 1, 2, 3, 4, 5, 6, 7 is `▁▂▃▄▅▆▇█`. What does not change is `▅▅▅`.
     """
     places = heights(condense(values, width))
     return "".join(
@@ -65,8 +65,26 @@ def polylines(curve: Curve) -> list[str]:
     steps, values = condense(curve.steps, WIDTH), condense(curve.values, WIDTH)
     for step, height in zip(steps, heights(values), strict=True):
         if math.isfinite(height):
-            x = WIDTH * min(1.0, step / max(1.0, curve.last))
+            x = _x(curve, step)
             lines[-1].append(f"{x:.1f},{HEIGHT - 3 - (HEIGHT - 6) * height:.1f}")
         else:
             lines.append([])
     return [" ".join(line if len(line) > 1 else line * 2) for line in lines if line]
+
+
+def marks(curve: Curve) -> list[tuple[str, str]]:
+    """Kind and SVG path of each kind of marked steps: validations are ticks at the lower edge, others vertical lines.
+
+    Marks at the same place count once, so that there are at most WIDTH of a kind.
+    """
+    found = []
+    for kind, steps in curve.marks.items():
+        top = HEIGHT - 4 if kind == "validation" else 0
+        places = sorted({round(_x(curve, step)) for step in steps if 0 <= step <= curve.last})
+        if places:
+            found.append((kind, "".join(f"M{x} {top}V{HEIGHT}" for x in places)))
+    return found
+
+
+def _x(curve: Curve, step: float) -> float:
+    return WIDTH * min(1.0, step / max(1.0, curve.last))

@@ -1,21 +1,58 @@
-"""HTML renderer: one file without a script that fetches nothing, from the template `page.html.j2`.
+"""HTML renderer: one file without external resources, from the template `page.html.j2`.
 
 The template escapes all text. The page's Content-Security-Policy would stop a script or a request even if it did not.
+A page that is kept up to date has one script, which the policy allows by its hash: it fetches the page again and
+replaces the content, so that the scroll position stays.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
 from collections.abc import Iterable, Mapping
 from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from markupsafe import Markup
 
 from pv_judge.pages.blocks import Block, Heading
-from pv_judge.pages.curve import HEIGHT, WIDTH, polylines
+from pv_judge.pages.curve import HEIGHT, WIDTH, marks, polylines
 from pv_judge.pages.text import visible
 
 __all__ = ["to_html"]
+
+UPDATE = """
+(() => {
+  const main = () => document.querySelector("main");
+  const key = "scroll:" + location.pathname;
+  const again = () => { if (main().dataset.refresh) setTimeout(update, 1000 * main().dataset.refresh); };
+  async function update() {
+    if (location.protocol === "file:") {  // browsers do not fetch files: load again, and scroll to where it was
+      sessionStorage.setItem(key, scrollY);
+      location.reload();
+      return;
+    }
+    try {
+      const answer = await fetch(location.href, { cache: "no-store" });
+      if (!answer.ok) throw new Error(answer.status);
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const place = [...document.querySelectorAll(".wide, pre")].map((one) => [one.scrollLeft, one.scrollTop]);
+      document.title = page.title;
+      main().replaceWith(page.querySelector("main"));
+      document.querySelectorAll(".wide, pre").forEach((one, i) => {
+        if (place[i]) [one.scrollLeft, one.scrollTop] = place[i];
+      });
+      delete document.body.dataset.stale;
+    } catch { document.body.dataset.stale = "1"; }
+    again();
+  }
+  const kept = sessionStorage.getItem(key);
+  if (kept !== null) { sessionStorage.removeItem(key); scrollTo(0, kept); }
+  again();
+})();
+"""
+"""The script of a page that is kept up to date."""
+UPDATE_HASH = "sha256-" + base64.b64encode(hashlib.sha256(UPDATE.encode()).digest()).decode("ascii")
 
 
 def to_html(
@@ -31,7 +68,7 @@ def to_html(
         blocks: all of it.
         pictures: PNG files by name, one for each `Picture`.
         title: of the browser's tab; the first heading's text by default.
-        refresh: seconds after which a browser loads the page again; None for never.
+        refresh: seconds after which a browser updates the page; None for never.
     """
     known = list(blocks)
     heading = next((block.text for block in known if isinstance(block, Heading)), "Report")
@@ -54,5 +91,6 @@ def _template() -> Template:
         keep_trailing_newline=True,
         finalize=lambda value: visible(value) if type(value) is str else value,
     )
-    environment.globals |= {"polylines": polylines, "curve_size": f"0 0 {WIDTH} {HEIGHT}"}
+    environment.globals |= {"polylines": polylines, "marks": marks, "curve_size": f"0 0 {WIDTH} {HEIGHT}"}
+    environment.globals |= {"update": Markup(UPDATE), "update_hash": UPDATE_HASH}
     return environment.get_template("page.html.j2")

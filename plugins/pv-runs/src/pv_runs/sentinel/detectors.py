@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pv_rl import metric_names
@@ -23,12 +24,22 @@ from pv_runs.sentinel.reading import (
     speed,
 )
 
-__all__ = ["DEFAULT_DETECTORS", "DETECTORS", "Detector"]
+__all__ = ["DEFAULT_DETECTORS", "DETECTORS", "DIRECTIONS", "Detector", "Side"]
 
+TIMES = math.log(1.35)
+"""Slack of lengths, norms and entropy: a third more, or a quarter less."""
+THREE_TIMES, TEN_TIMES = math.log(3), math.log(10)
+POINTS, GAP = 0.10, 0.06
+"""Slack of an accuracy, and of a difference of shares."""
+SHARE = 0.04
+"""Slack of a share on the arcsine scale: 1 point at 2 %, 3 at 20 %, 4 at 50 %."""
+LEAST_ENTROPY = 1e-4
+"""Nats: an entropy below it, which an estimate can be, counts as this."""
 LEAST_KL = 1e-5
 """Nats: standard deviation of an update's KL divergence that is taken for granted; runs of one update a step have 0."""
 
 Side = Literal["up", "down"]
+DIRECTIONS: Mapping[Side, int] = {"up": 1, "down": -1}
 Metrics = Mapping[str, Any]
 
 LOOP_RULES = ("phrase_loop", "ngram_loop", "sentence_loop", "runaway_repetition")
@@ -53,7 +64,7 @@ class Detector:
     """From the numbers of a step and the responses of a step; None where something is absent or impossible."""
     scale: Scale
     sides: tuple[Side, ...]
-    """The ways in which it must not move. A move the other way is a new level and no alarm."""
+    """The directions in which it must not move. A move in the other direction is no alarm."""
     advice: str
     """What to look at first."""
     family: str
@@ -61,9 +72,13 @@ class Detector:
     from_zero: bool = False
     """Only moves away from 0 are bad."""
     beyond_record: bool = False
-    """Only a rise above the highest level that the run has had is bad: it may fall and come back."""
-    grows: bool = False
-    """Growth by doubling in `doubling_steps` is healthy."""
+    """Only a rise above the highest level so far is bad: it may fall and come back."""
+    drifts: tuple[Side, ...] = ()
+    """Sides to which it may move by a factor of 2 in `doubling_steps`."""
+    slack: float = 0.0
+    """A move that matters to nobody, on the chart's scale."""
+    farthest: Mapping[Side, float] = field(default_factory=dict)
+    """By side, how far it may be from the run's first level, on the chart's scale, however slowly it came there."""
     unit: str = ""
     finite: bool = False
     """A value that is NaN or infinite is an alarm by itself; else it is no observation."""
@@ -85,9 +100,11 @@ def _share_of(*names: str) -> dict[str, Any]:
     return {"metrics": (names,), "read": read, "scale": ARCSINE}
 
 
-def _log_of(*names: str) -> dict[str, Any]:
+def _log_of(*names: str, least: float | None = None) -> dict[str, Any]:
     def read(metrics: Metrics, responses: int) -> Reading | None:
         value = _first(metrics, names)
+        if value is not None and least is not None:
+            value = max(value, least)
         return None if value is None else logarithm(value)
 
     return {"metrics": (names,), "read": read, "scale": LOG}
@@ -137,6 +154,7 @@ _ALL = (
         what="the share of vetoed responses",
         **_share_of(metric_names.VETOED, "vetoed"),
         sides=("up",),
+        slack=SHARE,
         advice="Read the last vetoed traces: a looping or malformed style is spreading, or the judge has changed",
     ),
     Detector(
@@ -145,7 +163,20 @@ _ALL = (
         what="the share of responses without a verdict",
         **_share_of(metric_names.VERDICT_MISSING, "no_verdict"),
         sides=("up",),
+        slack=SHARE,
         advice="Read traces without a verdict: they are cut off, or the format is being lost",
+    ),
+    Detector(
+        name="length",
+        family="length",
+        what="the mean length of responses",
+        **_log_of("response_length/mean", "length"),
+        sides=("up", "down"),
+        drifts=("up",),
+        farthest={"up": THREE_TIMES, "down": THREE_TIMES},
+        slack=TIMES,
+        unit=" tokens",
+        advice="Read short and long traces: checks are being skipped, or repeated for nothing",
     ),
     Detector(
         name="length_accepting",
@@ -153,7 +184,9 @@ _ALL = (
         what="the mean length of accepting responses",
         **_log_of(metric_names.LENGTH_TRUE, "length_accepting"),
         sides=("up", "down"),
-        grows=True,
+        drifts=("up",),
+        farthest={"up": THREE_TIMES, "down": THREE_TIMES},
+        slack=TIMES,
         unit=" tokens",
         advice="Read short and long accepting traces: checks are being skipped, or repeated for nothing",
     ),
@@ -163,7 +196,9 @@ _ALL = (
         what="the mean length of rejecting responses",
         **_log_of(metric_names.LENGTH_FALSE, "length_rejecting"),
         sides=("up", "down"),
-        grows=True,
+        drifts=("up",),
+        farthest={"up": THREE_TIMES, "down": THREE_TIMES},
+        slack=TIMES,
         unit=" tokens",
         advice="Read short and long rejecting traces: checks are being skipped, or repeated for nothing",
     ),
@@ -173,6 +208,7 @@ _ALL = (
         what="the share of responses that reach the length limit",
         **_share_of("response_length/clip_ratio", "cut_off"),
         sides=("up",),
+        slack=SHARE,
         advice="Read the longest traces: lengths are running away, or the limit is too low",
     ),
     Detector(
@@ -181,6 +217,7 @@ _ALL = (
         what="the share of responses that are a verdict and nothing else",
         **_share_of(metric_names.RULE + "empty_justification", "bare"),
         sides=("up",),
+        slack=SHARE,
         advice="Proofs are no longer checked; look at the accuracy on wrong proofs, and weigh short responses less",
     ),
     Detector(
@@ -200,6 +237,7 @@ _ALL = (
         scale=PLAIN,
         sides=("up", "down"),
         from_zero=True,
+        slack=GAP,
         advice="The verifier learns to say one thing: look at both classes and at the labels",
     ),
     Detector(
@@ -209,6 +247,7 @@ _ALL = (
         **_classes(difference),
         sides=("up", "down"),
         from_zero=True,
+        slack=GAP,
         advice="One class is learned at the cost of the other, which the mean reward may hide",
     ),
     Detector(
@@ -217,6 +256,7 @@ _ALL = (
         what="the mean of the accuracies on right and on wrong proofs",
         **_classes(mean_of_two),
         sides=("down",),
+        slack=POINTS,
         advice="The policy is getting worse: lower the learning rate, or go back to the last good checkpoint",
     ),
     Detector(
@@ -225,6 +265,7 @@ _ALL = (
         what="the share of responses that loop",
         **_largest_share_of(tuple(f"{metric_names.RULE}{rule}" for rule in LOOP_RULES), "repetitive"),
         sides=("up",),
+        slack=SHARE,
         advice="Read looping traces: if they are paid, turn the veto on",
     ),
     Detector(
@@ -235,17 +276,22 @@ _ALL = (
         sides=("up",),
         beyond_record=True,  # where most groups are all right or all wrong the norm is small, and scatters more
         finite=True,
+        slack=TIMES,
         advice="Updates are getting larger: lower the learning rate",
     ),
     Detector(
         name="entropy",
         family="entropy",
         what="the entropy of the policy",
-        **_log_of("actor/entropy", "entropy"),
-        sides=("up",),
+        **_log_of("actor/entropy", "entropy", least=LEAST_ENTROPY),
+        sides=("up", "down"),
+        drifts=("down",),
+        farthest={"down": TEN_TIMES},
         finite=True,
         unit=" nats",
-        advice="Responses are getting random where runs that learn get sure: lower the learning rate",
+        slack=TIMES,
+        advice="If it rises, responses get random: lower the learning rate. If it falls, they get alike: raise "
+        "clip_ratio_high or add an entropy bonus",
     ),
     Detector(
         name="policy_speed",

@@ -46,25 +46,21 @@ class Level:
     """n, in differences."""
     squares: float = 0.0
     """d, in squared units of the chart's scale."""
-    age: float = 0.0
-    """Mean age of the values that the level rests on, in steps: a steady drift is `age + 1` steps ahead of it."""
     last: float = 0.0
     """x, the value before, or as much of it as the cap let through."""
 
-    def score(self, value: float, memories: Memories, least: float, offset: float = 0.0) -> float | None:
-        """How unusual the next value is, in standard deviations of a normal distribution; None for the first two.
+    def score(self, value: float, bound: float, memories: Memories, least: float) -> float | None:
+        """How far the next value is above a bound, in normal standard deviations; None for the first two.
 
         Args:
             value: x.
+            bound: what it is compared with.
             memories: how long level and scatter remember.
             least: variance that a value has at least, from the number of trials for a share; squared units of x.
-            offset: how far above the level it was to be expected, in units of x.
         """
         if not self.freedom:
             return None
-        return normal_score(
-            (value - self.mean - offset) / self._spread(memories, least), self._freedom(memories)
-        )
+        return normal_score((value - bound) / self._spread(memories, least), self._freedom(memories))
 
     def observe(self, value: float, memories: Memories, least: float, cap: float) -> None:
         """Take in one value, arguments as in `score`.
@@ -81,7 +77,6 @@ class Level:
             far = student_score(cap, self._freedom(memories))
             missed = _within(missed, far * self._spread(memories, least))
             step = _within(step, far * math.sqrt(2 * self.variance(least)))
-        self.age = (self.age + 1) * (1 - 1 / (memories.kept_level * self.weight + 1))
         self.weight = memories.kept_level * self.weight + 1
         self.mean += missed / self.weight
         self.freedom = memories.kept_noise * self.freedom + 1
@@ -100,7 +95,7 @@ class Level:
 
     def move(self, mean: float, weight: float) -> None:
         """Put the level at the mean of the last `weight` values; the scatter stays as it is."""
-        self.mean, self.weight, self.age = mean, weight, (weight - 1) / 2
+        self.mean, self.weight = mean, weight
 
 
 def normal_score(t: float, freedom: float) -> float:

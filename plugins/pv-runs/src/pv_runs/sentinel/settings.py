@@ -46,8 +46,7 @@ class SentinelConfig:
     """The shift that the CUSUM is best at, in standard deviations of a step's value, 0.5 to 4; its reference k is half
     of it. 1.5: what a single step can hardly show is found in about ten. Smaller finds slow changes, later."""
     memory: float = 40.0
-    """Steps that the level rests on, 3 or more. A drift below `shift / 2 / memory` standard deviations a step is
-    followed without a word: with the defaults, three quarters of a step's noise in 40 steps."""
+    """Steps that the level rests on, 3 or more."""
     noise_memory: float = 50.0
     """Steps that the scatter rests on, 5 or more: longer than `memory`, since noise changes slower than levels."""
     cap: float = 4.0
@@ -57,8 +56,8 @@ class SentinelConfig:
     """Of a healthy run's noise from one step to the next, 0 to 0.9. Responses are sampled anew at each step, which
     gives 0; more where steps share prompts or responses. Scores are multiplied by sqrt((1 - r) / (1 + r))."""
     doubling_steps: float = 10.0
-    """Steps in which the mean length of a healthy run may double, 1 or more; faster growth is an alarm. The quick
-    start's runs double in 20 steps, most of it in the first 10."""
+    """Steps in which lengths may double and entropy may halve in a healthy run, 1 or more; faster is an alarm. The
+    quick start's lengths double in 20 steps, most of it in the first 10."""
     limits: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
     """For a sign, the least and the largest value that is right whatever came before, in the sign's own unit, None for
     no bound: `{"missing_verdicts": (None, 0.5)}`. Passing one is an alarm, also during the warm-up."""
@@ -93,6 +92,11 @@ class SentinelConfig:
     def reference(self) -> float:
         """k of every CUSUM, in standard deviations."""
         return self.shift / 2
+
+    @property
+    def drift(self) -> float:
+        """Healthy growth of a logarithm, a step."""
+        return math.log(2) / self.doubling_steps
 
     @property
     def memories(self) -> Memories:

@@ -17,7 +17,7 @@ from pv_runs.sentinel.settings import SentinelConfig
 
 __all__ = ["Alarm", "Watcher"]
 
-VERSION = 2
+VERSION = 3
 """Of the saved state."""
 RATE = "actor/lr"
 """verl's metric of the learning rate."""
@@ -35,14 +35,15 @@ class Alarm:
     value: float | None
     """At this step, in the sign's own unit; None if it is no finite number."""
     expected: float | None
-    """The level before the move; of an alarm by limit, the limit that was passed; None before the first value."""
+    """The best value before the move, or the run's first level; of an alarm by limit, the limit that was passed; None
+    before the first value."""
     band: tuple[float | None, float | None]
-    """Where a single step's value was to be expected, three standard deviations around the level before the move;
-    None where there is no bound."""
-    kind: Literal["cusum", "limit", "not_finite"]
-    """Which statistic: a sum of deviations, a limit from the config, or none: a NaN or an infinity."""
+    """`expected` plus and minus three standard deviations of a single step's value; None where there is no bound."""
+    kind: Literal["cusum", "drift", "limit", "not_finite"]
+    """Which statistic: a sum of deviations, the distance from the run's first level, a limit from the config, or none:
+    a NaN or an infinity."""
     statistic: float | None
-    """The CUSUM in standard deviations; of an alarm by limit, the value."""
+    """The CUSUM in standard deviations; of a drift the distance on the sign's scale; of a limit the value."""
     threshold: float | None
     """What the statistic has passed."""
     since: int
@@ -115,7 +116,7 @@ class Watcher:
         return {
             name: {
                 "level": DETECTORS[name].scale.back(chart.level.mean, self.config.responses),
-                "alertness": max(chart.alarming[side].sum for side in DETECTORS[name].sides) / self.threshold,
+                "alertness": max(chart.sums[side].sum for side in DETECTORS[name].sides) / self.threshold,
             }
             for name, chart in self._charts.items()
             if chart.seen
@@ -169,13 +170,12 @@ class Watcher:
         reading = detector.read(metrics, self.config.responses)
         if reading is None:
             return None
-        drift = math.log(2) / self.config.doubling_steps if detector.grows else 0.0
-        signal = chart.observe(step, reading, detector, self.config, drift, self.threshold)
+        signal = chart.observe(step, reading, detector, self.config, self.threshold)
         beyond = self._beyond(detector, reading.value)
         was_outside, chart.outside = chart.outside, beyond is not None
         if beyond is not None and not was_outside:
             return _by_limit(detector, step, reading.value, beyond)
-        return None if signal is None else self._by_cusum(detector, step, reading, signal, chart)
+        return None if signal is None else self._by_chart(detector, step, reading, signal, chart)
 
     def _beyond(self, detector: Detector, value: float) -> float | None:
         """The limit that the value has passed."""
@@ -202,32 +202,32 @@ class Watcher:
             "before it.",
         )
 
-    def _by_cusum(
+    def _by_chart(
         self, detector: Detector, step: int, reading: Reading, signal: Signal, chart: Chart
     ) -> Alarm:
         deviation = chart.level.variance(reading.least) ** 0.5
         responses = self.config.responses
-        expected = detector.scale.back(signal.before, responses)
-        low, high = (
-            detector.scale.back(signal.before + side * BAND * deviation, responses) for side in (-1, 1)
+        expected, low, high = (
+            detector.scale.back(signal.before + side * BAND * deviation, responses) for side in (0, -1, 1)
         )
         way = "rising" if signal.direction > 0 else "falling"
-        sentence = (
-            f"Step {step}: {detector.what} has been {way} since step {signal.since}, from {expected:.3g} to "
-            f"{reading.value:.3g}{detector.unit}; single steps were between {low:.3g} and {high:.3g}. "
-            f"{detector.advice}."
-        )
+        beyond = f"single steps were between {low:.3g} and {high:.3g}"
+        if signal.kind == "drift":
+            times = math.exp(signal.threshold)
+            beyond = f"{times:.3g} times" if signal.direction > 0 else f"less than 1/{times:.3g} of"
+            beyond += " its level at the start of the run or at the last alarm"
         return Alarm(
             sign=detector.name,
             step=step,
             value=reading.value,
             expected=expected,
             band=(low, high),
-            kind="cusum",
+            kind=signal.kind,
             statistic=signal.statistic,
-            threshold=self.threshold,
+            threshold=signal.threshold,
             since=signal.since,
-            sentence=sentence,
+            sentence=f"Step {step}: {detector.what} has been {way} since step {signal.since}, from {expected:.3g} to "
+            f"{reading.value:.3g}{detector.unit}; {beyond}. {detector.advice}.",
         )
 
 

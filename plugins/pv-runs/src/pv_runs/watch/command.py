@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from pv_judge.files import write_atomically
 from pv_judge.pages.terminal import print_line, standard_output
 from pv_judge.pages.text import one_line
 from pv_rl.errors import ConfigError, DataError
+from pv_runs.watch.foreign import FileView
 from pv_runs.watch.frame import Alarm, Frame
 from pv_runs.watch.places import choose_run
 from pv_runs.watch.screen import Screen, new_lines, to_page
@@ -30,8 +31,10 @@ UNBOUND = 110
 
 
 def watch(
-    folder: Path,
+    folder: Path | None,
     *,
+    file: FileView | None = None,
+    show: Sequence[str] = (),
     once: bool = False,
     html: Path | bool = False,
     interval: float = 2.0,
@@ -40,7 +43,9 @@ def watch(
     """Show a run until it ends or Ctrl-C is pressed: live on a terminal, else a line a step.
 
     Args:
-        folder: of the run, or one that holds just one.
+        folder: of the run, or one that holds just one; None with `file`.
+        file: a view of a metrics file, in the place of a run.
+        show: patterns of further metrics to show.
         once: show one frame and return.
         html: a file to keep a page in; True for `watch.html` in the run's folder.
         interval: seconds between looks, 0.2 or more.
@@ -55,7 +60,10 @@ def watch(
         raise ConfigError(f"--interval is {interval:g}; give a number of seconds from 0.2 to 3600")
     if isinstance(html, Path) and not html.parent.is_dir():
         raise ConfigError(f"--html-file {html}: there is no folder {html.parent}; create it first")
-    view = View(choose_run(folder))
+    if (folder is None) == (file is None):
+        raise ConfigError("pv-rl watch: give the folder of a run or --metrics FILE, one of the two")
+    view = View(choose_run(folder), show) if folder is not None else file
+    assert view is not None
     page = view.folder / PAGE if html is True else html or None
     console = console or _console()
     if once:
@@ -63,7 +71,7 @@ def watch(
         _write(page, frame, None)
         console.print(Screen(frame))
         return
-    show = _live if console.is_terminal else _lines
+    run = _live if console.is_terminal else _lines
     frame = None
 
     def look() -> Frame:
@@ -78,7 +86,7 @@ def watch(
         return frame
 
     try:
-        show(look, interval, console)
+        run(look, interval, console)
     except KeyboardInterrupt:
         pass  # the way to leave; the run is no concern of ours
     finally:

@@ -69,7 +69,7 @@ class Frame:
 
     name: str
     state: str
-    """running, ended, failed, stopped or unknown."""
+    """running, ended, failed, stopped, unknown, or metrics file."""
     note: str
     """What to know of the state: an error, or that nothing has been written for long. May be empty."""
     step: int | None
@@ -93,6 +93,12 @@ class Frame:
     """The last ones, the latest first; None without a sentinel."""
     notes: Sequence[str]
     """What could not be read."""
+    alarmed: Sequence[int] = ()
+    """Steps of alarms."""
+    resumed: Sequence[int] = ()
+    """First steps after a resume."""
+    validated: Sequence[int] = ()
+    """Steps of validations."""
 
     @property
     def over_for_good(self) -> bool:

@@ -8,20 +8,29 @@ from pathlib import Path
 
 from pv_runs.growing_file import Replaced, Tail
 from pv_runs.metrics_log import Collector, Log, attempt_of, parse_line
-from pv_runs.watch.rows import KEPT, MOST_RULES, RULE
+from pv_runs.watch.rows import KEPT, MOST_OTHERS, MOST_RULES, RULE, matches
 
 __all__ = ["Numbers"]
 
 
 class Numbers:
-    """Reads the files of all attempts; what cannot be read is left out and counted."""
+    """Reads the files of all attempts; what cannot be read is left out and counted.
 
-    def __init__(self) -> None:
+    Args:
+        show: patterns of metrics to keep beside those of the view.
+    """
+
+    def __init__(self, show: Sequence[str] = ()) -> None:
+        self._show = show
         self._forget()
 
     def _forget(self) -> None:
         self._tails: list[Tail] = []
         self._rules: set[str] = set()
+        self._others: set[str] = set()
+        self.resumed: list[int] = []
+        """First steps of the attempts after the first."""
+        self._began = False
         self._collector = Collector(self._wanted)
         self._log = self._collector.log()
         self._damaged = 0
@@ -54,6 +63,7 @@ class Numbers:
             if place == len(self._tails):
                 self._tails.append(Tail(path))
                 self._collector.begin_file(attempt_of(path))
+                self._began = place > 0
             if place < len(paths) - 1 and place < len(known) - 1:
                 continue  # an attempt that another one has followed says no more
             with contextlib.suppress(OSError):  # not there yet, or not any more
@@ -64,7 +74,11 @@ class Numbers:
 
     def _add(self, line: bytes) -> bool:
         try:
-            self._collector.add(*parse_line(line))
+            step, data = parse_line(line)
+            self._collector.add(step, data)
+            if self._began:
+                self.resumed.append(step)
+                self._began = False
         except (ValueError, RecursionError):  # DataError is a ValueError
             self._damaged += 1
             return False
@@ -73,4 +87,6 @@ class Numbers:
     def _wanted(self, key: str) -> bool:
         if key.startswith(RULE) and len(self._rules) < MOST_RULES:
             self._rules.add(key)
-        return key in KEPT or key in self._rules
+        if len(self._others) < 2 * MOST_OTHERS and matches(key, self._show):
+            self._others.add(key)
+        return key in KEPT or key in self._rules or key in self._others

@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
+from pv_judge.pages.text import plain
 from pv_rl import metric_names
 from pv_rl.hookspecs import NAME
 from pv_runs.measures import KEYS, MEASURES, Measure
 from pv_runs.metrics_log import Series
 from pv_runs.watch.frame import Form, Row, Section
 
-__all__ = ["KEPT", "MOST_RULES", "RULE", "fill"]
+__all__ = ["KEPT", "MOST_OTHERS", "MOST_RULES", "OVER", "RULE", "fill", "matches"]
 
+OVER = 10
+"""Steps over which a change is shown."""
 RULE = metric_names.RULE
 """What stands before a rule's name in the key of its share."""
 MOST_RULES = 64
-SHARES = ("share of responses", "accuracy", "share of prompts", "share of the update", "share of questions")
+MOST_OTHERS = 60
+"""Further metrics that are shown."""
+SHARES = (
+    "share of responses",
+    "accuracy",
+    "share of prompts",
+    "share of the update",
+    "share of questions",
+    "share of tokens",
+)
 BY_NAME = {measure.name: measure for measure in MEASURES}
 
 
@@ -103,7 +116,13 @@ SECTIONS = {
         _ours("kl", 2),
         _more("entropy", "nats", "actor/entropy"),
         _more("gradient norm", "", "actor/grad_norm"),
+        _more("clipped", "share of tokens", "actor/pg_clipfrac"),
+        _more("learning rate", "", "actor/lr"),
         _ours("seconds", 2),
+        _more("throughput", "tokens/s a GPU", "perf/throughput"),
+        _more("GPU memory", "GB, peak", "perf/max_memory_allocated_gb"),
+        _more("GPU memory, reserved", "GB, peak", "perf/max_memory_reserved_gb", 3),
+        _more("CPU memory", "GB", "perf/cpu_memory_used_gb", 3),
     ),
 }
 """By title."""
@@ -111,13 +130,16 @@ KEPT = KEYS | {key for section in SECTIONS.values() for shown in section for key
 """What is kept of a run's metrics, beside the shares of the rules and the validations."""
 
 
-def fill(series: Mapping[str, Series], over: int, step: int | None = None) -> list[Section]:
+def fill(
+    series: Mapping[str, Series], over: int, step: int | None = None, show: Sequence[str] = ()
+) -> list[Section]:
     """The sections that have numbers.
 
     Args:
         series: by key, of which the steps are in order.
         over: steps over which a change is told, 1 or more.
         step: the run's; a row whose last value is of an earlier one says of which.
+        show: patterns of further metrics to show, `fnmatch`'s.
     """
     sections = []
     for title, section in SECTIONS.items():
@@ -126,7 +148,20 @@ def fill(series: Mapping[str, Series], over: int, step: int | None = None) -> li
         asked = series.get(metric_names.REQUESTS, {})
         if rows and (title != "judge" or any(value > 0 for value in asked.values()) or _trouble(rows)):
             sections.append(Section(title=title, rows=rows))
+    others = sorted(
+        key for key in series if key not in KEPT and not key.startswith(RULE) and matches(key, show)
+    )
+    further = (_more(plain(key, 60), "", key) for key in others[:MOST_OTHERS])
+    if rows := [row for one in further if (row := _row(one, series, over, step)) is not None]:
+        left = len(others) - MOST_OTHERS
+        title = "other metrics" + (f" ({left} more: choose with --show)" if left > 0 else "")
+        sections.append(Section(title=title, rows=rows))
     return sections
+
+
+def matches(key: str, patterns: Sequence[str]) -> bool:
+    """Whether a metric's name matches one of the patterns."""
+    return any(fnmatchcase(key, pattern) for pattern in patterns)
 
 
 def _trouble(rows: list[Row]) -> bool:

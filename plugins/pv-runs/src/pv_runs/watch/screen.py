@@ -1,4 +1,4 @@
-"""Screen and page of a run: a frame as blocks, fitted to a terminal, and as HTML that reloads itself."""
+"""Screen and page of a run: a frame as blocks, fitted to a terminal, and as HTML that updates itself."""
 
 from __future__ import annotations
 
@@ -59,18 +59,31 @@ def to_page(frame: Frame, *, refresh: float | None) -> str:
 
     Args:
         frame: what it shows.
-        refresh: seconds after which a browser loads it again; None for a page that stays as it is.
+        refresh: seconds after which a browser updates it; None for a page that stays as it is.
     """
     stamp = time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(frame.now))
-    kept = f"loaded again every {refresh:.0f} s" if refresh else "not kept up to date"
+    kept = f"updated every {refresh:.0f} s" if refresh else "not kept up to date"
     head = _headline(frame)
     blocks = [
         Heading(f"{frame.name}: {frame.state}", level=1),
         Paragraph(", ".join(head), TONES.get(frame.state, "warn")),
         *_blocks(frame, *FITS[0]),
+        *_legend(frame),
         Paragraph(f"As of {stamp}, {kept}.", "dim"),
     ]
     return to_html(blocks, title=f"{'! ' if frame.alarms else ''}{head[0]} - {frame.name}", refresh=refresh)
+
+
+def _legend(frame: Frame) -> Iterator[Block]:
+    kinds = {
+        "an alarm (red line)": frame.alarmed,
+        "a resume (dashed line)": frame.resumed,
+        "a validation (tick below)": frame.validated,
+    }
+    if frame.sections:
+        marked = ", ".join(name for name, steps in kinds.items() if steps)
+        steps = f"Graphs show steps 0 to {frame.step}, between the values beside them."
+        yield Paragraph(steps + (f" Marked: {marked}." if marked else ""), "dim")
 
 
 def new_lines(frame: Frame, after: int) -> Iterator[tuple[int, str]]:
@@ -116,16 +129,19 @@ def _section(frame: Frame, title: str, rows: list[Row]) -> list[Block]:
     columns: list[Column[Row]] = [
         Column("", lambda row: row.title, left=True, width=23),
         Column("", lambda row: row.unit, left=True, width=19, tone="dim"),
-        Column("", lambda row: show(row.last, row.form), width=8, tone="strong"),
-        Column("", show_change, width=8),
-        Column("", lambda row: Curve(row.steps, row.values, _reach(row), frame.step or 0), left=True),
+        Column("", lambda row: show(row.last, row.form), width=9, tone="strong"),
+        Column("", show_change, width=9),
+        Column("", lambda row: _curve(frame, row), left=True),
     ]
     return [Heading(title, level=3), Table.of(columns, rows)]
 
 
-def _reach(row: Row) -> str:
+def _curve(frame: Frame, row: Row) -> Curve:
     finite = [value for value in row.values if math.isfinite(value)]
-    return f"{show(min(finite), row.form)} to {show(max(finite), row.form)}" if finite else ""
+    low, high = (show(min(finite), row.form), show(max(finite), row.form)) if finite else ("", "")
+    marks = {"validation": frame.validated, "resume": frame.resumed, "alarm": frame.alarmed}
+    label = f"{low} to {high}" if finite else ""
+    return Curve(row.steps, row.values, label, frame.step or 0, scale=(low, high), marks=marks)
 
 
 def _headline(frame: Frame) -> list[str]:

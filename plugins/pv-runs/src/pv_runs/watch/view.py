@@ -6,7 +6,7 @@ import contextlib
 import json
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -18,33 +18,37 @@ from pv_rl.errors import DataError
 from pv_runs.growing_file import last_lines
 from pv_runs.hydra_record import read_config
 from pv_runs.in_force import describe, in_force
+from pv_runs.measures import HELD_OUT
 from pv_runs.metrics_log import Log
 from pv_runs.run_folder import CONFIGS, RECORD
 from pv_runs.run_record import read_about
 from pv_runs.watch.frame import Alarm, Frame, Section
 from pv_runs.watch.numbers import Numbers
 from pv_runs.watch.places import find_places
-from pv_runs.watch.rows import fill
+from pv_runs.watch.rows import OVER, fill
 from pv_runs.watch.status import find_status, total_steps
 from pv_runs.watch.traces import Traces
 
 __all__ = ["View"]
 
-OVER = 10
-"""Steps over which a change is shown."""
 COST = metric_names.COST
-KEPT, MOST = 5, 2**20
-"""Alarms that are shown, and bytes at the end of their file that are read."""
+KEPT, MOST_ALARMS, MOST = 5, 1000, 2**20
+"""Alarms that are shown as text and as marks, and bytes at the end of their file that are read."""
 LONGEST = 400
 """Characters of an alarm's message."""
 
 
 class View:
-    """Of the run in `folder`. Nothing in it is trusted, and nothing is written to it."""
+    """Of the run in `folder`. Nothing in it is trusted, and nothing is written to it.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._numbers, self._traces = Numbers(), Traces()
+    Args:
+        folder: of the run.
+        show: patterns of further metrics to show.
+    """
+
+    def __init__(self, folder: Path, show: Sequence[str] = ()) -> None:
+        self.folder, self._show = folder, show
+        self._numbers, self._traces = Numbers(show), Traces()
         self._log: Log | None = None
         self._sections: list[Section] = []
 
@@ -58,7 +62,7 @@ class View:
         places = find_places(self.folder, settings.config, settings.about)
         log = self._numbers.look(places.metrics)
         if log is not self._log:
-            self._log, self._sections = log, fill(log.series, OVER, log.last_step)
+            self._log, self._sections = log, fill(log.series, OVER, log.last_step, self._show)
         total = total_steps(settings.config, settings.about)
         now = time.time() if now is None else now
         status = find_status(places, log, settings.about, total, now)
@@ -89,8 +93,11 @@ class View:
             sections=self._sections,
             traces=traces,
             traces_from=source,
-            alarms=alarms,
+            alarms=None if alarms is None else alarms[:KEPT],
             notes=notes,
+            alarmed=[alarm.step for alarm in alarms or () if alarm.step is not None],
+            resumed=self._numbers.resumed,
+            validated=sorted({step for key in HELD_OUT.values() for step in log.series.get(key, ())}),
         )
 
 
@@ -140,7 +147,9 @@ def _alarms(path: Path) -> tuple[list[Alarm] | None, list[str]]:
     except OSError as error:
         return None, [f"{path.name} cannot be read, its alarms are not shown: {one_line(str(error))}"]
     events = [_event(line) for line in lines]
-    alarms = list(islice((alarm for said in events if said and (alarm := _alarm(said)) is not None), KEPT))
+    alarms = list(
+        islice((alarm for said in events if said and (alarm := _alarm(said)) is not None), MOST_ALARMS)
+    )
     broken = events.count(None)
     if not broken:
         return alarms, []
