@@ -14,7 +14,7 @@ for module in pkgutil.walk_packages(pv_data.__path__, "pv_data."):
         importlib.import_module(module.name)
 """
 NEVER = ("torch", "verl", "ray", "transformers", "vllm", "datasets")
-LATER = ("numpy", "scipy", "pyarrow", "matplotlib", "hydra", "httpx", "datasketch", "jinja2", "pylatexenc")
+LATER = ("numpy", "scipy", "pyarrow", "matplotlib", "hydra", "httpx", "jinja2", "pylatexenc")
 
 
 def loaded(code: str, names: tuple[str, ...]) -> list[str]:

@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["WEIGHTS", "blind", "features"]
+__all__ = ["THRESHOLD", "WEIGHTS", "blind", "features"]
 
+THRESHOLD = 0.45
+"""Similarity from which two problems are taken for one, unless another is given."""
 KINDS = "wfnp"
 WEIGHTS = (1.0, 1.0, 1.5, 0.125)
 """Of the kinds, in their order: fractions of two, so that sums are exact in any order."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
-from pv_data.duplicates.blind import WEIGHTS, blind
+from pv_data.duplicates.blind import THRESHOLD, WEIGHTS, blind
 from pv_data.duplicates.pairs import check_threshold, similar_pairs
 from pv_data.duplicates.shingles import shingles
 from pv_data.ids import Groups
@@ -18,8 +18,13 @@ from pv_data.records import Aside, Problem
 
 __all__ = ["clusters", "first_of_each", "members"]
 
+AS_WRITTEN = 0.6
+"""Similarity of runs of three tokens from which two texts are near-duplicates."""
 
-def clusters(problems: Iterable[Problem], *, threshold: float = 0.6, blinded: bool = False) -> dict[str, str]:
+
+def clusters(
+    problems: Iterable[Problem], *, threshold: float | None = None, blinded: bool = False
+) -> dict[str, str]:
     """Problem id to cluster id: the smallest problem id of the cluster. A problem without a near-duplicate is its own.
 
     Two problems are in one cluster if a chain of near-duplicates joins them, so that a split by cluster never parts a
@@ -27,9 +32,12 @@ def clusters(problems: Iterable[Problem], *, threshold: float = 0.6, blinded: bo
 
     Args:
         problems: of all sources; a problem that comes twice counts once.
-        threshold: Jaccard similarity, above 0 to 1; measured for both comparisons in docs/sources.md.
+        threshold: Jaccard similarity, above 0 to 1; by default 0.6 for texts as written and 0.45 blinded, as measured
+            in docs/sources.md.
         blinded: compare what rewording leaves, in place of the text as written.
     """
+    if threshold is None:
+        threshold = THRESHOLD if blinded else AS_WRITTEN
     check_threshold(threshold)
     texts = {problem.id: problem.text for problem in problems}
     ids, groups = list(texts), Groups()

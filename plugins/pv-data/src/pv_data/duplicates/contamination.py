@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pv_data.duplicates.blind import WEIGHTS, blind, features
+from pv_data.duplicates.blind import THRESHOLD, WEIGHTS, blind, features
 from pv_data.duplicates.contamination_report import Contamination, Hit
 from pv_data.duplicates.pairs import check_threshold, similar_pairs, similarity
 from pv_data.records import Aside, Problem, Proof
@@ -18,7 +18,7 @@ from pv_rl.errors import DataError
 
 __all__ = ["BAND", "contamination", "problems_of"]
 
-BAND = 0.1
+BAND = 0.15
 """How far below the threshold a pair is shown to a person."""
 NEAREST = 3
 """Pairs below the threshold for each test problem: those of the highest similarity."""
@@ -35,7 +35,7 @@ def contamination(
     problems: Iterable[Problem],
     test_sets: Mapping[str, Iterable[Problem]],
     *,
-    threshold: float = 0.4,
+    threshold: float = THRESHOLD,
     embeddings: Endpoint | None = None,
     decisions: Mapping[tuple[str, str], str] | None = None,
 ) -> Contamination:
@@ -44,7 +44,7 @@ def contamination(
     Args:
         problems: of the run.
         test_sets: by name; `problems_of` reads one from a file.
-        threshold: similarity from which a pair counts, above 0 to 1; measured in docs/sources.md. Pairs up to 0.1
+        threshold: similarity from which a pair counts, above 0 to 1; measured in docs/sources.md. Pairs up to 0.15
             below it are shown to a person, at most three for a test problem.
         embeddings: server whose embeddings show further pairs to a person.
         decisions: `same` or `different`, by the ids of the problem and of the test problem.

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from pv_data.duplicates.blind import THRESHOLD
 from pv_data.duplicates.contamination_report import Contamination
 from pv_data.records import Problem
 from pv_data.shell import errors_to_exit
@@ -78,8 +79,11 @@ def contamination_command(
         ),
     ] = None,
     threshold: Annotated[
-        float, typer.Option(help="Similarity from which a pair counts; those up to 0.1 below are shown.")
-    ] = 0.4,
+        float,
+        typer.Option(
+            help="Similarity from which a pair counts; those up to 0.15 below are shown to a person."
+        ),
+    ] = THRESHOLD,
     embeddings: Annotated[
         str | None,
         typer.Option(

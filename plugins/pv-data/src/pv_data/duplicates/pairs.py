@@ -5,9 +5,9 @@ the feature has. The similarity of two texts is the weight of the features that 
 that one of them has. It hangs on the two texts alone.
 
 Every pair that shares a feature is a candidate, but for features that so many texts have that comparing all of their
-pairs would take more than `PAIRS` comparisons a text: these count in the similarity and find no candidates. So time and
-memory grow in proportion to the number of texts. The search can lose a pair that shares nothing but such features; it
-invents none.
+pairs would take more than `PAIRS` comparisons a text. Such a feature joins each of its texts to the next one only: ten
+thousand copies of one template still hang together. So time and memory grow in proportion to the number of texts. The
+search can lose a pair that shares nothing but such features; it invents none.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def similar_pairs(
     floor: float,
     weights: Sequence[float] = (1.0,),
 ) -> Iterator[tuple[int, int, float]]:
-    """Pairs that reach the floor: place in `left`, place in `right`, similarity; by the first, then the second.
+    """Pairs that reach the floor, each once, in no order: place in `left`, place in `right`, similarity.
 
     Args:
         left: features of each text, none of them empty.
@@ -69,27 +69,33 @@ def similar_pairs(
     there = here if right is None else rows[len(left) :]
     total_here, total_there = (np.asarray(one.sum(axis=1)).ravel() for one in (here, there))
     common = _common(here, there)
-    rare_here, rare_there = here.multiply(~common).tocsr(), there.multiply(~common).tocsr()
-    rare_here.eliminate_zeros()
-    rare_there.eliminate_zeros()
-    rest_here, rest_there = here - rare_here, there - rare_there
-    most_here, most_there = (np.asarray(one.sum(axis=1)).ravel() for one in (rest_here, rest_there))
-    index = rare_there.T.tocsr()
+    rare, index = here.multiply(~common).tocsr(), there.multiply(~common).T.tocsr()
+    rare.eliminate_zeros()
+    index.eliminate_zeros()
     index.data[:] = 1  # the weight counts once
-    holds = rest_there.sign()
-    for first, last in _blocks(rare_here, index):
-        found = (rare_here[first:last] @ index).tocoo()
+    rare_there = index.T.tocsr()
+    most_here, most_there = (np.asarray(one.multiply(common).sum(axis=1)).ravel() for one in (here, there))
+    holds = there.sign()
+
+    def exact(at: NDArray[Any], to: NDArray[Any]) -> Iterator[tuple[int, int, float]]:
+        shared = np.asarray(here[at].multiply(holds[to]).sum(axis=1)).ravel()
+        values = shared / (total_here[at] + total_there[to] - shared)
+        for place in np.flatnonzero(values >= floor):
+            yield int(at[place]), int(to[place]), float(values[place])
+
+    for first, last in _blocks(np.diff(index.indptr)[rare.indices], rare.indptr):
+        found = (rare[first:last] @ index).tocoo()
         at, to, shared = found.row + first, found.col, found.data
-        wanted = at < to if right is None else np.full(len(at), fill_value=True)
-        sums = total_here[at] + total_there[to]
         at_most = shared + np.minimum(most_here[at], most_there[to])
-        wanted &= at_most >= floor * (sums - at_most)
-        at, to, shared, sums = at[wanted], to[wanted], shared[wanted], sums[wanted]
-        shared = shared + np.asarray(rest_here[at].multiply(holds[to]).sum(axis=1)).ravel()
-        values = shared / (sums - shared)
-        for place in np.lexsort((to, at)):
-            if values[place] >= floor:
-                yield int(at[place]), int(to[place]), float(values[place])
+        wanted = at_most >= floor * (total_here[at] + total_there[to] - at_most)
+        if right is None:
+            wanted &= at < to
+        yield from exact(at[wanted], to[wanted])
+    at, to = _neighbours(here.tocsc(), there.tocsc(), np.flatnonzero(common), within=right is None)
+    for first in range(0, len(at), BLOCK // 100):
+        some = slice(first, first + BLOCK // 100)
+        new = np.asarray(rare[at[some]].multiply(rare_there[to[some]]).sum(axis=1)).ravel() == 0
+        yield from exact(at[some][new], to[some][new])
 
 
 def _matrix(texts: Sequence[NDArray[np.int64]], weights: Sequence[float]) -> Any:
@@ -117,15 +123,34 @@ def _common(here: Any, there: Any) -> NDArray[np.bool_]:
     return common
 
 
-def _blocks(rows: Any, index: Any) -> Iterator[tuple[int, int]]:
+def _neighbours(
+    here: Any, there: Any, columns: NDArray[Any], *, within: bool
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Pairs of texts that follow each other in the list of a feature, each pair once."""
+    import numpy as np
+
+    found = [np.empty((2, 0), dtype=np.int64)]
+    for column in columns:
+        ours, theirs = (
+            np.sort(one.indices[one.indptr[column] : one.indptr[column + 1]]) for one in (here, there)
+        )
+        if within:
+            found.append(np.stack([ours[:-1], ours[1:]]))
+        elif len(ours) and len(theirs):
+            places = np.arange(max(len(ours), len(theirs)))
+            found.append(np.stack([ours[places % len(ours)], theirs[places % len(theirs)]]))
+    at, to = np.unique(np.concatenate(found, axis=1), axis=1)
+    return at, to
+
+
+def _blocks(pairs: NDArray[Any], ends: NDArray[Any]) -> Iterator[tuple[int, int]]:
     """Rows that are compared together, so that the memory does not grow with their number."""
     import numpy as np
 
-    pairs = np.diff(index.indptr)[rows.indices]
-    done = np.concatenate([[0], np.cumsum(pairs)])[rows.indptr]
+    done = np.concatenate([[0], np.cumsum(pairs)])[ends]
     first = 0
-    while first < rows.shape[0]:
+    while first < len(ends) - 1:
         last = int(np.searchsorted(done, done[first] + BLOCK, side="right")) - 1
-        last = min(max(last, first + 1), rows.shape[0])
+        last = min(max(last, first + 1), len(ends) - 1)
         yield first, last
         first = last

@@ -37,7 +37,9 @@ def finalize(folder: Path, config: RunConfig, console: Console, *, left: int = 0
     if config.duplicates.threshold is not None:
         from pv_data.duplicates import clusters as find
 
-        clusters = find(list(read_rows(folder / "problems", Problem)), threshold=config.duplicates.threshold)
+        clusters = find(
+            read_rows(folder / "problems", Problem), threshold=config.duplicates.threshold, blinded=True
+        )
     split, test_sources = (
         config.split,
         [one.name or one.kind for one in config.sources if one.split == "test"],
