@@ -164,7 +164,8 @@ def test_a_template_with_more_copies_than_are_compared_is_one_cluster(monkeypatc
     copies = [
         problem(f"Tom buys {n} pears and {n + 7} figs in a shop. How much fruit is that?") for n in range(40)
     ]
-    others = [problem(f"Word{n}a word{n}b word{n}c word{n}d word{n}e are five.") for n in range(40)]
+    letters = [f"{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(40)]
+    others = [problem(f"{one}um {one}ix {one}or {one}an fruit") for one in letters]
     monkeypatch.setattr(pairs, "SMALL", 0)
     monkeypatch.setattr(pairs, "PAIRS", 8)
     found = clusters([one for two in zip(copies, others, strict=True) for one in two], blinded=True)
