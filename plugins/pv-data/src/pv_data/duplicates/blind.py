@@ -46,7 +46,7 @@ NOTE = re.compile(r"\([A-Z][^()]{40,}\)")
 """A note of a sentence or more, such as the definition of a word, is not compared: many problems have the same."""
 DELIMITER = re.compile(r"(\$\$?|\\[()\[\]])")
 TOKEN = re.compile(
-    rf"\\[A-Za-z]+|\d+(?:,\d{{3}})+(?!\d)|\d+(?:\.\d+)?|[{UNSPACED}]|[^\W\d_{UNSPACED}]+|[<>]=?|[+=!%≤≥≠∈→≡∠△⊥√∑∫-]"
+    rf"\\[A-Za-z]+|\d+(?:,\d{{3}})+(?!\d)|\d+(?:\.\d+)?|[{UNSPACED}]|[^\W\d_{UNSPACED}]+|[<>]=?|[+=!≤≥≠∈→≡∠△⊥√∑∫-]"
 )
 SIGNS = {
     **dict.fromkeys(("<=", "le", "leq", "leqslant"), "≤"),

@@ -16,15 +16,15 @@ EMPTY_WORDS = """
     found compute calculate evaluate solve solved obtain obtained work every each all any some no not do does did has
     have had having can could may must will would should hold holds satisfy satisfies satisfied satisfying property both
     other another same only exactly most least more less into out up also now get problem question following proof claim
-    call called denote denoted define defined assume assumed consider percent respectively true condition
+    call called denote denoted define defined assume assumed consider percent respectively true condition whole natural
     january february march april june july august september october november december
     monday tuesday wednesday thursday friday saturday sunday
-    的 了 是 在 其 中 个 这 那 把 被 求 证 明 设 已 知 若 则 且 为 有 请 给 出 问 试 所 都 使 得
+    的 了 是 在 其 中 个 这 那 把 被 求 证 明 设 已 知 若 则 且 为 有 请 给 出 问 试 所 都 使 得 它 们 也 与 于 而 就 并 从 该 某 将
 """
 EMPTY = frozenset(EMPTY_WORDS.split())
 """Words that do not tell one problem from another, in lower case."""
 SAME_MEANING = """
-    integer whole natural | divisor factor divides divided divisible multiple division | remainder remainders
+    integer number numbers | divisor factor divides divided divisible multiple division | remainder remainders
     choose chosen choosing pick picked select selected take taken draw drawn | largest greatest maximum biggest highest
     smallest least minimum lowest | different distinct | root zero vanishes | probability likely chance | coprime prime
     kilometers kilometres km | meters metres | grams g | color colour | center centre | start begin depart leave leaves
@@ -52,7 +52,7 @@ MOST = 10**15
 def stem(word: str) -> str:
     """The first letters of a word, without a usual English ending."""
     word = word.casefold()
-    for ending in ("ing", "ed", "es", "s", "ly"):
+    for ending in ("ing", "ed", "es", "s", "ly", "e"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             word = word[: -len(ending)]
             break
