@@ -40,6 +40,8 @@ GRAM = 4
 ENVIRONMENT = re.compile(r"\\(?:begin|end) ?\{[A-Za-z]{1,20}\*?\}|\\\$|\$(?=\d[\d,.]{0,15} {1,3}[A-Za-z]{2})")
 """What is no part of a formula; a dollar before an amount (`$4 each`) opens none."""
 SHORT_FRACTION = re.compile(r"(\\[dt]?frac *\d)(?=\d)")
+HYPHEN = re.compile(r"(?<=[a-z]{2})-(?=[a-z]{2})")
+"""Between words, where it is no minus."""
 NO_NUMBER = re.compile("三(?=角)|千(?=[米克])|百(?=分之)")
 """Letters of Chinese words that name no number."""
 NOTE = re.compile(r"\([A-Z][^()]{40,}\)")
@@ -104,7 +106,7 @@ def _runs(text: str) -> list[Formula | tuple[str, ...]]:
     """Formulas, and runs of words between them. A number among words is a formula of one token."""
     text = WRAPPER.sub(" ", SPACING.sub(" ", ENVIRONMENT.sub(" ", text)))
     text = unicodedata.normalize("NFKC", SHORT_FRACTION.sub(r"\1 ", text.replace("\u2212", "-")))
-    text = NO_NUMBER.sub("", text)
+    text = HYPHEN.sub(" ", NO_NUMBER.sub("", text[:LONGEST]))
     runs: list[Formula | tuple[str, ...]] = []
     for inside, part in _parts(text):
         formula: Formula = []

@@ -19,7 +19,8 @@ EMPTY_WORDS = """
     call called denote denoted define defined assume assumed consider percent respectively true condition whole natural
     january february march april june july august september october november december
     monday tuesday wednesday thursday friday saturday sunday
-    的 了 是 在 其 中 个 这 那 把 被 求 证 明 设 已 知 若 则 且 为 有 请 给 出 问 试 所 都 使 得 它 们 也 与 于 而 就 并 从 该 某 将
+    的 了 是 在 其 中 个 这 那 把 被 求 证 明 设 已 知 若 则 且 为 有 请 给 出 问 试 所 都 使 得
+    它 们 也 与 于 而 就 并 从 该 某 将
 """
 EMPTY = frozenset(EMPTY_WORDS.split())
 """Words that do not tell one problem from another, in lower case."""
@@ -78,6 +79,7 @@ def of_words(run: Iterable[str]) -> Iterator[tuple[str, str]]:
         if is_number:
             if word not in ("0", "1"):
                 yield "n" + word, word
+            before = ""
         elif word.casefold() not in EMPTY:
             short = stem(word)
             short = SAME.get(short, short)
