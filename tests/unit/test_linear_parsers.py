@@ -28,6 +28,7 @@ import pv_judge
 import pv_rl
 import pv_rules
 import pv_runs
+from pv_data.duplicates.blind import features
 from pv_data.duplicates.shingles import normalised
 from pv_data.filters import words_of_geometry, words_only
 from pv_data.labels.check import parse_check
@@ -260,6 +261,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "words without LaTeX": words_only,
     "words of geometry": words_of_geometry,
     "tokens of a problem": normalised,
+    "features of a problem": features,
     "a passage": find_passage,
     "the title of a solution": lambda text: said_of(text, ()),
     "a LaTeX file": rows(latex.read, ".tex"),
@@ -269,7 +271,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
 SLOW: dict[str, tuple[int, float]] = {
     "a LaTeX file": (4096, 0.06),
     "a truncated proof": (2048, 0.006),
-    **dict.fromkeys(("JSON lines", "CSV"), (4096, 0.03)),
+    **dict.fromkeys(("JSON lines", "CSV", "features of a problem"), (4096, 0.03)),
     **dict.fromkeys(
         (
             *("text for a report", "text for the terminal", "steps", "a passage"),
