@@ -162,7 +162,7 @@ def test_the_index_finds_what_comparing_all_pairs_finds(of, weights, monkeypatch
 
 def test_a_template_with_more_copies_than_are_compared_is_one_cluster(monkeypatch):
     copies = [
-        problem(f"Tom buys {n} pears and {n + 7} figs in a shop. How much fruit is that?") for n in range(40)
+        problem(f"Tom buys {n} pears and some figs in a shop. How much fruit is that?") for n in range(40)
     ]
     letters = [f"{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(40)]
     others = [problem(f"{one}um {one}ix {one}or {one}an fruit") for one in letters]

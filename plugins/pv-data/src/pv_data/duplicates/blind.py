@@ -4,12 +4,13 @@ A feature begins with its kind:
 
 - `w`: a word, by its first letters and without its ending; a letter of a script without spaces. Words that any problem
   has (`prove`, `each`), months and days are left out.
-- `p`: two words in a row, in any order; two such letters in a row.
+- `p`: two words in a row, in any order; two such letters in a row; a name, which is a word with a capital letter inside
+  a sentence. These count little.
 - `n`: a number. Words for numbers count as numbers, in English and Chinese.
 - `f`: a formula, or four tokens of it in a row. Variables are numbered in the order in which they come, all numbers are
   one sign, and products, powers and fractions are written without theirs: `\frac{a}{2}`, `a/2` and `x/3` are one.
 
-A kind has one weight. The weights and the threshold were chosen on half of the labelled rewordings (docs/sources.md).
+The weights and the threshold were chosen on half of the labelled rewordings (docs/sources.md).
 """
 
 from __future__ import annotations
@@ -31,9 +32,8 @@ __all__ = ["THRESHOLD", "WEIGHTS", "blind", "features"]
 
 THRESHOLD = 0.45
 """Similarity from which two problems are taken for one, unless another is given."""
-KINDS = "wfnp"
-WEIGHTS = (1.0, 1.0, 1.5, 0.125)
-"""Of the kinds, in their order: fractions of two, so that sums are exact in any order."""
+WEIGHTS = (1.0, 2.0, 0.125)
+"""Of words, formulas and numbers of one digit; of larger numbers; of pairs and names. Sums of eighths are exact."""
 GRAM = 4
 """Tokens of a part of a formula."""
 
@@ -46,6 +46,7 @@ NO_NUMBER = re.compile("三(?=角)|千(?=[米克])|百(?=分之)")
 """Letters of Chinese words that name no number."""
 NOTE = re.compile(r"\([A-Z][^()]{40,}\)")
 """A note of a sentence or more, such as the definition of a word, is not compared: many problems have the same."""
+NAME = re.compile(r"(?<=[a-z,;0-9)] )[A-Z][a-z]+")
 DELIMITER = re.compile(r"(\$\$?|\\[()\[\]])")
 TOKEN = re.compile(
     rf"\\[A-Za-z]+|\d+(?:,\d{{3}})+(?!\d)|\d+(?:\.\d+)?|[{UNSPACED}]|[^\W\d_{UNSPACED}]+|[<>]=?|[+=!≤≥≠∈→≡∠△⊥√∑∫-]"
@@ -84,18 +85,23 @@ def features(text: str) -> dict[str, str]:
     """
     text = text[:LONGEST]
     found: dict[str, str] = {}
+    names = frozenset(NAME.findall(text))
     for run in _runs(NOTE.sub(" ", text)) or _runs(text):
-        for feature, shown in _of_formula(run) if isinstance(run, list) else of_words(run):
+        for feature, shown in _of_formula(run) if isinstance(run, list) else of_words(run, names):
             found.setdefault(feature, shown)
     return found or {"w" + "".join(text.split()): text}
 
 
 def blind(text: str) -> NDArray[np.int64]:
-    """The features' hashes, sorted; the last two bits are the place of the kind in `WEIGHTS`. Never empty."""
+    """The features' hashes, sorted; the last two bits are the place of the weight in `WEIGHTS`. Never empty."""
     import numpy as np
 
-    hashes = (zlib.crc32(one.encode("utf-8", "replace")) << 2 | KINDS.index(one[0]) for one in features(text))
+    hashes = (zlib.crc32(one.encode("utf-8", "replace")) << 2 | _weight(one) for one in features(text))
     return np.unique(np.fromiter(hashes, dtype=np.int64))
+
+
+def _weight(feature: str) -> int:
+    return 2 if feature[0] == "p" else int(feature[0] == "n" and len(feature) > 2)
 
 
 Formula = list[tuple[str, str]]

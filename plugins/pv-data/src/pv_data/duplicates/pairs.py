@@ -60,7 +60,7 @@ def similar_pairs(
         right: the texts that they are compared with; None for the pairs within `left`, each once, the smaller place
             first.
         floor: similarity from which a pair is given.
-        weights: by the last two bits of a feature, fractions of two.
+        weights: by the last two bits of a feature; up to four, multiples of a power of two, so that sums are exact.
     """
     import numpy as np
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 __all__ = ["EMPTY", "digits", "of_words"]
 
@@ -72,8 +72,8 @@ def digits(text: str) -> str:
     return (whole.lstrip("0") or "0") + (f".{part}" if part else "")
 
 
-def of_words(run: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """The features of words in a row (`pv_data.duplicates.blind` names the kinds), and how the text spells each."""
+def of_words(run: Iterable[str], names: Container[str]) -> Iterator[tuple[str, str]]:
+    """The features of words in a row (`pv_data.duplicates.blind` lists the kinds), and how the text spells each."""
     before = ""
     for word, is_number in _with_numbers(run):
         if is_number:
@@ -83,7 +83,7 @@ def of_words(run: Iterable[str]) -> Iterator[tuple[str, str]]:
         elif word.casefold() not in EMPTY:
             short = stem(word)
             short = SAME.get(short, short)
-            yield "w" + short, word
+            yield ("p" if word in names else "w") + short, word
             if before:
                 yield "p" + " ".join(sorted((before, short))), ""
             before = short
