@@ -112,7 +112,7 @@ def test_a_sheet_has_both_texts_and_what_they_share(near: Path):
     assert "Pairs for a person to decide, which do not count:" in text
     open_one, sure = sheet(near / "pairs.csv")
     assert (open_one["text"], open_one["test_text"]) == (TEXT, NEAR)
-    assert 0.3 <= float(open_one["similarity"]) < 0.45 <= float(sure["similarity"])
+    assert 0.3 <= float(open_one["similarity"]) < 0.42 <= float(sure["similarity"])
     assert "positive" in open_one["shared"].split("; ")
     assert "odd" in open_one["only_here"].split("; ")
     assert "even" in open_one["only_there"].split("; ")

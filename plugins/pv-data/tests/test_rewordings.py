@@ -41,7 +41,7 @@ def test_rewordings_are_found_on_both_halves(half: str):
     texts = [blind(row["text"]) for row in rows], [blind(text) for *_, text in asked]
     near = {(at, to) for at, to, _ in similar_pairs(*texts, THRESHOLD, WEIGHTS)}
     found = {(at, kind): (at, to) in near for to, (at, kind, _) in enumerate(asked)}
-    assert sum(found.values()) / len(found) >= 0.78  # 81 % and 79 %
+    assert sum(found.values()) / len(found) >= 0.8  # 83 % and 82 %
     for kind in ("variables", "numbers", "names", "order", "voice"):
         of_kind = [hit for (_, one), hit in found.items() if one == kind]
         assert sum(of_kind) / len(of_kind) >= 0.9, kind

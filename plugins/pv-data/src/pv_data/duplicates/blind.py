@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["THRESHOLD", "WEIGHTS", "blind", "features"]
 
-THRESHOLD = 0.45
+THRESHOLD = 0.42
 """Similarity from which two problems are taken for one, unless another is given."""
 WEIGHTS = (1.0, 2.0, 0.125)
 """Of words, formulas and numbers of one digit; of larger numbers; of pairs and names. Sums of eighths are exact."""

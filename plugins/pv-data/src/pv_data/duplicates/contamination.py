@@ -18,7 +18,7 @@ from pv_rl.errors import DataError
 
 __all__ = ["BAND", "contamination", "problems_of"]
 
-BAND = 0.15
+BAND = 0.12
 """How far below the threshold a pair is shown to a person."""
 NEAREST = 3
 """Pairs below the threshold for each test problem: those of the highest similarity."""
@@ -44,7 +44,7 @@ def contamination(
     Args:
         problems: of the run.
         test_sets: by name; `problems_of` reads one from a file.
-        threshold: similarity from which a pair counts, above 0 to 1; measured in docs/sources.md. Pairs up to 0.15
+        threshold: similarity from which a pair counts, above 0 to 1; measured in docs/sources.md. Pairs up to 0.12
             below it are shown to a person, at most three for a test problem.
         embeddings: server whose embeddings show further pairs to a person.
         decisions: `same` or `different`, by the ids of the problem and of the test problem.

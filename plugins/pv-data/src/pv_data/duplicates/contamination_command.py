@@ -81,7 +81,7 @@ def contamination_command(
     threshold: Annotated[
         float,
         typer.Option(
-            help="Similarity from which a pair counts; those up to 0.15 below are shown to a person."
+            help="Similarity from which a pair counts; those up to 0.12 below are shown to a person."
         ),
     ] = THRESHOLD,
     embeddings: Annotated[

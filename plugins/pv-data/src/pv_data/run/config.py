@@ -68,7 +68,7 @@ class Filters:
 class Duplicates:
     """Near-duplicate problems: kept together in the split, so that none is in both train and test."""
 
-    threshold: float | None = Field(default=0.45, gt=0, le=1)
+    threshold: float | None = Field(default=0.42, gt=0, le=1)
     """Similarity, with variables, numbers and order blind, from which two problems are taken for one; None does not
     look."""
 
