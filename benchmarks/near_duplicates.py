@@ -2,14 +2,18 @@
 
 python benchmarks/near_duplicates.py ../shared/data            # tables in Markdown
 python benchmarks/near_duplicates.py ../shared/data --show     # and the pairs of distinct problems, to read
+python benchmarks/near_duplicates.py ../shared/data --scale    # seconds for made problems, up to 100,000
 """
 
 import json
+import random
+import re
 import sys
 import time
 from collections import defaultdict
 from pathlib import Path
 
+from pv_data.duplicates import clusters, contamination
 from pv_data.duplicates.blind import THRESHOLD, WEIGHTS, blind
 from pv_data.duplicates.clusters import AS_WRITTEN
 from pv_data.duplicates.contamination import BAND
@@ -105,6 +109,45 @@ def distinct(data: Path, *, show: bool) -> None:
                 print("   " + " ".join(problem.text.split())[:300])
 
 
+def scale(data: Path) -> None:
+    """CPU seconds for problems made of sentences of real ones, in which half of the words and all numbers are drawn."""
+    texts = [
+        row.text
+        for name, folder in FOLDERS.items()
+        for row in named(SOURCES, name).read(data / folder)
+        if isinstance(row, Problem)
+    ]
+    sentences = [one for text in texts for one in re.split(r"(?<=[.?!])\s+", text) if 20 < len(one) < 400]
+    words = sorted({word for text in texts for word in re.findall(r"[a-z]{4,}", text)})
+    draw = random.Random(0)
+
+    def made() -> str:
+        text = " ".join(draw.sample(sentences, draw.randint(2, 4)))
+        text = re.sub(r"\d+", lambda _: str(draw.randint(2, 999)), text)
+        word = r"(?<![\\a-zA-Z])[a-z]{4,}"
+        return re.sub(word, lambda found: draw.choice(words) if draw.random() < 0.5 else found.group(), text)
+
+    problems = [Problem(source="S", native_id=str(number), text=made()) for number in range(100_000)]
+    print(
+        "\n| problems | clusters as written | clusters, blind | a twentieth as test set |\n|---|---|---|---|"
+    )
+    for number in (5_000, 20_000, 100_000):
+        some = problems[:number]
+        took = []
+        for run in (
+            lambda some: clusters(some),
+            lambda some: clusters(some, blinded=True),
+            lambda some: contamination(some[len(some) // 20 :], {"test": some[: len(some) // 20]}),
+        ):
+            start = time.process_time()
+            run(some)
+            took.append(time.process_time() - start)
+        print(f"| {number:,} | {' | '.join(f'{one:.1f} s' for one in took)} |")
+
+
 if __name__ == "__main__":
-    rewordings()
-    distinct(Path(sys.argv[1]), show="--show" in sys.argv)
+    if "--scale" in sys.argv:
+        scale(Path(sys.argv[1]))
+    else:
+        rewordings()
+        distinct(Path(sys.argv[1]), show="--show" in sys.argv)

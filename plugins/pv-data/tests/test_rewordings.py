@@ -99,6 +99,16 @@ def test_another_number_is_the_same_for_leakage_and_another_problem_for_duplicat
     assert len(set(clusters(two, threshold=0.8).values())) == 2
 
 
+def test_other_people_are_the_same_problem_for_leakage():
+    texts = [
+        "Tom has twice as many marbles as Jerry. Together they have 36 marbles. How many marbles does Tom have?",
+        "Alice has two times as many marbles as Bob. In total they have thirty-six marbles. How many has Alice?",
+    ]
+    two = [Problem(source="S", native_id="1", text=text) for text in texts]
+    assert len(set(clusters(two, blinded=True).values())) == 1
+    assert len(set(clusters(two).values())) == 2
+
+
 def test_similarity_is_worked_out_by_hand():
     # both have bag and ball (1 each) and 30 (2); one has the number 5 (1) and the pair bag-ball (1/8) more
     assert alike("30 balls, 5 bag ball", "30 bag, 30 ball") == 4 / 5.125
@@ -128,8 +138,8 @@ def test_it_makes_no_difference_which_text_is_first():
         "{" * 100_000,
         "\\frac{" * 30_000,
         "(A" * 50_000,
-        "万" * 100_000,
-        "hundred " * 30_000,
+        "一" + "万" * 100_000,
+        "one " + "hundred " * 30_000,
         "twenty " * 30_000,
         "9" * 100_000,
         "1," * 50_000,

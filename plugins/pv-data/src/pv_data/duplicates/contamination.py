@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -65,11 +66,12 @@ def contamination(
     wanted = {pair for pair, value in values.items() if value >= threshold} | decided.keys()
     wanted |= _nearest_below(values, threshold)
     wanted |= set([pair for pair in cosines if pair not in values][:BY_EMBEDDING])
+    spelt = lru_cache(maxsize=10_000)(features)  # a problem can be in many pairs
     hits: dict[str, list[Hit]] = {"same": [], "different": [], "": []}
     for at, to in wanted:
         (name, test), pair = there[to], (at, to)
         value = values[pair] if pair in values else similarity(ours[at], theirs[to], WEIGHTS)
-        hit = _hit(here[at], name, test, value)
+        hit = _hit(here[at], name, test, value, spelt)
         hit = replace(hit, cosine=cosines.get(pair), decision=decided.get(pair, ""))
         hits[hit.decision or ("same" if value >= threshold else "")].append(hit)
     for several in hits.values():
@@ -130,8 +132,10 @@ def _places(
     }
 
 
-def _hit(problem: Problem, name: str, test: Problem, value: float) -> Hit:
-    one, other = features(problem.text), features(test.text)
+def _hit(
+    problem: Problem, name: str, test: Problem, value: float, spelt: Callable[[str], dict[str, str]]
+) -> Hit:
+    one, other = spelt(problem.text), spelt(test.text)
     return Hit(
         source=problem.source,
         problem_id=problem.id,
