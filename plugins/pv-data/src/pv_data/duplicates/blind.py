@@ -21,7 +21,7 @@ import zlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from pv_data.duplicates.shingles import LONGEST, SPACING, UNSPACED, WRAPPER
+from pv_data.duplicates.shingles import LONGEST, SPACING, UNSPACED, WRAPPER, normalised
 from pv_data.duplicates.words import EMPTY, digits, of_words
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ THRESHOLD = 0.42
 """Similarity from which two problems are taken for one, unless another is given."""
 WEIGHTS = (1.0, 2.0, 0.125)
 """Of words, formulas and numbers of one digit; of larger numbers; of pairs and names. Sums of eighths are exact."""
+LITTLE = 2.0
+"""Weight of a text's features up to which they do not tell what it asks."""
 GRAM = 4
 """Tokens of a part of a formula."""
 
@@ -81,7 +83,7 @@ GREEK = re.compile(
 def features(text: str) -> dict[str, str]:
     """Feature to how the text spells it, in the order of the text; of its first 20,000 characters.
 
-    A text without any (`"???"`) has one: itself.
+    A text that has next to none (`"???"`, `"Prove number 1."`) is a feature of its own, as written.
     """
     text = text[:LONGEST]
     found: dict[str, str] = {}
@@ -89,7 +91,9 @@ def features(text: str) -> dict[str, str]:
     for run in _runs(NOTE.sub(" ", text)) or _runs(text):
         for feature, shown in _of_formula(run) if isinstance(run, list) else of_words(run, names):
             found.setdefault(feature, shown)
-    return found or {"w" + "".join(text.split()): text}
+    if sum(WEIGHTS[_weight(one)] for one in found) <= LITTLE:
+        found["w" + (" ".join(normalised(text)) or "".join(text.split()))] = text
+    return found
 
 
 def blind(text: str) -> NDArray[np.int64]:

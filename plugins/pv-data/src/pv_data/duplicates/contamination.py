@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -60,12 +61,12 @@ def contamination(
     there = [(name, one) for name, several in sets.items() for one in several.values()]
     ours, theirs = [blind(one.text) for one in here], [blind(one.text) for _, one in there]
     floor = max(threshold - BAND, threshold / 2)
-    values = {(at, to): value for at, to, value in similar_pairs(ours, theirs, floor, WEIGHTS)}
+    values = _kept(similar_pairs(ours, theirs, floor, WEIGHTS), threshold, [name for name, _ in there])
     cosines = _by_embedding(here, [one for _, one in there], embeddings) if embeddings else {}
     decided = _places(here, [one for _, one in there], decisions or {})
-    wanted = {pair for pair, value in values.items() if value >= threshold} | decided.keys()
-    wanted |= _nearest_below(values, threshold)
-    wanted |= set([pair for pair in cosines if pair not in values][:BY_EMBEDDING])
+    wanted = (
+        values.keys() | decided.keys() | set([pair for pair in cosines if pair not in values][:BY_EMBEDDING])
+    )
     spelt = lru_cache(maxsize=10_000)(features)  # a problem can be in many pairs
     hits: dict[str, list[Hit]] = {"same": [], "different": [], "": []}
     for at, to in wanted:
@@ -97,13 +98,26 @@ def _counts(names: Iterable[str]) -> dict[str, int]:
     return dict(found)
 
 
-def _nearest_below(values: Mapping[Pair, float], threshold: float) -> set[Pair]:
-    """The nearest of each test problem, of those below the threshold: a large run has many that are a little alike."""
+def _kept(
+    pairs: Iterable[tuple[int, int, float]], threshold: float, names: Sequence[str]
+) -> dict[Pair, float]:
+    """The pairs that are listed, and their similarity: of a template there can be millions.
+
+    From the threshold, the nearest of each problem in each set, and of each test problem. Below it, the three nearest
+    of each test problem.
+    """
+    best: dict[object, tuple[float, int, int]] = {}
     below: defaultdict[int, list[tuple[float, int]]] = defaultdict(list)
-    for (at, to), value in values.items():
+    for at, to, value in pairs:
         if value < threshold:
-            below[to].append((-value, at))
-    return {(at, to) for to, several in below.items() for _, at in sorted(several)[:NEAREST]}
+            insort(below[to], (-value, at))
+            del below[to][NEAREST:]
+        else:
+            one = (-value, at, to)
+            for key in ((at, names[to]), to):
+                best[key] = min(best.get(key, one), one)
+    found = {(at, to): -value for value, at, to in best.values()}
+    return found | {(at, to): -value for to, several in below.items() for value, at in several}
 
 
 def _by_embedding(here: Sequence[Problem], there: Sequence[Problem], endpoint: Endpoint) -> dict[Pair, float]:

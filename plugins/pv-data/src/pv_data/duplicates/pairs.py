@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = ["check_threshold", "similar_pairs", "similarity"]
 
-PAIRS = 4000
+PAIRS = 1000
 """Comparisons of two texts by one feature, for each text."""
-SMALL = 10**8
-"""Comparisons that are always made: up to a few thousand texts no pair is lost."""
+SMALL = 2 * 10**7
+"""Comparisons that are always made: with a few thousand texts hardly a pair is lost."""
 BLOCK = 2 * 10**6
 """Comparisons at a time, of some 50 bytes each."""
 
