@@ -56,11 +56,11 @@ def test_the_labelled_problems_are_not_taken_for_each_other():
     ("one", "other"),
     [
         (r"$\frac{a}{b}+1 \leq c$", r"\(a/b + 1 ≤ c\)"),
-        (r"$$\dfrac12 x \cdot y$$", r"\[ \frac{1}{2}\, x y \]"),
+        (r"The area is $$\dfrac12 x \cdot y$$", r"The area is \[ \frac{1}{2}\, x y \]"),
         (r"\(\left( x^{2} + y^2 \right) \geqslant 2xy\)", "$(x² + y²) >= 2 x y$"),
         (r"$f\colon \mathbb{R}\rightarrow\mathbf R$", r"\(f:ℝ \to ℝ\)"),
         (r"$a_1, \ldots, a_{n}$", r"$a_{1}, \dots, a_n$"),
-        (r"$x \neq y$ and $\alpha < \beta$", "$u \\ne v$ and $a < b$"),
+        (r"Numbers $x \neq y$ and $\alpha < \beta$", "Numbers $u \\ne v$ and $a < b$"),
         ("Find all primes $p$ with $p^2+2$ prime.", "Determine each prime $q$ where $q^2 + 2$ is a prime."),
         ("She has twenty-five pens.", "She has 25 pens."),
         ("It covers two thousand and twenty four miles.", "It covers 2,024 miles."),
@@ -97,6 +97,12 @@ def test_another_number_is_the_same_for_leakage_and_another_problem_for_duplicat
     two = [Problem(source="S", native_id="1", text=text) for text in texts]
     assert len(set(clusters(two, blinded=True).values())) == 1
     assert len(set(clusters(two, threshold=0.8).values())) == 2
+
+
+def test_texts_that_say_little_are_only_near_themselves():
+    assert alike("Prove number 1.", "PROVE  number 1.") == 1.0
+    assert alike("Prove number 1.", "Prove number 2.") < THRESHOLD
+    assert alike("Find all $x$.", "Find all $y$.") < THRESHOLD
 
 
 def test_other_people_are_the_same_problem_for_leakage():
