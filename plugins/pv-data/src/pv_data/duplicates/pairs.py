@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check_threshold", "similar_pairs", "similarity"]
 
-PAIRS = 1000
+PAIRS = 4000
 """Comparisons of two texts by one feature, for each text."""
 SMALL = 2 * 10**7
 """Comparisons that are always made: with a few thousand texts hardly a pair is lost."""
