@@ -29,6 +29,7 @@ import pv_rl
 import pv_rules
 import pv_runs
 from pv_data.audit.mathml import to_html
+from pv_data.duplicates.blind import features
 from pv_data.duplicates.shingles import normalised
 from pv_data.filters import words_of_geometry, words_only
 from pv_data.labels.check import parse_check
@@ -262,6 +263,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "words without LaTeX": words_only,
     "words of geometry": words_of_geometry,
     "tokens of a problem": normalised,
+    "features of a problem": features,
     "a passage": find_passage,
     "a text with formulas": to_html,
     "the title of a solution": lambda text: said_by_title(text, ()),
@@ -274,7 +276,7 @@ SLOW: dict[str, tuple[int, float]] = {
     "a LaTeX file": (4096, 0.06),
     "a truncated proof": (2048, 0.006),
     "a text with formulas": (8192, 0.06),
-    **dict.fromkeys(("JSON lines", "CSV"), (4096, 0.03)),
+    **dict.fromkeys(("JSON lines", "CSV", "features of a problem"), (4096, 0.03)),
     **dict.fromkeys(
         (
             *("text for a report", "text for the terminal", "steps", "a passage"),

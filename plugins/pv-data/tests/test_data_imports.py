@@ -21,7 +21,6 @@ LATER = (
     "matplotlib",
     "hydra",
     "httpx",
-    "datasketch",
     "jinja2",
     "latex2mathml",
     "pylatexenc",

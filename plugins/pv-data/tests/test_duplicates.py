@@ -7,8 +7,9 @@ from itertools import combinations
 import pytest
 from sources_cases import DATA, needs_data, problems, real
 
-from pv_data.duplicates import clusters, contamination, first_of_each, problems_of
-from pv_data.duplicates.clusters import Nearby, members, similarity
+from pv_data.duplicates import clusters, contamination, first_of_each, pairs, problems_of
+from pv_data.duplicates.blind import WEIGHTS, blind
+from pv_data.duplicates.pairs import similar_pairs, similarity
 from pv_data.duplicates.shingles import normalised, shingles
 from pv_data.records import Aside, Problem
 from pv_rl.errors import ConfigError
@@ -126,19 +127,53 @@ def test_the_first_source_of_the_config_keeps_a_problem_of_several():
 @pytest.mark.parametrize("threshold", [0, -1, 1.1, float("nan")])
 def test_a_threshold_that_is_no_similarity_is_refused(threshold: float):
     with pytest.raises(ConfigError, match="Jaccard"):
-        Nearby(threshold)
+        clusters([], threshold=threshold)
+    with pytest.raises(ConfigError, match="Jaccard"):
+        contamination([], {}, threshold=threshold)
 
 
+@pytest.mark.parametrize(("of", "weights"), [(shingles, (1.0,)), (blind, WEIGHTS)])
 @needs_data
-def test_hashing_finds_what_comparing_all_pairs_finds():
-    some = [*problems(real("olympiadbench"))[:150], *problems(real("prmbench"))]
-    sets = {one.id: shingles(one.text) for one in some}
-    pairs = [(a, b) for a, b in combinations(sets, 2) if similarity(sets[a], sets[b]) >= 0.6]
-    assert len(pairs) > 100
-    found = clusters(some, threshold=0.6)
-    assert all(found[a] == found[b] for a, b in pairs)
-    joined = sum(len(group) for group in members(found).values())
-    assert joined == len({one for pair in pairs for one in pair})
+def test_the_index_finds_what_comparing_all_pairs_finds(of, weights, monkeypatch):
+    texts = [of(one.text) for one in problems(real("olympiadbench"))[-160:]]
+    of_kind = [*weights, 1.0, 1.0, 1.0]
+
+    def jaccard(one: int, other: int) -> float:
+        first, second = set(texts[one].tolist()), set(texts[other].tolist())
+        both, either = (
+            sum(of_kind[hash_ & 3] for hash_ in some) for some in (first & second, first | second)
+        )
+        return both / either
+
+    every = [(a, b, jaccard(a, b)) for a, b in combinations(range(len(texts)), 2)]
+    expected = [pair for pair in every if pair[2] >= 0.3]
+    assert len(expected) > 100
+    monkeypatch.setattr(pairs, "BLOCK", 1000)  # several blocks
+    assert sorted(similar_pairs(texts, None, 0.3, weights)) == expected
+    assert sorted(similar_pairs(texts[:99], texts[99:], 0.3, weights)) == [
+        (a, b - 99, value) for a, b, value in expected if a < 99 <= b
+    ]
+    monkeypatch.setattr(pairs, "SMALL", 0)
+    monkeypatch.setattr(pairs, "PAIRS", 40)
+    found = list(similar_pairs(texts, None, 0.3, weights))
+    assert 50 < len(found) == len(set(found)) < len(expected)
+    assert set(found) < set(expected)
+
+
+def test_a_template_with_more_copies_than_are_compared_is_one_cluster(monkeypatch):
+    copies = [
+        problem(f"Tom buys {n} pears and some figs in a shop. How much fruit is that?") for n in range(40)
+    ]
+    letters = [f"{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(40)]
+    others = [problem(f"{one}um {one}ix {one}or {one}an fruit") for one in letters]
+    monkeypatch.setattr(pairs, "SMALL", 0)
+    monkeypatch.setattr(pairs, "PAIRS", 8)
+    found = clusters([one for two in zip(copies, others, strict=True) for one in two], blinded=True)
+    assert len({found[one.id] for one in copies}) == 1
+    assert len(set(found.values())) == 1 + len(others)
+    report = contamination(copies[:20], {"set": copies[20:]})
+    assert report.counts() == {("S", "set"): 20}
+    assert len(report.hits) <= 40  # the nearest of each, and not all 400 pairs
 
 
 @needs_data
@@ -156,7 +191,10 @@ def test_problems_that_two_sources_share_are_found():
 def test_contamination_is_counted_by_source_and_set_and_written_as_markdown():
     run = [problem(PRIMES, "A | B"), problem("Is 91 a prime number or is it none?", "C")]
     sets = {
-        "mine": [problem(PRIMES.lower().replace("prove", "show"), "X", "x|<b>1"), problem(PRIMES, "X", "x2")],
+        "mine": [
+            problem(PRIMES.replace("prime $p$", "number") + " Do not use a table.", "X", "x|<b>1"),
+            problem(PRIMES, "X", "x2"),
+        ],
         "process": list(problems_of("processbench", DATA / "processbench")),
     }
     report = contamination(run, sets)

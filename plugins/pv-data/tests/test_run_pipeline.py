@@ -70,8 +70,9 @@ def test_the_command_makes_a_set_and_goes_on_for_nothing(config, tmp_path):
         url = f"vars.url={server.url}"
         done = invoke(str(config), url)
         assert done.exit_code == 0, done.output
+        assert "10 of 10 problems are one cluster and go to the same split" in " ".join(done.output.split())
         assert len(server.chats()) == 120
-        again = invoke(str(config), url)
+        again = invoke(str(config), url, "duplicates.threshold=null")
         assert again.exit_code == 0, again.output
         assert len(server.chats()) == 120
     made = list(read_rows(tmp_path / "run" / "export" / "qpc", Qpc))

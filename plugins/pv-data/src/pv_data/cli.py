@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 
 from pv_data import __version__
 from pv_data.audit.command import app as audit
-from pv_data.duplicates.contamination import contamination_command
+from pv_data.duplicates.contamination_command import contamination_command
 from pv_data.plugins import command_groups
 from pv_data.run.commands import draw, record, run_command, status
 from pv_data.shell import print_registry

@@ -1,132 +1,180 @@
-"""Contamination report: which problems of a run are in named test sets, or nearly (`pv-data contamination`)."""
+"""Contamination check: problems of a run that are in test sets, reworded or not."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from bisect import insort
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from pv_data.duplicates.clusters import Nearby
+from pv_data.duplicates.blind import THRESHOLD, WEIGHTS, blind, features
+from pv_data.duplicates.contamination_report import Contamination, Hit
+from pv_data.duplicates.pairs import check_threshold, similar_pairs, similarity
 from pv_data.records import Aside, Problem, Proof
-from pv_data.shell import errors_to_exit
 from pv_data.sources.reading.unusable import FILE_NOT_READ
-from pv_judge.pages.blocks import Block, Column, Paragraph, Table
-from pv_judge.pages.markdown import to_markdown
-from pv_judge.pages.text import plain
+from pv_judge.config import Endpoint
 from pv_rl.errors import DataError
 
-__all__ = ["Contamination", "Hit", "contamination", "contamination_command", "problems_of"]
+__all__ = ["BAND", "contamination", "problems_of"]
 
+BAND = 0.12
+"""How far below the threshold a pair is shown to a person."""
+NEAREST = 3
+"""Pairs below the threshold for each test problem: those of the highest similarity."""
+BY_EMBEDDING = 200
+"""Pairs that only the embeddings show: those of the highest cosine."""
+WHY = 300
+"""Characters of what two problems share."""
 
-SHOWN = 100
-"""Characters of a problem in the Markdown."""
-LISTED = 50
-"""Pairs in the Markdown; the rows have all."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Hit:
-    """A problem of the run and one of a test set that is near it."""
-
-    source: str
-    problem_id: str
-    native_id: str
-    test_set: str
-    test_id: str
-    """What the test set calls it."""
-    similarity: float
-    """Jaccard, from the threshold to 1."""
-    text: str
-    test_text: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Contamination:
-    """The report."""
-
-    threshold: float
-    hits: tuple[Hit, ...]
-    """The most similar first."""
-    problems: Mapping[str, int]
-    """Problems of the run by source."""
-    test_problems: Mapping[str, int]
-    """Problems by test set."""
-
-    def counts(self) -> Counter[tuple[str, str]]:
-        """Problems of the run that are near one of the set, by source and set."""
-        pairs = {(hit.source, hit.test_set, hit.problem_id) for hit in self.hits}
-        return Counter((source, name) for source, name, _ in pairs)
-
-    def rows(self) -> list[dict[str, Any]]:
-        """The pairs as plain values."""
-        return [asdict(hit) for hit in self.hits]
-
-    def to_markdown(self) -> str:
-        """Counts by source and set, and the nearest pairs."""
-        return to_markdown(self._blocks())
-
-    def _blocks(self) -> Iterator[Block]:
-        counts = self.counts()
-        by_source: list[Column[str]] = [
-            Column("source", plain, left=True),
-            Column("problems", lambda source: str(self.problems[source])),
-            *(
-                Column(f"{plain(one)} ({number})", lambda source, one=one: str(counts[source, one]))
-                for one, number in sorted(self.test_problems.items())
-            ),
-        ]
-        yield Paragraph(
-            f"Problems of the run with a Jaccard similarity of at least {self.threshold:g} to one of a test set."
-        )
-        yield Table.of(by_source, sorted(self.problems))
-        if not self.hits:
-            yield Paragraph("No pair was found.")
-            return
-        yield Table.of(PAIRS, self.hits[:LISTED])
-        if len(self.hits) > LISTED:
-            yield Paragraph(f"And {len(self.hits) - LISTED} more pairs.")
-
-
-PAIRS: tuple[Column[Hit], ...] = (
-    Column("similarity", lambda hit: f"{hit.similarity:.2f}"),
-    Column("problem", lambda hit: plain(f"{hit.source} {hit.native_id}", SHOWN), left=True),
-    Column("test set", lambda hit: plain(f"{hit.test_set} {hit.test_id}", SHOWN), left=True),
-    Column("text", lambda hit: plain(hit.text, SHOWN), left=True),
-    Column("text there", lambda hit: plain(hit.test_text, SHOWN), left=True),
-)
+Pair = tuple[int, int]
+"""Place of a problem of the run, and of a test problem."""
 
 
 def contamination(
-    problems: Iterable[Problem], test_sets: Mapping[str, Iterable[Problem]], *, threshold: float = 0.5
+    problems: Iterable[Problem],
+    test_sets: Mapping[str, Iterable[Problem]],
+    *,
+    threshold: float = THRESHOLD,
+    embeddings: Endpoint | None = None,
+    decisions: Mapping[tuple[str, str], str] | None = None,
 ) -> Contamination:
-    """Look for each problem in the test sets. The sets are held in memory, the problems are not.
+    """Look for each problem in the test sets. Run and sets are held in memory, some kilobytes a problem.
 
     Args:
         problems: of the run.
         test_sets: by name; `problems_of` reads one from a file.
-        threshold: Jaccard similarity from which a pair is listed; lower than for clusters, as a person looks at it.
+        threshold: similarity from which a pair counts, above 0 to 1; measured in docs/sources.md. Pairs up to 0.12
+            below it are shown to a person, at most three for a test problem.
+        embeddings: server whose embeddings show further pairs to a person.
+        decisions: `same` or `different`, by the ids of the problem and of the test problem.
+
+    Raises:
+        ConfigError: the threshold is no similarity.
+        SetupError, DataError: the embedding server does not answer, or in another form.
     """
-    index, known, sizes = Nearby(threshold), dict[str, tuple[str, Problem]](), Counter[str]()
-    for name, several in test_sets.items():
-        sizes[name] = 0
-        for one in several:
-            key = f"{name}\n{one.id}"
-            if key not in known:
-                known[key] = (name, one)
-                sizes[name] += 1
-                index.add(key, one.text)
-    hits, seen = list[Hit](), Counter[str]()
-    for problem in problems:
-        seen[problem.source] += 1
-        hits += [_hit(problem, *known[key], value) for key, value in index.near(problem.text)]
-    hits.sort(key=lambda hit: (-hit.similarity, hit.source, hit.problem_id, hit.test_set, hit.test_id))
-    return Contamination(
-        threshold=threshold, hits=tuple(hits), problems=dict(seen), test_problems=dict(sizes)
+    check_threshold(threshold)
+    here = list({problem.id: problem for problem in problems}.values())
+    sets = {name: {one.id: one for one in several} for name, several in test_sets.items()}
+    there = [(name, one) for name, several in sets.items() for one in several.values()]
+    ours, theirs = [blind(one.text) for one in here], [blind(one.text) for _, one in there]
+    floor = max(threshold - BAND, threshold / 2)
+    values = _kept(similar_pairs(ours, theirs, floor, WEIGHTS), threshold, [name for name, _ in there])
+    cosines = _by_embedding(here, [one for _, one in there], embeddings) if embeddings else {}
+    decided = _places(here, [one for _, one in there], decisions or {})
+    wanted = (
+        values.keys() | decided.keys() | set([pair for pair in cosines if pair not in values][:BY_EMBEDDING])
     )
+    spelt = lru_cache(maxsize=10_000)(features)  # a problem can be in many pairs
+    hits: dict[str, list[Hit]] = {"same": [], "different": [], "": []}
+    for at, to in wanted:
+        (name, test), pair = there[to], (at, to)
+        value = values[pair] if pair in values else similarity(ours[at], theirs[to], WEIGHTS)
+        hit = _hit(here[at], name, test, value, spelt)
+        hit = replace(hit, cosine=cosines.get(pair), decision=decided.get(pair, ""))
+        hits[hit.decision or ("same" if value >= threshold else "")].append(hit)
+    for several in hits.values():
+        several.sort(key=_order)
+    return Contamination(
+        threshold=threshold,
+        hits=tuple(hits["same"]),
+        undecided=tuple(hits[""]),
+        rejected=tuple(hits["different"]),
+        problems=_counts(one.source for one in here),
+        test_problems={name: len(several) for name, several in sets.items()},
+    )
+
+
+def _order(hit: Hit) -> tuple[Any, ...]:
+    return (-hit.similarity, -(hit.cosine or 0), hit.source, hit.problem_id, hit.test_set, hit.test_id)
+
+
+def _counts(names: Iterable[str]) -> dict[str, int]:
+    found: defaultdict[str, int] = defaultdict(int)
+    for name in names:
+        found[name] += 1
+    return dict(found)
+
+
+def _kept(
+    pairs: Iterable[tuple[int, int, float]], threshold: float, names: Sequence[str]
+) -> dict[Pair, float]:
+    """The pairs that are listed, and their similarity: of a template there can be millions.
+
+    From the threshold, the nearest of each problem in each set, and of each test problem. Below it, the three nearest
+    of each test problem.
+    """
+    best: dict[object, tuple[float, int, int]] = {}
+    below: defaultdict[int, list[tuple[float, int]]] = defaultdict(list)
+    for at, to, value in pairs:
+        if value < threshold:
+            insort(below[to], (-value, at))
+            del below[to][NEAREST:]
+        else:
+            one = (-value, at, to)
+            for key in ((at, names[to]), to):
+                best[key] = min(best.get(key, one), one)
+    found = {(at, to): -value for value, at, to in best.values()}
+    return found | {(at, to): -value for to, several in below.items() for value, at in several}
+
+
+def _by_embedding(here: Sequence[Problem], there: Sequence[Problem], endpoint: Endpoint) -> dict[Pair, float]:
+    """The nearest problem of the run for each test problem, and the cosine; the most similar first."""
+    from pv_data.duplicates.embeddings import embed, nearest
+
+    if not here or not there:
+        return {}
+    both = embed([one.text for one in [*here, *there]], endpoint)
+    return {(at, to): cosine for at, to, cosine in nearest(both[: len(here)], both[len(here) :])}
+
+
+def _places(
+    here: Sequence[Problem], there: Sequence[Problem], decisions: Mapping[tuple[str, str], str]
+) -> dict[Pair, str]:
+    """Decisions by the places of both problems; those of problems that are not there count for nothing."""
+    places = {problem.id: at for at, problem in enumerate(here)}
+    of_test: defaultdict[str, list[int]] = defaultdict(list)
+    for to, problem in enumerate(there):
+        of_test[problem.id].append(to)
+    return {
+        (places[one], to): decision
+        for (one, test), decision in decisions.items()
+        if one in places
+        for to in of_test.get(test, ())
+    }
+
+
+def _hit(
+    problem: Problem, name: str, test: Problem, value: float, spelt: Callable[[str], dict[str, str]]
+) -> Hit:
+    one, other = spelt(problem.text), spelt(test.text)
+    return Hit(
+        source=problem.source,
+        problem_id=problem.id,
+        native_id=problem.native_id,
+        test_set=name,
+        test_problem_id=test.id,
+        test_id=test.native_id,
+        similarity=value,
+        text=problem.text,
+        test_text=test.text,
+        shared=_shown(text for feature, text in one.items() if feature in other),
+        only_here=_shown(text for feature, text in one.items() if feature not in other),
+        only_there=_shown(text for feature, text in other.items() if feature not in one),
+    )
+
+
+def _shown(texts: Iterable[str]) -> str:
+    """Formulas, words and numbers in a row, the longest first, without those that are a part of another."""
+    shown: list[str] = []
+    length = 0
+    for text in sorted(dict.fromkeys(texts), key=len, reverse=True):
+        if text and length < WHY and not any(text in other for other in shown):
+            shown.append(text[:WHY])
+            length += len(text) + 2
+    return "; ".join(shown)
 
 
 def problems_of(source: str, path: Path, **options: Any) -> Iterator[Problem]:
@@ -149,45 +197,3 @@ def _problems(rows: Iterable[Problem | Proof | Aside]) -> Iterator[Problem]:
             raise DataError(
                 f"{row.detail}. Correct the file {row.row}, or remove it from the test set's folder"
             )
-
-
-def _hit(problem: Problem, name: str, there: Problem, value: float) -> Hit:
-    return Hit(
-        source=problem.source,
-        problem_id=problem.id,
-        native_id=problem.native_id,
-        test_set=name,
-        test_id=there.native_id,
-        similarity=value,
-        text=problem.text,
-        test_text=there.text,
-    )
-
-
-def contamination_command(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run of pv-data run.")],
-    against: Annotated[
-        list[str], typer.Option(help="Test set as KIND:PATH, where KIND is a source. Can be repeated.")
-    ],
-    out: Annotated[Path | None, typer.Option(help="Markdown file; the terminal if not given.")] = None,
-    threshold: Annotated[float, typer.Option(help="Jaccard similarity from which a pair is listed.")] = 0.5,
-) -> None:
-    """List the problems of a run that are in named test sets, or nearly."""
-    from pv_data.run.manifest import check_run
-    from pv_data.table import read_rows
-    from pv_judge.files import write_atomically
-    from pv_rl.errors import ConfigError
-
-    with errors_to_exit():
-        check_run(run)
-        sets = {}
-        for one in against:
-            kind, found, path = one.partition(":")
-            if not found:
-                raise ConfigError(f"--against {one}: give KIND:PATH, for example processbench:gsm8k.jsonl")
-            sets[f"{kind} {Path(path).name}"] = problems_of(kind, Path(path))
-        text = contamination(read_rows(run / "problems", Problem), sets, threshold=threshold).to_markdown()
-        if out is None:
-            typer.echo(text)
-        else:
-            write_atomically(out, lambda file: file.write_text(text, encoding="utf-8"))

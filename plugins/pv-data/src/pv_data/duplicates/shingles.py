@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["SHINGLE", "normalised", "shingles"]
+__all__ = ["LONGEST", "SHINGLE", "SPACING", "UNSPACED", "WRAPPER", "normalised", "shingles"]
 
 SHINGLE = 3
 """Tokens of a shingle."""
@@ -71,8 +71,11 @@ def normalised(text: str) -> list[str]:
     return [token.casefold() if not token.startswith("\\") else token for token in same if token]
 
 
-def shingles(text: str) -> NDArray[np.uint32]:
-    """Sorted 32-bit hashes of the different runs of `SHINGLE` tokens; of a shorter text, of the whole; never empty."""
+def shingles(text: str) -> NDArray[np.int64]:
+    """Sorted hashes of the different runs of `SHINGLE` tokens; of a shorter text, of the whole; never empty.
+
+    Their last two bits are 0: all weigh the same.
+    """
     import zlib
 
     import numpy as np
@@ -80,4 +83,6 @@ def shingles(text: str) -> NDArray[np.uint32]:
     # signs of any text are compared where it has no token
     tokens = normalised(text) or ["".join(text.split())[:LONGEST]]
     runs = {" ".join(tokens[at : at + SHINGLE]) for at in range(max(1, len(tokens) - SHINGLE + 1))}
-    return np.unique(np.array([zlib.crc32(run.encode("utf-8", "replace")) for run in runs], dtype=np.uint32))
+    return np.unique(
+        np.array([zlib.crc32(run.encode("utf-8", "replace")) << 2 for run in runs], dtype=np.int64)
+    )

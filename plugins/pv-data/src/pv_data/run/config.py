@@ -68,8 +68,9 @@ class Filters:
 class Duplicates:
     """Near-duplicate problems: kept together in the split, so that none is in both train and test."""
 
-    threshold: float | None = Field(default=0.6, gt=0, le=1)
-    """Jaccard similarity of shingles above which two problems are taken for one; None does not look."""
+    threshold: float | None = Field(default=0.42, gt=0, le=1)
+    """Similarity, with variables, numbers and order blind, from which two problems are taken for one; None does not
+    look."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

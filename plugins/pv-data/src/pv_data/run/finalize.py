@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -23,6 +24,8 @@ __all__ = ["EXPORT", "discard_override", "finalize"]
 
 
 EXPORT = "export"
+MANY = 5
+"""Problems of a cluster that are worth a line, where they are more than a tenth of all."""
 
 
 def finalize(folder: Path, config: RunConfig, console: Console, *, left: int = 0) -> Exported:
@@ -38,7 +41,19 @@ def finalize(folder: Path, config: RunConfig, console: Console, *, left: int = 0
     if config.duplicates.threshold is not None:
         from pv_data.duplicates import clusters as find
 
-        clusters = find(list(read_rows(folder / "problems", Problem)), threshold=config.duplicates.threshold)
+        clusters = find(
+            read_rows(folder / "problems", Problem), threshold=config.duplicates.threshold, blinded=True
+        )
+        largest = max(Counter(clusters.values()).values(), default=0)
+        if largest > max(MANY, len(clusters) // 10):
+            console.print(
+                f"duplicates: {largest} of {len(clusters)} problems are one cluster and go to the same split. If they "
+                "are copies of one template that should be parted, raise duplicates.threshold, or set it to null",
+                style="yellow",
+                highlight=False,
+                markup=False,
+                soft_wrap=True,
+            )
     split, test_sources = (
         config.split,
         [one.name or one.kind for one in config.sources if one.split == "test"],

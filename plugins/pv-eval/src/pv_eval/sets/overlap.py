@@ -13,7 +13,7 @@ from pv_eval.sets.base import EvalSet
 from pv_eval.sets.rows import read_rows
 from pv_eval.sets.sources import triples_of
 from pv_eval.sets.tables import text_of
-from pv_rl.errors import ConfigError, DataError, SetupError
+from pv_rl.errors import ConfigError, DataError
 
 __all__ = ["ACTIONS", "Overlap", "Trained", "find_overlap", "settle", "trained_on"]
 
@@ -37,8 +37,6 @@ class Overlap:
     questions: Mapping[str, str]
     """`question_id` to `problem id`, `same text` or `near-duplicate`."""
     pairs: int
-    looked_for_near: bool
-    """Whether near-duplicates were looked for."""
 
     def __str__(self) -> str:
         by = {how: list(self.questions.values()).count(how) for how in sorted(set(self.questions.values()))}
@@ -100,25 +98,19 @@ def find_overlap(found: EvalSet, trained: Trained) -> Overlap:
         elif text_key(pair.question) in trained.texts:
             by_question.setdefault(pair.question_id, "same text")
     near = _near({name: text for name, text in asked.items() if name not in by_question}, trained)
-    by_question |= dict.fromkeys(near or (), "near-duplicate")
+    by_question |= dict.fromkeys(near, "near-duplicate")
     pairs = sum(pair.question_id in by_question for pair in found.pairs)
-    return Overlap(questions=by_question, pairs=pairs, looked_for_near=near is not None)
+    return Overlap(questions=by_question, pairs=pairs)
 
 
-def _near(asked: Mapping[str, str], trained: Trained) -> set[str] | None:
-    """Questions that are near-duplicates of trained ones; None without the library that finds them."""
-    from pv_data.duplicates import clusters
+def _near(asked: Mapping[str, str], trained: Trained) -> set[str]:
+    """Questions that are trained ones in other words."""
+    from pv_data.duplicates import contamination
     from pv_data.records import Problem
 
-    ours = {Problem(source="set", native_id=name, text=text).id: name for name, text in asked.items()}
-    problems = [Problem(source="set", native_id=name, text=text) for name, text in asked.items()]
-    theirs = [Problem(source="trained", native_id=key, text=text) for key, text in trained.texts.items()]
-    try:
-        cluster_of = clusters([*problems, *theirs])
-    except SetupError:  # the note says that it was not looked for
-        return None
-    known = {cluster_of[one.id] for one in theirs if one.id in cluster_of}
-    return {ours[one.id] for one in problems if cluster_of.get(one.id) in known}
+    ours = (Problem(source="set", native_id=name, text=text) for name, text in asked.items())
+    theirs = (Problem(source="trained", native_id=key, text=text) for key, text in trained.texts.items())
+    return {hit.native_id for hit in contamination(ours, {"trained": theirs}).hits}
 
 
 def settle(found: EvalSet, overlap: Overlap, action: str) -> EvalSet:
@@ -130,17 +122,16 @@ def settle(found: EvalSet, overlap: Overlap, action: str) -> EvalSet:
     """
     if action not in ACTIONS:
         raise ConfigError(f"--overlap is {action!r}; expected {', '.join(ACTIONS)}")
-    near = "" if overlap.looked_for_near else " Near-duplicates were not looked for: pip install datasketch."
     if not overlap.questions:
-        return replace(found, notes=(*found.notes, f"No question of the set was trained on.{near}"))
+        return replace(found, notes=(*found.notes, "No question of the set was trained on."))
     if action == "refuse":
         raise DataError(
             f"{overlap}, so a number on this set would not be one on unseen problems. Leave them out with --overlap "
             "drop, or keep them with --overlap keep; the report states it"
         )
     if action == "keep":
-        return replace(found, notes=(*found.notes, f"{overlap}, and are in the set.{near}"))
+        return replace(found, notes=(*found.notes, f"{overlap}, and are in the set."))
     kept = {pair.pair_id for pair in found.pairs if pair.question_id not in overlap.questions}
     if not kept:
         raise DataError(f"{overlap}: that is the whole set, so nothing is left to evaluate")
-    return found.only(kept, f"{overlap}, and are left out.{near}", reason="trained on")
+    return found.only(kept, f"{overlap}, and are left out.", reason="trained on")
