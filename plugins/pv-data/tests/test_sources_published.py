@@ -6,8 +6,10 @@ import hashlib
 import json
 import re
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -241,6 +243,14 @@ def test_a_trial_shows_a_rejected_row_with_its_problem_and_reason(tmp_path: Path
     assert "table reads: 2 problems, 1 proofs right, 1 rejected" in answer.output
 
 
+def test_a_trial_in_which_no_proof_has_a_label_shows_the_columns(tmp_path: Path):
+    rows = [{"problem": "P?", "completion": "So.", "score": 1.0, "chat": [{"role": "user", "content": "P?"}]}]
+    answer = CliRunner().invoke(app, ["sources", "--try", str(jsonl(tmp_path / "a.jsonl", *rows))])
+    assert answer.exit_code == 0
+    for path in ("completion", "score", "chat[user]"):
+        assert re.search(rf"^{re.escape(path)}  ", answer.output, re.M)
+
+
 def test_a_trial_of_a_file_that_no_source_reads_shows_its_columns(tmp_path: Path):
     row = {"q": {"text": "P?\x1b[2J"}, "answers": [{"t": "So."}, {"t": "Thus."}], "tags": ["a"], "n": None}
     answer = CliRunner().invoke(app, ["sources", "--try", str(jsonl(tmp_path / "a.jsonl", row))])
@@ -289,10 +299,14 @@ class Answers(BaseHTTPRequestHandler):
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
-        self.send_response(200 if self.path in ("/good", "/cut", "/unsaid", "/huge") else 404)
-        if self.path != "/unsaid":
+        self.send_response(200 if self.path in ("/good", "/cut", "/unsaid", "/huge", "/drip") else 404)
+        if self.path not in ("/unsaid", "/drip"):
             self.send_header("Content-Length", str(10**12 if self.path == "/huge" else len(CONTENT)))
         self.end_headers()
+        with suppress(OSError):  # the client may have closed the connection
+            while self.path == "/drip":
+                self.wfile.write(b"x")
+                time.sleep(0.02)
         self.wfile.write(CONTENT[:500] if self.path == "/cut" else CONTENT)
         self.close_connection = True
 
@@ -342,6 +356,15 @@ def test_a_download_that_fails_leaves_nothing_behind(
     rules = {"schemes": ("http",)} | {key: more[key] for key in ("largest", "schemes") if key in more}
     with pytest.raises(DataError, match=said):
         fetch(File(path="a", url=url, **checks), tmp_path / "new" / "set" / "a.jsonl", **rules)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_that_sends_a_byte_now_and_then_is_left(
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("pv_data.sources.download.PATIENCE", 0.1)
+    with pytest.raises(DataError, match=r"sent .* bytes in .* Try again"):
+        fetch(File(path="a", url=f"{server}/drip"), tmp_path / "new" / "a.jsonl", schemes=("http",))
     assert list(tmp_path.iterdir()) == []
 
 

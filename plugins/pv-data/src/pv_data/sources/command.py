@@ -74,6 +74,9 @@ def _try(path: Path, kind: str, options: dict[str, Any], rows: int) -> None:
             print_blocks([block], console)
         raise
     print_blocks(made.blocks(), console)
+    if not made.labelled and (block := columns_block(path)):
+        typer.echo("No proof has a label. The file has these columns; name them with --column:\n")
+        print_blocks([block], console)
     if len(kinds) > 1:
         typer.echo(f"Also read by {', '.join(kinds[1:])}: choose one with --kind.")
     typer.echo(f"\n{visible(made.config())}", nl=False)
