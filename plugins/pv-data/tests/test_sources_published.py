@@ -299,15 +299,19 @@ class Answers(BaseHTTPRequestHandler):
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
-        self.send_response(200 if self.path in ("/good", "/cut", "/unsaid", "/huge", "/drip") else 404)
-        if self.path not in ("/unsaid", "/drip"):
+        self.send_response(
+            200 if self.path in ("/good", "/cut", "/unsaid", "/huge", "/drip", "/page", "/empty") else 404
+        )
+        if self.path not in ("/unsaid", "/drip", "/empty"):
             self.send_header("Content-Length", str(10**12 if self.path == "/huge" else len(CONTENT)))
+        if self.path == "/page":
+            self.send_header("Content-Type", "text/html; charset=utf-8")
         self.end_headers()
         with suppress(OSError):  # the client may have closed the connection
             while self.path == "/drip":
                 self.wfile.write(b"x")
                 time.sleep(0.02)
-        self.wfile.write(CONTENT[:500] if self.path == "/cut" else CONTENT)
+        self.wfile.write({"/cut": CONTENT[:500], "/empty": b""}.get(self.path, CONTENT))
         self.close_connection = True
 
     def log_message(self, *_: object) -> None:
@@ -339,6 +343,8 @@ def test_a_file_is_downloaded_whole(server: str, tmp_path: Path, path: str, chec
         ("/cut", {}, "cannot be downloaded"),
         ("/away", {}, "ftp://.* is not http"),
         ("/loop", {}, "TooManyRedirects"),
+        ("/page", {}, "sent a web page, not the file"),
+        ("/empty", {}, "sent nothing, not the file"),
         ("/good", {"sha256": "0" * 64}, "and 0{64} was expected"),
         ("/good", {"git": "0" * 40}, f"the git id {GIT}, and 0"),
         ("/good", {"largest": 1000}, "larger than 1,000 bytes"),

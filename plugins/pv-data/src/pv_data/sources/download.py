@@ -105,6 +105,9 @@ def fetch(file: File, target: Path, *, schemes: Collection[str] = ONLY, largest:
                 if size > largest:
                     raise _too_large(file, largest)
                 out.write(chunk)
+            if not size or answer.headers.get("Content-Type", "").startswith("text/html"):
+                what = "a web page" if size else "nothing"
+                raise DataError(f"{file.url} sent {what}, not the file. {by_hand}")
         if wrong := _wrong(temporary, file):
             raise DataError(
                 f"{file.url} was downloaded with {wrong}. Try again; it may have been changed there"
