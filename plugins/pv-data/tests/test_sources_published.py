@@ -274,6 +274,8 @@ def test_a_trial_of_a_file_that_no_source_reads_shows_its_columns(tmp_path: Path
         (["--try", "a", "--options", "[1]"], "it is a mapping"),
         (["--try", "a", "--options", "{a: "], "cannot be read as YAML"),
         (["--try", "a", "--options", "@none.yaml"], "cannot be read as YAML"),
+        (["--try", "a", "--options", "labels: {1: true, 1: false}"], "given twice"),
+        (["--try", "a", "--options", "labels: {1: true, '1': false}"], "one as text"),
         (["--try", "a", "--kind", "tabel"], "Did you mean table?"),
         (["--get", "gsm8k_solution"], "Did you mean gsm8k_solutions?"),
         (["--get", "latex"], "docs/sources.md"),
