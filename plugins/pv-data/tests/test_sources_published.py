@@ -26,6 +26,7 @@ from pv_data.cli import app
 from pv_data.plugins import SOURCES
 from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof
 from pv_data.run.config import compose
+from pv_data.shell import load_yaml
 from pv_data.sources import download as downloading
 from pv_data.sources.download import download, fetch
 from pv_data.sources.opening import check_options, open_source
@@ -231,6 +232,17 @@ def test_a_trial_of_columns_shows_each_row_and_the_config_that_reads_it(tmp_path
     (source,) = compose(str(config)).sources
     counts = Counter(type(one) for one in open_source(source.kind, Path(source.path), source.options))
     assert counts == {Problem: 219, Proof: 227, Aside: 21}
+
+
+@pytest.mark.parametrize(
+    "labels", ["{1: true, 1: false}", "{true: true, true: false}", "{a: true, a: false}"]
+)
+def test_a_config_that_gives_a_label_two_meanings_is_refused(tmp_path: Path, labels: str):
+    source = f"{{kind: table, path: a.jsonl, options: {{labels: {labels}}}}}"
+    (tmp_path / "a.yaml").write_text(f"run_dir: r\nsources: [{source}]\n")
+    assert load_yaml("a: &a {1: x, 2: y}\nb: {<<: *a, 1: z}")["b"] == {1: "z", 2: "y"}
+    with pytest.raises(ConfigError, match="twice"):
+        compose(str(tmp_path / "a.yaml"))
 
 
 def test_a_trial_shows_a_rejected_row_with_its_problem_and_reason(tmp_path: Path):

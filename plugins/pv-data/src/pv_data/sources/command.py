@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pv_data.shell import errors_to_exit
+from pv_data.shell import errors_to_exit, load_yaml
 from pv_rl.errors import ConfigError, PvRlError
 
 __all__ = ["sources"]
@@ -82,25 +82,12 @@ def _try(path: Path, kind: str, options: dict[str, Any], rows: int) -> None:
     typer.echo(f"\n{visible(made.config())}", nl=False)
 
 
-def _one_value_a_key(loader: Any) -> Any:
-    """The YAML loader, but a key that is there twice is an error, as it is in a config: it may be two labels."""
-
-    class Loader(loader):
-        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-            made = super().construct_mapping(node, deep)
-            if len(made) < len(node.value):
-                raise ValueError(f"a key of {list(made)!r:.100} is given twice")
-            return made
-
-    return Loader
-
-
 def _options(given: str, columns: list[str]) -> dict[str, Any]:
     import yaml
 
     try:
         text = Path(given[1:]).read_text(encoding="utf-8") if given.startswith("@") else given
-        made = yaml.load(text, _one_value_a_key(yaml.SafeLoader)) if text.strip() else {}
+        made = load_yaml(text) if text.strip() else {}
     except (yaml.YAMLError, OSError, ValueError) as error:
         raise ConfigError(
             f"--options cannot be read as YAML ({' '.join(str(error).split())[:200]})"
