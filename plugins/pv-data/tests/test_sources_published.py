@@ -6,8 +6,10 @@ import hashlib
 import json
 import re
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ from pv_data.cli import app
 from pv_data.plugins import SOURCES
 from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof
 from pv_data.run.config import compose
+from pv_data.shell import load_yaml
 from pv_data.sources import download as downloading
 from pv_data.sources.download import download, fetch
 from pv_data.sources.opening import check_options, open_source
@@ -231,6 +234,17 @@ def test_a_trial_of_columns_shows_each_row_and_the_config_that_reads_it(tmp_path
     assert counts == {Problem: 219, Proof: 227, Aside: 21}
 
 
+@pytest.mark.parametrize(
+    "labels", ["{1: true, 1: false}", "{true: true, true: false}", "{a: true, a: false}"]
+)
+def test_a_config_that_gives_a_label_two_meanings_is_refused(tmp_path: Path, labels: str):
+    source = f"{{kind: table, path: a.jsonl, options: {{labels: {labels}}}}}"
+    (tmp_path / "a.yaml").write_text(f"run_dir: r\nsources: [{source}]\n")
+    assert load_yaml("a: &a {1: x, 2: y}\nb: {<<: *a, 1: z}")["b"] == {1: "z", 2: "y"}
+    with pytest.raises(ConfigError, match="twice"):
+        compose(str(tmp_path / "a.yaml"))
+
+
 def test_a_trial_shows_a_rejected_row_with_its_problem_and_reason(tmp_path: Path):
     row = {"problem": "Problem 0?", "proof": "So.", "label": "yes"}
     rows = [row, row | {"problem": "Problem 1?", "label": "maybe"}]
@@ -239,6 +253,14 @@ def test_a_trial_shows_a_rejected_row_with_its_problem_and_reason(tmp_path: Path
     assert "Problem 1?" in line
     assert "rejected: no label: label (label is 'maybe', which is not in it;" in line
     assert "table reads: 2 problems, 1 proofs right, 1 rejected" in answer.output
+
+
+def test_a_trial_in_which_no_proof_has_a_label_shows_the_columns(tmp_path: Path):
+    rows = [{"problem": "P?", "completion": "So.", "score": 1.0, "chat": [{"role": "user", "content": "P?"}]}]
+    answer = CliRunner().invoke(app, ["sources", "--try", str(jsonl(tmp_path / "a.jsonl", *rows))])
+    assert answer.exit_code == 0
+    for path in ("completion", "score", "chat[user]"):
+        assert re.search(rf"^{re.escape(path)}  ", answer.output, re.M)
 
 
 def test_a_trial_of_a_file_that_no_source_reads_shows_its_columns(tmp_path: Path):
@@ -264,6 +286,8 @@ def test_a_trial_of_a_file_that_no_source_reads_shows_its_columns(tmp_path: Path
         (["--try", "a", "--options", "[1]"], "it is a mapping"),
         (["--try", "a", "--options", "{a: "], "cannot be read as YAML"),
         (["--try", "a", "--options", "@none.yaml"], "cannot be read as YAML"),
+        (["--try", "a", "--options", "labels: {1: true, 1: false}"], "given twice"),
+        (["--try", "a", "--options", "labels: {1: true, '1': false}"], "one as text"),
         (["--try", "a", "--kind", "tabel"], "Did you mean table?"),
         (["--get", "gsm8k_solution"], "Did you mean gsm8k_solutions?"),
         (["--get", "latex"], "docs/sources.md"),
@@ -289,11 +313,19 @@ class Answers(BaseHTTPRequestHandler):
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
-        self.send_response(200 if self.path in ("/good", "/cut", "/unsaid", "/huge") else 404)
-        if self.path != "/unsaid":
+        self.send_response(
+            200 if self.path in ("/good", "/cut", "/unsaid", "/huge", "/drip", "/page", "/empty") else 404
+        )
+        if self.path not in ("/unsaid", "/drip", "/empty"):
             self.send_header("Content-Length", str(10**12 if self.path == "/huge" else len(CONTENT)))
+        if self.path == "/page":
+            self.send_header("Content-Type", "text/html; charset=utf-8")
         self.end_headers()
-        self.wfile.write(CONTENT[:500] if self.path == "/cut" else CONTENT)
+        with suppress(OSError):  # the client may have closed the connection
+            while self.path == "/drip":
+                self.wfile.write(b"x")
+                time.sleep(0.02)
+        self.wfile.write({"/cut": CONTENT[:500], "/empty": b""}.get(self.path, CONTENT))
         self.close_connection = True
 
     def log_message(self, *_: object) -> None:
@@ -325,6 +357,8 @@ def test_a_file_is_downloaded_whole(server: str, tmp_path: Path, path: str, chec
         ("/cut", {}, "cannot be downloaded"),
         ("/away", {}, "ftp://.* is not http"),
         ("/loop", {}, "TooManyRedirects"),
+        ("/page", {}, "sent a web page, not the file"),
+        ("/empty", {}, "sent nothing, not the file"),
         ("/good", {"sha256": "0" * 64}, "and 0{64} was expected"),
         ("/good", {"git": "0" * 40}, f"the git id {GIT}, and 0"),
         ("/good", {"largest": 1000}, "larger than 1,000 bytes"),
@@ -342,6 +376,15 @@ def test_a_download_that_fails_leaves_nothing_behind(
     rules = {"schemes": ("http",)} | {key: more[key] for key in ("largest", "schemes") if key in more}
     with pytest.raises(DataError, match=said):
         fetch(File(path="a", url=url, **checks), tmp_path / "new" / "set" / "a.jsonl", **rules)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_that_sends_a_byte_now_and_then_is_left(
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("pv_data.sources.download.PATIENCE", 0.1)
+    with pytest.raises(DataError, match=r"sent .* bytes in .* Try again"):
+        fetch(File(path="a", url=f"{server}/drip"), tmp_path / "new" / "a.jsonl", schemes=("http",))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -272,6 +272,27 @@ def test_one_label_for_several_proofs_is_not_given_to_each(tmp_path: Path):
     assert known(rows) == [("So.", None), ("Thus.", None)]
     row = {"problem": "P?", "g": ["So."], "x": None, "y": None, "z": None}
     assert known(table(tmp_path, row, columns={"proof": "g[]", "label": ["x", "y", "z"]})) == [("So.", None)]
+    good = {"problem": "P?", "g": ["So.", "Thus."], "each": [True, False], "all": None}
+    mixed = {"problem": "Q?", "g": ["Hm.", "Hence."], "each": [None, True], "all": "yes"}
+    rows = table(tmp_path, good, mixed, columns={"proof": "g[]", "label": ["each[]", "all"]})
+    assert known(rows) == [("So.", True), ("Thus.", False)]
+    assert reasons(rows) == {"no label: label": 1}
+
+
+def test_a_reference_whose_label_is_unclear_is_not_taken_to_be_right(tmp_path: Path):
+    rows = table(tmp_path, PAIR | {"label": None}, OTHER | {"label": "unknown"}, method=GROUND_TRUTH)
+    assert [one.known for one in proofs(rows)] == [True, None]
+
+
+def test_a_problem_whose_rows_name_two_splits_is_reported(tmp_path: Path):
+    rows = table(tmp_path, PAIR | {"split": "train"}, PAIR | {"split": "test", "proof": "Thus."})
+    assert [one.split for one in problems(rows)] == ["train"]
+    assert reasons(rows) == {"twice, other split": 1}
+
+
+def test_names_of_csv_columns_may_have_spaces_around_them(tmp_path: Path):
+    (tmp_path / "a.csv").write_text("problem, proof, label\nP?, So., yes\n")
+    assert known(read("table", tmp_path / "a.csv")) == [("So.", True)]
 
 
 def test_a_proof_that_may_be_missing_leaves_the_problem(tmp_path: Path):
@@ -338,8 +359,11 @@ def test_a_chat_has_the_problem_in_its_users_turn(tmp_path: Path, chat: object, 
     assert known(rows) == [("So.", None)]
 
 
-def test_a_chat_may_be_json_text_as_in_a_csv_file(tmp_path: Path):
-    rows = table(tmp_path, {"m": json.dumps(CHAT)}, columns={"problem": "m", "proof": "m"})
+@pytest.mark.parametrize("first", [{}, {"id": 1}, {"name": None}])
+def test_a_chat_may_be_json_text_as_in_a_csv_file(tmp_path: Path, first: dict[str, Any]):
+    rows = table(
+        tmp_path, {"m": json.dumps([first | one for one in CHAT])}, columns={"problem": "m", "proof": "m"}
+    )
     assert [one.text for one in problems(rows)] == ["P?"]
     assert known(rows) == [("So.", None)]
 
@@ -358,6 +382,15 @@ def test_a_chat_may_be_json_text_as_in_a_csv_file(tmp_path: Path):
         (CHAT[2], "turn of assistant: problem"),
         (str(CHAT), "chat as text: problem"),
         (json.dumps(CHAT)[:-1], "chat as text: problem"),
+        (str([{"id": 1} | one for one in CHAT]), "chat as text: problem"),
+        (
+            json.dumps(CHAT).replace('"content": "So."', '"content": "No.", "content": "So."'),
+            "chat as text: problem",
+        ),
+        (json.dumps({"messages": CHAT}), "not text: problem"),
+        ("['P?', 'Q?']", "list as text: problem"),
+        (json.dumps(["P?", "Q?"]), "list as text: problem"),
+        ([CHAT[2], CHAT[1]], "turn of assistant before the user's: proof"),
         (json.dumps([*CHAT, *CHAT]), "several turns of user: problem"),
         ([], "not text: problem"),
     ],
@@ -425,8 +458,18 @@ def test_thoughts_are_removed_where_a_config_says_so(tmp_path: Path, text: str):
     assert known(table(tmp_path, row)) == [(text, None)]
 
 
-@pytest.mark.parametrize("text", ["<think>Hm. So.", "<think>a</think><think>So.", "<think>So.</think>\n"])
-def test_thoughts_without_an_end_or_without_a_proof_are_set_aside(tmp_path: Path, text: str):
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<think>Hm. So.",
+        "<think>a</think><think>So.",
+        "<think>So.</think>\n",
+        "Let n = 2. <think>a</think>So.",
+        "<think>a</think>Let n = 2. <think>b</think>So.",
+        "<think>a</think>The tag </think> is quoted.",
+    ],
+)
+def test_thoughts_from_which_a_proof_cannot_be_told_are_set_aside(tmp_path: Path, text: str):
     rows = table(tmp_path, PAIR, {"problem": "Q?", "proof": text}, thinking="remove")
     assert len(proofs(rows)) == sum(reasons(rows).values()) == 1
 
@@ -447,6 +490,13 @@ def test_thoughts_without_an_end_or_without_a_proof_are_set_aside(tmp_path: Path
         ({">= 6": True, "<=2": False, "> 2": None}, "6.5", "two"),
         ({">= 6": True, "<= 2": False}, "6.5", True),
         ({">= 6": True, "<= 2": False}, 0, False),
+        ({">= 0.5": True, "< 0.5": False}, 2 / 3, True),
+        ({">= 0.5": True, "< 0.5": False}, "0.3333333333333333", False),
+        ({">= 0.5": True, "< 0.5": False}, 1e-5, False),
+        ({">= 1e-5": True, "< 1e-5": False}, 0.1 + 0.2, True),
+        ({">= 0.5": True, "?": False}, 10**16, True),
+        ({"?": False, "1": True}, 10**16, "?"),
+        ({"?": False, "1": True}, -(10**400), "?"),
         ({"null": True, ">= 0": False}, None, True),
         ({"null": True, ">= 0": False}, "", True),
         ({"null": True, ">= 0": False}, 0, False),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import typer
 
@@ -11,7 +12,7 @@ from pv_judge.pages.text import visible
 from pv_rl.errors import PvRlError
 from pv_rl.plugins import Registry
 
-__all__ = ["errors_to_exit", "print_registry"]
+__all__ = ["errors_to_exit", "load_yaml", "print_registry"]
 
 
 @contextmanager
@@ -22,6 +23,27 @@ def errors_to_exit() -> Iterator[None]:
     except (PvRlError, OSError) as error:
         typer.echo(f"Error: {visible(str(error))}", err=True)
         raise typer.Exit(2) from None
+
+
+def load_yaml(text: str) -> Any:
+    """Read YAML. A key that is there twice, also a number, is an error: it may be two labels.
+
+    Raises:
+        YAMLError: the text cannot be read, or a mapping has a key twice.
+    """
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+            own = [key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
+            made = super().construct_mapping(node, deep)
+            if len({self.construct_object(key, deep=True) for key in own}) < len(own):
+                raise yaml.constructor.ConstructorError(
+                    problem=f"a key of {list(made)!r:.100} is given twice"
+                )
+            return made
+
+    return yaml.load(text, Loader)
 
 
 def print_registry(registry: Registry) -> None:

@@ -12,6 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from pv_data.asking.settings import Model
 from pv_data.records import NAME
+from pv_data.shell import load_yaml
 from pv_judge.config import STRICT, Budget, Price, read_config
 from pv_rl.errors import ConfigError
 from pv_rl.plugins import nearest
@@ -292,6 +293,8 @@ def compose(config: str, overrides: Sequence[str] = ()) -> RunConfig:
         )
     try:
         with opened:
+            if path.suffix:
+                load_yaml(path.read_text(encoding="utf-8"))
             found = hydra_compose(name, [_adding(override) for override in overrides])
         values = OmegaConf.to_container(found, resolve=True, throw_on_missing=True)
     except (YAMLError, UnicodeDecodeError, OSError) as error:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pv_data.shell import errors_to_exit
+from pv_data.shell import errors_to_exit, load_yaml
 from pv_rl.errors import ConfigError, PvRlError
 
 __all__ = ["sources"]
@@ -74,6 +74,9 @@ def _try(path: Path, kind: str, options: dict[str, Any], rows: int) -> None:
             print_blocks([block], console)
         raise
     print_blocks(made.blocks(), console)
+    if not made.labelled and (block := columns_block(path)):
+        typer.echo("No proof has a label. The file has these columns; name them with --column:\n")
+        print_blocks([block], console)
     if len(kinds) > 1:
         typer.echo(f"Also read by {', '.join(kinds[1:])}: choose one with --kind.")
     typer.echo(f"\n{visible(made.config())}", nl=False)
@@ -84,7 +87,7 @@ def _options(given: str, columns: list[str]) -> dict[str, Any]:
 
     try:
         text = Path(given[1:]).read_text(encoding="utf-8") if given.startswith("@") else given
-        made = yaml.safe_load(text) if text.strip() else {}
+        made = load_yaml(text) if text.strip() else {}
     except (yaml.YAMLError, OSError, ValueError) as error:
         raise ConfigError(
             f"--options cannot be read as YAML ({' '.join(str(error).split())[:200]})"

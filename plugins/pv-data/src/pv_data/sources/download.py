@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic
 
 import httpx
 
@@ -18,6 +19,10 @@ __all__ = ["LARGEST", "download", "fetch"]
 
 LARGEST = 2 * 2**30
 """Bytes of a file. A larger one is a mistake, and is not read."""
+SLOWEST = 1_000
+"""Bytes a second that a server has to send on average, after `PATIENCE`; a slower one may never end."""
+PATIENCE = 60.0
+"""Seconds."""
 TIMEOUT = httpx.Timeout(60, connect=20)
 ONLY = ("https",)
 
@@ -83,7 +88,7 @@ def fetch(file: File, target: Path, *, schemes: Collection[str] = ONLY, largest:
             raise DataError(f"{request.url} is not {' or '.join(schemes)}; nothing is downloaded from it")
 
     def write(temporary: Path) -> None:
-        size = 0
+        size, start = 0, monotonic()
         with (
             httpx.Client(follow_redirects=True, timeout=TIMEOUT, event_hooks={"request": [check]}) as client,
             client.stream("GET", file.url, headers={"Accept-Encoding": "identity"}) as answer,
@@ -92,11 +97,17 @@ def fetch(file: File, target: Path, *, schemes: Collection[str] = ONLY, largest:
             answer.raise_for_status()
             if int(answer.headers.get("Content-Length") or 0) > largest:
                 raise _too_large(file, largest)
-            for chunk in answer.iter_bytes(1 << 20):
+            for chunk in answer.iter_bytes():
                 size += len(chunk)
+                passed = monotonic() - start
+                if passed > PATIENCE and size < SLOWEST * passed:
+                    raise DataError(f"{file.url} sent {size:,} bytes in {passed:.0f} s. {by_hand}")
                 if size > largest:
                     raise _too_large(file, largest)
                 out.write(chunk)
+            if not size or answer.headers.get("Content-Type", "").startswith("text/html"):
+                what = "a web page" if size else "nothing"
+                raise DataError(f"{file.url} sent {what}, not the file. {by_hand}")
         if wrong := _wrong(temporary, file):
             raise DataError(
                 f"{file.url} was downloaded with {wrong}. Try again; it may have been changed there"

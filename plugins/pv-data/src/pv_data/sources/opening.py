@@ -124,6 +124,8 @@ def _typed(value: Any, hint: Any) -> Any:
         text = json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):  # from Python, and not from YAML
         return adapter.validate_python(value)
+    if isinstance(value, dict) and len(json.loads(text)) < len(value):
+        raise ConfigError(f"{value!r:.200} has two keys that are one as text, as 1 and '1' are; take one out")
     return adapter.validate_json(text)
 
 

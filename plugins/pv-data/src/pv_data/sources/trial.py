@@ -14,6 +14,7 @@ import yaml
 from pv_data.plugins import SOURCES
 from pv_data.records import GROUND_TRUTH, Problem, Proof
 from pv_data.sources.opening import open_source
+from pv_data.sources.reading.chat import role_of
 from pv_data.sources.reading.fields import Fields
 from pv_data.sources.reading.files import files
 from pv_data.sources.reading.rows import PLACE, TABLES, read_rows
@@ -52,6 +53,11 @@ class Trial:
     """By reason."""
     whole: bool = True
     """Whether the file was read to its end."""
+
+    @property
+    def labelled(self) -> bool:
+        """Whether a proof has a label."""
+        return any(self.counts[what] for what in ("proofs right", "proofs wrong", "references"))
 
     def blocks(self) -> Iterator[Block]:
         """Rows, counts and the lines of a config."""
@@ -146,7 +152,10 @@ def fitting_kinds(path: Path) -> list[str]:
             continue
         rank = (proofs > 0, proofs + one.counts["problems"] - one.counts["rejected"], kind != PLAIN)
         found.append((rank, kind))
-    return [kind for _, kind in sorted(found, reverse=True)]
+    best = any(
+        rank[0] for rank, _ in found
+    )  # a kind that reads the problems alone is none beside one with proofs
+    return [kind for rank, kind in sorted(found, reverse=True) if rank[0] or not best]
 
 
 def columns_block(path: Path) -> Block | None:
@@ -170,11 +179,16 @@ def columns_block(path: Path) -> Block | None:
 
 
 def _shape(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, str, str]]:
-    if isinstance(value, dict) and depth < 6:
+    if isinstance(value, dict) and depth < 10:
         for key, one in value.items():
             yield from _shape(one, f"{path}.{key}" if path else str(key), depth + 1)
-    elif isinstance(value, list) and value and depth < 6:
+    elif isinstance(value, list) and value and depth < 10:
         if all(isinstance(one, dict) for one in value):
+            roles = Counter(map(role_of, value))
+            turns = value if "" not in roles else []
+            for one in [turn for turn in turns if roles[role_of(turn)] == 1][:6]:
+                content = one.get("content", one.get("value"))
+                yield f"{path}[{role_of(one)}]", "turn of a chat", _clipped(str(content)[: 4 * WIDTH])
             several = "[]" if len(value) > 1 and "[]" not in path else "[0]"
             yield path, f"list of {len(value)} objects", ""
             yield from _shape(value[0], f"{path}{several}", depth + 1)

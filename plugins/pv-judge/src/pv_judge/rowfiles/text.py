@@ -134,7 +134,7 @@ class Csv(RowFile):
         for _ in self._cells(exact):
             pass
         cells = self._cells(exact)
-        _, names = next(cells, (0, []))
+        names = [name.strip() for name in next(cells, (0, []))[1]]
         if not names or len(set(names)) < len(names) or any("\x00" in name for name in names):
             raise DataError(f"{self.path} has no first line of column names, each once; add one")
         for line, row in cells:

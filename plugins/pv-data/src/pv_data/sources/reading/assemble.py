@@ -89,19 +89,22 @@ def attempt(where: str, make: Callable[[], Proof]) -> Proof | Aside:
 
 
 class Once:
-    """Lets each problem and each proof pass once. It remembers ids only."""
+    """Lets each problem and each proof pass once. It remembers their ids, splits and labels only."""
 
     def __init__(self, repeats: Sequence[str] = ()) -> None:
         self._repeats = frozenset(repeats)
-        self._problems: set[str] = set()
+        self._problems: dict[str, str] = {}
         self._proofs: dict[str, bool | None] = {}
 
     def sift(self, row: Problem | Proof | Aside) -> Made:
         """The row, or nothing for a problem that is there, or an `Aside` for a proof that is."""
         if isinstance(row, Problem):
             if row.id not in self._problems:
-                self._problems.add(row.id)
+                self._problems[row.id] = row.split
                 yield row
+            elif (split := self._problems[row.id]) != row.split:
+                detail = f"first {split or 'no split'}, then {row.split or 'no split'}; the first counts"
+                yield aside(f"problem {row.native_id}", "twice, other split", detail, row.text)
         elif isinstance(row, Proof):
             if row.id not in self._proofs:
                 self._proofs[row.id] = row.known

@@ -9,9 +9,10 @@ from typing import Any
 
 from pv_data.sources.reading.unusable import Unusable
 
-__all__ = ["only_message", "said"]
+__all__ = ["only_message", "role_of", "said"]
 
-TEXT_OF_CHAT = re.compile(r"\s*\[\s*\{\s*(['\"])(?:role|from|content|value)\1\s*:")
+TEXT_OF_DATA = re.compile(r"\s*(?:\[\s*)?\{\s*(['\"])\w+\1\s*:")
+"""A list of objects, or an object, that a table holds as text."""
 ALIASES = {"human": "user", "gpt": "assistant", "model": "assistant", "bot": "assistant"}
 
 
@@ -27,19 +28,21 @@ def said(value: Any, role: str, what: str, *, whoever: bool = False) -> Any:
     Raises:
         Unusable: the chat has no turn of this role or several; a message is another's, or holds more than text.
     """
-    if isinstance(value, str) and (found := TEXT_OF_CHAT.match(value)):
+    if isinstance(value, str) and (found := TEXT_OF_DATA.match(value)):
         value = _from_text(value, what) if found[1] == '"' else value
         if isinstance(value, str):
             raise Unusable(
                 f"chat as text: {what}", "the column holds a chat as text that is no JSON; write it as JSON"
             )
-    if isinstance(value, list) and value and all(_role(one) for one in value):
+    if isinstance(value, str) and (ends := value.strip()[:2] + value.strip()[-2:]) in ("['']", '[""]'):
+        raise Unusable(f"list as text: {what}", f"the column holds a list as text, {ends[:2]}...{ends[2:]}")
+    if isinstance(value, list) and value and all(role_of(one) for one in value):
         value = only_message(value, role, what)
-    elif (other := _role(value)) not in ("", role) and not whoever:
+    elif (other := role_of(value)) not in ("", role) and not whoever:
         raise Unusable(
             f"turn of {other[:40]}: {what}", f"a turn of {role} was expected; write it as CHAT[{role}]"
         )
-    if _role(value):
+    if role_of(value):
         value = value["content"] if "content" in value else value.get("value")
     if isinstance(value, list) and value and all(isinstance(one, Mapping) and "type" in one for one in value):
         if other := [
@@ -52,9 +55,16 @@ def said(value: Any, role: str, what: str, *, whoever: bool = False) -> Any:
 
 def _from_text(text: str, what: str) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         raise Unusable(f"chat as text: {what}", f"it is no JSON ({str(error)[:100]})") from error
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ValueError("an object names one of its keys more than once")
+    return made
 
 
 def only_message(chat: list[Any], role: str, what: str) -> Any:
@@ -64,11 +74,13 @@ def only_message(chat: list[Any], role: str, what: str) -> Any:
         Unusable: there is none, or there are several.
     """
     role = ALIASES.get(role, role)
-    found = [number for number, one in enumerate(chat) if _role(one) == role]
+    found = [number for number, one in enumerate(chat) if role_of(one) == role]
     if len(found) == 1:
+        if role == "assistant" and "user" in (role_of(one) for one in chat[found[0] + 1 :]):
+            raise Unusable(f"turn of assistant before the user's: {what}", "it may answer another problem")
         return chat[found[0]]
     if not found:
-        roles = ", ".join(dict.fromkeys(_role(one) or "none" for one in chat)) or "no message"
+        roles = ", ".join(dict.fromkeys(role_of(one) or "none" for one in chat)) or "no message"
         raise Unusable(f"no turn of {role}: {what}", f"the chat has {roles}")
     column = what.partition("[")[0]
     raise Unusable(
@@ -77,6 +89,7 @@ def only_message(chat: list[Any], role: str, what: str) -> Any:
     )
 
 
-def _role(message: Any) -> str:
+def role_of(message: Any) -> str:
+    """The role of a message, `user` or `assistant` for each of their names; empty for what is no message."""
     role = (message.get("role") or message.get("from")) if isinstance(message, Mapping) else None
     return ALIASES.get(role.lower(), role.lower()) if isinstance(role, str) else ""

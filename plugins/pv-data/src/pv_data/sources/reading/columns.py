@@ -80,6 +80,10 @@ def _together(found: Sequence[Any]) -> Any:
     lists = [one for one in found if isinstance(one, Each)]
     if not lists:
         return list(found)
+    if one := [value for value in found if value is not None and not isinstance(value, Each)]:
+        raise Unusable(
+            "no label: label", f"one label, {str(one[0])[:60]!r}, for several proofs; give one for each"
+        )
     if len({len(one) for one in lists}) > 1:
         raise Unusable("lists of unequal length", "the columns of labels have different numbers of items")
     rows = [

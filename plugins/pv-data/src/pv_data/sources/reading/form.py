@@ -179,7 +179,7 @@ class Form:
             raise lost[0]
         text = row.steps("steps") if "steps" in row.values else _text(row, "proof")
         known = self._label(row)
-        is_reference = self.method == GROUND_TRUTH and known is None
+        is_reference = self.method == GROUND_TRUTH and row.values.get("label") is None
         return Proof(
             problem_id=problem.id,
             source=problem.source,
@@ -223,7 +223,14 @@ def _text(row: Fields, key: str) -> str:
 
 
 def _without_thoughts(text: str) -> str:
-    rest = text.rpartition("</think>")[2].strip()
+    *thoughts, rest = text.split("</think>")
+    rest = rest.strip()
+    for number, thought in enumerate(thoughts):  # the template of a prompt may have opened the first
+        before, opened, _ = thought.partition("<think>")
+        if before.strip() and (opened or number):
+            raise Unusable(
+                "text before thoughts: proof", "there is text before <think> or between two </think>"
+            )
     if "<think>" in rest:
         raise Unusable("thoughts without an end: proof", "there is no </think> behind the last <think>")
     if not rest:

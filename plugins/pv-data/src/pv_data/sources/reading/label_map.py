@@ -6,9 +6,10 @@ import math
 import operator
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
-from pv_data.sources.reading.fields import NUMBER, short
+from pv_data.sources.reading.fields import short
 from pv_data.sources.reading.unusable import Unusable
 from pv_rl.errors import ConfigError
 
@@ -20,6 +21,7 @@ DEFAULT: dict[str, bool | None] = {
     **dict.fromkeys(("null", "none", "unknown", "nan"), None),
 }
 """Where a config gives no map."""
+NUMBER_OF_FLOAT = re.compile(r"[+-]?[0-9]{1,15}(?:\.[0-9]{0,30})?(?:e[+-]?[0-9]{1,3})?")
 COMPARED = re.compile(r"(<=|>=|<|>)(.*)", re.DOTALL)
 SIGNS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
 YAML_BOOLEANS = {"true": ("yes", "on"), "false": ("no", "off")}
@@ -74,12 +76,12 @@ class LabelMap:
         Raises:
             Unusable: the map does not have it.
         """
-        name = _canonical(value) if value is None or isinstance(value, str | int | float) else None
+        known = value is None or isinstance(value, str | int | float | Decimal)
+        name = _canonical(value) if known else None
         meanings = list[bool | None]()
         if name in self._values:
             meanings.append(self._values[name])
-        elif name is not None and NUMBER.fullmatch(name):
-            number = float(name)
+        elif name is not None and (number := _finite(name)) is not None:
             meanings += [meaning for sign, than, meaning in self._compared if SIGNS[sign](number, than)]
         if len(set(meanings)) != 1:
             problem = "means both right and wrong" if meanings else "is not in it"
@@ -94,15 +96,22 @@ def _canonical(value: Any) -> str:
         return "null"
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, float) and not math.isfinite(value):
+    if isinstance(value, float | Decimal) and not math.isfinite(value):
         return "nan"
-    text = str(value).strip().casefold() if not isinstance(value, int) or abs(value) < 10**15 else "?"
-    if NUMBER.fullmatch(text) and float(text).is_integer():
-        return str(int(float(text)))
-    return text
+    if isinstance(value, int) and abs(value) >= 10**15:
+        value = 1e300 if value > 0 else -1e300  # beyond any mark; its digits may be too many to print
+    text = str(value).strip().casefold()
+    number = _finite(text)
+    return str(int(number)) if number is not None and abs(number) < 1e15 and number.is_integer() else text
+
+
+def _finite(text: str) -> float | None:
+    """A number of ASCII digits with as many decimals as a float prints, `0.3333333333333333` or `1e-05`; else None."""
+    return float(text) if NUMBER_OF_FLOAT.fullmatch(text) and math.isfinite(float(text)) else None
 
 
 def _number(text: str) -> float:
-    if not NUMBER.fullmatch(text.strip()):
+    number = _finite(text.strip().casefold())
+    if number is None:
         raise ConfigError(f"labels: {text[:60]!r} behind a sign of comparison is no number")
-    return float(text)
+    return number
