@@ -12,6 +12,7 @@ from pv_data.export.triples import (
     LeftOut,
     Panel,
     Won,
+    contradicted,
     kept_apart,
     panel_labels,
     triples,
@@ -107,7 +108,7 @@ def test_two_labels_of_one_proof_have_to_be_the_same():
         panel_labels([label, replace(label, value=None)])
 
 
-def rows_of(proofs, split="train", labels=None, marks=(), rules=ANY, problems=(PROBLEM,)):
+def rows_of(proofs, split="train", labels=None, marks=(), rules=ANY, problems=(PROBLEM,), doubted=()):
     placed = split_problems(
         [replace(one, split=split) for one in problems], SplitRules(hold_out_audited=False)
     )
@@ -119,8 +120,32 @@ def rows_of(proofs, split="train", labels=None, marks=(), rules=ANY, problems=(P
             labels=labels or {},
             marks=latest_marks(marks),
             rules=rules,
+            doubted=doubted,
         )
     )
+
+
+@pytest.mark.parametrize(
+    ("other", "found"),
+    [
+        (replace(PROOF, known=True, known_by="x"), [True, True]),
+        (replace(PROOF, known=False, known_by="x"), ["known labels differ"] * 2),
+        (replace(PROOF, known=False, known_by="x", text=" It  is\nso."), ["known labels differ"] * 2),
+        (replace(PROOF, known=False, known_by="x", text="It is not."), [True, False]),
+        (replace(PROOF, known=False, known_by="x", problem_id="another"), [True, "no problem"]),
+        (replace(PROOF, known=None), [True, "no label"]),
+    ],
+)
+def test_a_label_that_another_row_denies_is_not_known(other, found):
+    first = replace(PROOF, known=True, known_by="people")
+    other = replace(other, method="another")
+    rows = rows_of([first, other], doubted=contradicted([first, other], {PROBLEM.id: PROBLEM}))
+    assert [row.label if isinstance(row, Qpc) else row.reason for row in rows] == found
+    panel = {one.id: ACCEPTED for one in (first, other)}
+    judged = rows_of(
+        [first, other], labels=panel, doubted=contradicted([first, other], {PROBLEM.id: PROBLEM})
+    )
+    assert next(one.label for one in judged if isinstance(one, Qpc)) is True
 
 
 def test_a_triple_says_all_that_a_verifier_and_a_reader_need():

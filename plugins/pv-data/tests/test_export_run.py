@@ -8,7 +8,9 @@ from pathlib import Path
 import places
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
+from pv_data.cli import app
 from pv_data.export.exporting import ExportSettings, Tables, export
 from pv_data.records import Aside, AuditMark, Judgment, Label, Origin, Problem, Proof, Qpc
 from pv_data.splits import SplitRules
@@ -164,3 +166,24 @@ def test_a_run_without_a_label_is_refused_and_leaves_nothing(run, tmp_path):
     ):
         export(tables, tmp_path / "export", ExportSettings())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_proof_that_two_rows_or_two_sources_label_otherwise_is_in_no_split(tmp_path):
+    texts = {name: f"Proof {name}: write the two numbers as 2a+1 and 2b+1, and add them." for name in "abcd"}
+    problem = "Prove that the sum of two odd numbers is even."
+    rows = [("a", True), ("b", True), ("b", False), ("c", True), ("c", True), ("d", True)]
+    for file, some in (("one", rows), ("two", [("d", False), ("a", True)])):
+        made = [{"problem": problem, "proof": texts[name], "label": label} for name, label in some]
+        (tmp_path / f"{file}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in made))
+    config = tmp_path / "c.yaml"
+    config.write_text(
+        f"run_dir: {tmp_path}/run\n"
+        f"sources:\n- {{kind: table, path: {tmp_path}/one.jsonl, name: One}}\n"
+        f"- {{kind: table, path: {tmp_path}/two.jsonl, name: Two}}\n"
+    )
+    done = CliRunner().invoke(app, ["run", str(config)])
+    assert done.exit_code == 0, done.output
+    kept = [(row.proof[6], row.label, row.slice[:3]) for row in read_rows(tmp_path / "run/export/qpc", Qpc)]
+    assert sorted(kept) == [("a", True, "One"), ("a", True, "Two"), ("c", True, "One")]
+    left_out = read_rows(tmp_path / "run/export/left_out", Aside)
+    assert [row.reason for row in left_out] == ["known labels differ"] * 3

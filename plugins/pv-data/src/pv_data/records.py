@@ -15,6 +15,7 @@ from typing import ClassVar, TypeAlias
 __all__ = [
     "GROUND_TRUTH",
     "NAME",
+    "OTHER_LABEL",
     "Aside",
     "AuditMark",
     "Judgment",
@@ -32,6 +33,8 @@ __all__ = [
 
 NAME = r"^[^/\[\]]*$"
 """Of a source or a method, the first two parts of a slice: it has no `/`, `[` or `]`. A model's name may have a `/`."""
+OTHER_LABEL = "twice, other label"
+"""Reason of an `Aside`: the proof is in another row too, with another label. Neither counts as known."""
 GROUND_TRUTH = "ground_truth"
 """The method of a proof that came with its problem."""
 

@@ -16,9 +16,9 @@ from pv_data.export.dataset_folder import Written, write_dataset
 from pv_data.export.distribution import of_counts
 from pv_data.export.spending import spending
 from pv_data.export.storage import read_columns, whole_folder
-from pv_data.export.triples import LabelRules, kept_apart, panel_labels, triples
+from pv_data.export.triples import LabelRules, contradicted, kept_apart, panel_labels, triples
 from pv_data.export.verl_parquet import VerlFormat, write_verl
-from pv_data.records import Aside, AuditMark, Label, Problem, Proof, Qpc
+from pv_data.records import OTHER_LABEL, Aside, AuditMark, Label, Problem, Proof, Qpc
 from pv_data.report.labels import LabelReport, measure_labels
 from pv_data.report.page import write_label_report
 from pv_data.splits import SplitRules, Splits, split_problems
@@ -111,6 +111,7 @@ def export(
     labels = measure_labels(read_rows(_there(tables.labels), Label))
     read = recorded(marks, read_rows(_there(tables.labels), Label))
     audit = prove(read.marks.values(), read.sizes)
+    aside, relabelled = _aside(tables.aside)
     made = triples(
         read_rows(_there(tables.proofs), Proof),
         problems=problems,
@@ -118,9 +119,10 @@ def export(
         labels=panel_labels(read_rows(_there(tables.labels), Label)),
         marks=latest_marks(marks),
         rules=settings.labels,
+        doubted=relabelled | contradicted(read_rows(_there(tables.proofs), Proof), problems),
     )
     with whole_folder(folder) as new:
-        left_out, aside = _write_triples(new, made), _aside(tables.aside)
+        left_out = _write_triples(new, made)
         qpc = new / "qpc"
         if not qpc.exists():
             raise DataError(_nothing(left_out, aside))
@@ -180,11 +182,16 @@ def _write_checksums(folder: Path) -> None:
     (folder / "SHA256SUMS").write_text("".join(lines), encoding="utf-8")
 
 
-def _aside(tables: Sequence[Path]) -> Counter[tuple[str, str]]:
+def _aside(tables: Sequence[Path]) -> tuple[Counter[tuple[str, str]], set[bytes | str]]:
+    """Rejected rows by stage and reason, and the ids of proofs that a rejected row gives another label."""
     reasons: Counter[tuple[str, str]] = Counter()
-    for some in read_columns(_there(tables), Aside, ("stage", "reason")):
-        reasons.update((row["stage"], row["reason"]) for row in some.to_pylist())
-    return reasons
+    relabelled: set[bytes | str] = set()
+    for some in read_columns(_there(tables), Aside, ("stage", "reason", "row")):
+        for row in some.to_pylist():
+            reasons[row["stage"], row["reason"]] += 1
+            if row["reason"] == OTHER_LABEL:
+                relabelled.add(row["row"])
+    return reasons, relabelled
 
 
 def _nothing(left_out: Counter[str], aside: Counter[tuple[str, str]]) -> str:

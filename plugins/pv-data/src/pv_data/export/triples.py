@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pv_data.audit.marks import majority
@@ -17,6 +18,7 @@ __all__ = [
     "LeftOut",
     "Panel",
     "Won",
+    "contradicted",
     "kept_apart",
     "panel_labels",
     "triples",
@@ -91,8 +93,36 @@ def panel_labels(labels: Iterable[Label]) -> dict[str, Panel]:
     return found
 
 
+def _text(proof: Proof, problem: Problem) -> bytes:
+    """The same for the same proof of the same problem, whoever wrote it and wherever it was read."""
+    text = f"{text_key(problem.text)} {text_key(proof.text)}"
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def contradicted(proofs: Iterable[Proof], problems: Mapping[str, Problem]) -> set[bytes]:
+    """Texts that one row says are right, and another that they are wrong.
+
+    Args:
+        problems: by id.
+    """
+    known: dict[bytes, bool] = {}
+    return {
+        text
+        for proof in proofs
+        if proof.known is not None
+        and (problem := problems.get(proof.problem_id)) is not None
+        and known.setdefault(text := _text(proof, problem), proof.known) is not proof.known
+    }
+
+
 def winner(
-    proof: Proof, panel: Panel | None, marks: Sequence[AuditMark], order: Sequence[str], *, discarded: bool
+    proof: Proof,
+    panel: Panel | None,
+    marks: Sequence[AuditMark],
+    order: Sequence[str],
+    *,
+    discarded: bool,
+    doubted: bool = False,
 ) -> Won | LeftOut:
     """The label of the first authority that has one.
 
@@ -102,6 +132,7 @@ def winner(
         marks: one an auditor.
         order: of `AUTHORITIES`.
         discarded: whether the proof's slice failed its audit.
+        doubted: whether rows of the sources differ on the label, so that what is known does not count.
     """
     for authority in order:
         if authority == "audit" and marks:
@@ -112,10 +143,12 @@ def winner(
                 detail = f"{said[True]} of {number} find it right{unsure}"
                 return LeftOut(reason="auditors disagree", detail=detail)
             return Won(label=human, rule=f"audit: {said[human]} of {number}")
-        if authority == "known" and proof.known is not None:
+        if authority == "known" and proof.known is not None and not doubted:
             return Won(label=proof.known, rule=f"known: {proof.known_by or 'not said how'}")
         if authority == "panel" and panel is not None and panel.value is not None and not discarded:
             return Won(label=panel.value, rule=f"panel: {panel.rule}")
+    if doubted and (panel is None or panel.value is None):
+        return LeftOut(reason="known labels differ", detail=f"{proof.known} by this row, not by another one")
     if panel is None:
         return LeftOut(reason="no label", detail="neither marked, nor known, nor judged")
     if panel.value is None:
@@ -133,6 +166,7 @@ def triples(
     labels: Mapping[str, Panel],
     marks: Mapping[str, Sequence[AuditMark]],
     rules: LabelRules,
+    doubted: Collection[bytes | str] = (),
 ) -> Iterator[Qpc | Aside]:
     """A triple for each proof that has a label, or why it is left out.
 
@@ -143,6 +177,7 @@ def triples(
         problems: by id.
         labels: of the panel, by proof id.
         marks: by proof id, one an auditor.
+        doubted: ids and texts (`contradicted`) of proofs whose known label does not count.
     """
     seen: set[str] = set()
     for proof in proofs:
@@ -152,7 +187,15 @@ def triples(
             if problem is None
             else LeftOut(reason="twice")
             if proof.id in seen
-            else _triple(proof, problem, splits, labels.get(proof.id), marks.get(proof.id, ()), rules)
+            else _triple(
+                proof,
+                problem,
+                splits,
+                labels.get(proof.id),
+                marks.get(proof.id, ()),
+                rules,
+                doubted=bool(doubted) and (proof.id in doubted or _text(proof, problem) in doubted),
+            )
         )
         seen.add(proof.id)
         if isinstance(made, LeftOut):
@@ -167,10 +210,12 @@ def _triple(
     panel: Panel | None,
     marks: Sequence[AuditMark],
     rules: LabelRules,
+    *,
+    doubted: bool,
 ) -> Qpc | LeftOut:
     split = splits.of(problem.id)
     order = rules.train if split == "train" else rules.test
-    won = winner(proof, panel, marks, order, discarded=proof.slice in rules.discarded)
+    won = winner(proof, panel, marks, order, discarded=proof.slice in rules.discarded, doubted=doubted)
     if isinstance(won, LeftOut):
         return won
     votes = panel.votes if panel is not None else ()

@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 
 from pv_data.filters import geometry, language, length
-from pv_data.records import Aside, Problem, Proof, Row
+from pv_data.records import OTHER_LABEL, Aside, Problem, Proof, Row
 from pv_data.run.collected import FOLDERS, Collected, checksums, drop_unfinished, parts_of, read_collected
 from pv_data.run.config import Filters, RunConfig, Source
 from pv_data.run.generate import methods
@@ -124,7 +124,10 @@ class SourceFilter:
         """Ids of the problems among them."""
         self._names: dict[str, str] = {}
         """Ids of the problems that pass, by those that the source gave them."""
-        self._proofs: set[str] = set()
+        self._proofs: dict[str, bool | None] = {}
+        """Ids of the proofs that pass, with their labels."""
+        self._proof_names: dict[str, str] = {}
+        """Ids of the proofs that pass, by those that the source gave them."""
 
     def keep(self, rows: Iterable[Problem | Proof | Aside]) -> Iterator[Problem | Proof | Aside]:
         """Rows that pass, and an `Aside` for each that is rejected; ends at the source's `limit`."""
@@ -148,7 +151,10 @@ class SourceFilter:
         elif isinstance(row, Proof):
             yield from self._proof(row)
         else:
-            yield replace(row, row=f"{self._source.name or self._source.kind}: {row.row}")
+            proof = (
+                self._proof_names.get(row.row.removeprefix("proof ")) if row.reason == OTHER_LABEL else None
+            )
+            yield replace(row, row=proof or f"{self._source.name or self._source.kind}: {row.row}")
 
     def _problem(self, row: Problem) -> Problem | Aside:
         problem = replace(row, source=self._source.name or row.source, split=self._source.split or row.split)
@@ -177,9 +183,11 @@ class SourceFilter:
         if unfit := length(proof.text, *self._filters.proof_characters):
             yield _aside(proof.id, *unfit, proof.text)
         elif proof.id in self._proofs:
-            yield _aside(proof.id, "twice", "the same proof is there already", proof.text)
+            reason = "twice" if self._proofs[proof.id] is proof.known else OTHER_LABEL
+            yield _aside(proof.id, reason, "the same proof is there already", proof.text)
         else:
-            self._proofs.add(proof.id)
+            self._proofs[proof.id] = proof.known
+            self._proof_names[row.id] = proof.id
             yield proof
 
 

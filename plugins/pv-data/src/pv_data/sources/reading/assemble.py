@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof
+from pv_data.records import GROUND_TRUTH, OTHER_LABEL, Aside, Problem, Proof
 from pv_data.sources.reading.fields import Fields
 from pv_data.sources.reading.files import files
 from pv_data.sources.reading.rows import read_rows
@@ -114,9 +114,7 @@ class Once:
                     return
                 yield aside(f"proof {row.id}", "twice", "the same proof of the same problem", row.text)
             else:
-                yield aside(
-                    f"proof {row.id}", "twice, other label", f"first {self._proofs[row.id]}, then {row.known}"
-                )
+                yield aside(f"proof {row.id}", OTHER_LABEL, f"first {self._proofs[row.id]}, then {row.known}")
         else:
             yield row
 

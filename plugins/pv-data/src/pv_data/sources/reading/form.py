@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof, is_name
+from pv_data.records import GROUND_TRUTH, OTHER_LABEL, Aside, Problem, Proof, is_name
 from pv_data.sources.reading.assemble import REFERENCE, attempt, reference
 from pv_data.sources.reading.chat import said
 from pv_data.sources.reading.columns import check_columns, columns_of, native_id, paths_of, renamed
@@ -170,7 +170,7 @@ class Form:
                 labels.setdefault(proof.id, set()).add(proof.known)
         for number, proof in enumerate(made):
             if isinstance(proof, Proof) and len(labels[proof.id]) > 1:
-                yield aside(f"{base.where}[{number}]", "twice, other label", "both are rejected", proof.text)
+                yield aside(f"{base.where}[{number}]", OTHER_LABEL, "both are rejected", proof.text)
             else:
                 yield proof
 
