@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import subprocess
+import tempfile
 
 import pytest
 import yaml
@@ -46,7 +47,9 @@ try:
     ray.init(address=cluster.address, log_to_driver=False)
 except Exception as error:
     print(type(error).__name__, error)
-os._exit(0)
+finally:
+    ray.shutdown()
+    cluster.shutdown()
 """
 
 
@@ -57,7 +60,10 @@ def test_a_node_without_pv_rl_ends_the_run_before_a_worker_starts_and_is_named(t
         "raise ModuleNotFoundError(\"No module named 'pv_rl'\")"
     )
     (tmp_path / "model").mkdir()
-    done = run_fresh(CLUSTER, FOLDER=str(tmp_path), RAY_AUTH_MODE="disabled", RAY_ADDRESS="")
+    with tempfile.TemporaryDirectory(dir="/tmp") as own:  # else Ray has every other test join this cluster
+        done = run_fresh(
+            CLUSTER, FOLDER=str(tmp_path), RAY_AUTH_MODE="disabled", RAY_ADDRESS="", RAY_TMPDIR=own
+        )
     _, _, refused = done.stdout.partition("SetupError ")
     assert refused, done.stdout + done.stderr
     assert refused.count("No module named 'pv_rl'") == 1
