@@ -94,6 +94,11 @@ def test_only_what_is_between_begin_and_end_of_the_document_is_read(tmp_path: Pa
         (r"\ifnum\x=1 {} \fi", []),
         (r"\ifsolutions {} \fi", [TEXT]),
         (r"\ifsolutions x \else {} \fi", []),
+        (r"\ifshowanswers {} \fi", [TEXT]),
+        *(
+            (rf"\if{name} {{}} \fi", [])
+            for name in ("wrongsolution", "studentsols", "hideproofs", "proofreading")
+        ),
         (r"\iff {}", [TEXT]),
         (r"\iftrue {} \fi", [TEXT]),
         (r"\hide{{{}}}", []),
@@ -136,6 +141,13 @@ def test_a_switch_without_an_end_breaks_the_file(tmp_path: Path, text: str):
             "[Putative proof]",
             "[Student answer]",
             "[GPT-4]",
+            *(
+                "[First half of the proof]",
+                "[Beginning of proof]",
+                "[Proof assuming the conjecture]",
+                "[Strategy]",
+            ),
+            *("[Forward direction]", "[Aufgabe 7]", "[Exercice 7]", "[Preuve incomplète]"),
             *("[Skizze]", r"[Towards \Cref{a}]", r"[Half of \ref{a}]"),
         ),
         *(
@@ -456,3 +468,104 @@ def test_what_is_set_aside_says_its_line(tmp_path: Path):
 )
 def test_hostile_files_end_soon(tmp_path: Path, text: str):
     assert told(tmp_path, PROBLEM + text)[0] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We show only the forward direction. {}",
+        "We only give the main steps. {}",
+        "For the full proof see the book of Lang. {}",
+        "(Score: 3/7) {}",
+        r"{} \textbf{{Grader's comment:}} it is circular.",
+        r"{} \textbf{{A common wrong solution.}} Take $x=1$.",
+        r"{} \textbf{{Marking scheme.}} One for the idea.",
+        "3 points for the idea, 2 points for the case of two odd numbers, 5 points for a full argument.",
+        "{} Where is the mistake?",
+        "{} The rest is routine.",
+        "This comes down to a simple calculation.",
+        r"{} {{\bf Problem 2.}} Show it.",
+        r"{} \paragraph{{Exercise.}} Show it.",
+        "(a) {}",
+        r"\textbf{{Part (b).}} {}",
+        "a) {}",
+        r"Part a: {}",
+        r"\begin{{enumerate}}\item[(b)] {}\end{{enumerate}}",
+        "(ii) {}",
+        *(
+            "Lösung zu Aufgabe 7: {}",
+            "Solution de l'exercice 7. {}",
+            "Solución del problema 7. {}",
+            "第7题解:{}",
+        ),
+        *(
+            "Idée de la preuve : {}",
+            "Bosquejo: {}",
+            "Falscher Beweis: {}",
+            "错误证明:{}",
+            "学生解答:{}",
+            "证明概要:{}",
+        ),
+        *(
+            "Dimostrazione (idea). {}",
+            "{} 细节从略。",
+            "{} Les détails sont laissés au lecteur.",
+            "Siehe oben. {}",
+        ),
+    ],
+)
+def test_a_half_a_marked_or_a_foreign_doubtful_solution_is_none(tmp_path: Path, text: str):
+    assert told(tmp_path, PROBLEM + env("solution", text.format(TEXT))) == ([], UNCLEAR)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(a) {} (b) {}",
+        "(i) {} (ii) {}",
+        "There are 3 points for which it holds. {}",
+        "Let the points be $(1,2)$. {}",
+    ],
+)
+def test_a_solution_of_all_parts_and_points_of_geometry_are_read(tmp_path: Path, text: str):
+    body = text.format(TEXT, TEXT)
+    assert told(tmp_path, PROBLEM + env("solution", body)) == ([body], {})
+
+
+def test_a_solution_of_two_of_three_parts_is_none(tmp_path: Path):
+    asked = r"\begin{problem}Show (a) one, (b) two, (c) three.\end{problem}"
+    assert told(tmp_path, asked + env("solution", f"(a) {TEXT} (b) {TEXT}")) == ([], UNCLEAR)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "Grade the following proof.",
+        "Is this argument valid?",
+        "Complete the missing part of the proof.",
+        "Explain why this does not prove it.",
+    ],
+)
+def test_a_problem_about_a_proof_has_no_reference(tmp_path: Path, asked: str):
+    assert told(tmp_path, rf"\begin{{problem}}{asked}\end{{problem}}" + env("proof")) == ([], UNCLEAR)
+
+
+def test_solutions_in_front_of_their_problems_are_unclear(tmp_path: Path):
+    rows = env("solution") + PROBLEM + env("solution", "Second. " + TEXT) + OTHER
+    assert told(tmp_path, rows)[0] == []
+    named = r"\begin{solution}[1]" + TEXT + r"\end{solution}"
+    assert told(tmp_path, env("solution") + PROBLEM + named + OTHER)[0] == [TEXT]
+
+
+def test_a_heading_of_a_problem_under_solutions_is_no_second_problem(tmp_path: Path):
+    text = r"\section{Problems}\subsection{Problem 1}Show it.\section{Solutions}\subsection{Problem 1}"
+    assert told(tmp_path, text + rf"We use parity. \textbf{{Proof.}} {TEXT}")[0] == []
+    one = r"\section{Solutions}\subsection{Problem 1}Show it. \textbf{Solution.} " + TEXT
+    assert told(tmp_path, one)[0] == [r"\textbf{Solution.} " + TEXT]
+
+
+def test_solutions_whose_title_has_another_year_than_the_file_are_set_aside(tmp_path: Path):
+    paper = r"\begin{itemize}\item[A1] Show it.\end{itemize}"
+    (tmp_path / "2001.tex").write_text(paper)
+    (tmp_path / "2001s.tex").write_text(r"\title{Solutions 2002}" + paper.replace("Show it.", TEXT))
+    assert (proofs(read("latex", tmp_path)), reasons(read("latex", tmp_path))) == ([], UNCLEAR)

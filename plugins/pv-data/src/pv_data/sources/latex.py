@@ -34,6 +34,7 @@ __all__ = ["read"]
 
 SOLUTIONS = ("-solutions", "_solutions", "-sol", "_sol", "s")
 """What a file of solutions has behind the name of its problems' file; `s` behind a digit."""
+YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
 NAME = re.compile(r"[^\W\d_]+|\d+")
 SOLVED = re.compile(r"\b(?:solutions?|sols?|solns?|proofs|answers?|s)\b", re.IGNORECASE)
 PROBLEMS = re.compile(r"\b(?:problems?|exercises?|questions?)\b", re.IGNORECASE)
@@ -116,6 +117,11 @@ def _parts(
     if answers and asks:
         return aside(
             file.name, "problem or solution", f"its name is that of solutions, its title {source.title!r}"
+        )
+    years = [set(YEAR.findall(one)) for one in (stem, source.title)]
+    if answers and all(years) and not years[0] & years[1]:
+        return aside(
+            file.name, "unclear solution", f"its title {source.title!r} has another year than its name"
         )
     doubtful = next((one for one in (stem, source.title) if doubtful_heading(one)), "")
     doubt = f"the file is called {doubtful!r}" if doubtful else ""

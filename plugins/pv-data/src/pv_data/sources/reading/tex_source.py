@@ -53,7 +53,11 @@ NEW_IF = re.compile(r"\\newif\s{0,9}\\(if[A-Za-z@]+)")
 NO_CONDITIONAL = re.compile(r"iff(?:if)?|if(?:then|bool|toggle|str|blank|not|undef|num|dim|cs|def).*")
 """Macros that take what they switch as arguments; `ifnum`, `ifdim`, `ifdefined` and `ifcsname` are found before."""
 DIGITS = re.compile(r"\s?([0-9])([0-9]?)")
-SHOWS_SOLUTIONS = re.compile(r"\\if[A-Za-z@]{0,20}(?:sol|answ|proof|teach|instruct)", re.IGNORECASE)
+SHOWS_SOLUTIONS = re.compile(
+    r"\\if(?:@|show|print|with|include|display|has|full)*"
+    r"(?:sol(?:n|ution)?s?|ans(?:wer)?s?|answerkey|proofs?|teachers?|instructors?)(?:version)?(?![A-Za-z@])",
+    re.IGNORECASE,
+)
 """Such a conditional switches right solutions on and off."""
 TITLE = re.compile(r"\\title\s{0,9}(?:\[[^\[\]]{0,200}\])?\s{0,9}\{((?:[^{}]|\{[^{}]{0,100}\}){0,300})")
 
