@@ -44,7 +44,7 @@ FILLERS = (
 )
 SHOW = r"(?:give|do|prove|show|treat|consider|handle)"
 OPENS = re.compile(
-    rf"{FILLERS}(?:{NO_PROOF}|see|siehe|voir|véase|vedi|см|"
+    rf"{FILLERS}(?:{NO_PROOF}|see|siehe|voir|véase|vedi|см|to ?do|to finish|"
     r"we (?:only )?(?:sketch|outline|omit|skip|leave)|"
     rf"we (?:(?:shall|will) )?(?:(?:only|just) (?:\w+ )?{SHOW}|{SHOW} (?:only|just))|"
     r"(?:similar|analogous|identical) to|(?:the )?same (?:proof )?as|repeat the)\b"
@@ -53,9 +53,11 @@ REFERS = re.compile(
     rf"{FILLERS}(?:left|leave|exercise|see|cf|trivial|obvious|clear|easy|immediate|straightforward|skipped|missing|"
     r"none|tba|n a|to be (?:added|written|done|filled|completed)|coming soon|not yet|no (?:proof|solution)|well known|"
     r"standard|similar|same|analogous|ditto|repeat|explicit|routine|hopefully|apply|combine|follows|by definition|"
-    r"(?:this |the )?(?:assertion|claim|result|statement) follows)\b|"
+    r"(?:this |the )?(?:assertion|claim|result|statement) follows|test$|expand|check|unfold|definitional|brute force|"
+    r"(?:by )?(?:(?:direct|simple|structural) )?(?:calculation|computation|induction|inspection))\b|"
     r".*\b(?:zref[0-9]+|previous|preceding|above|earlier|formali[sz]ed|mathlib|lean library|"
-    r"should (?:be|hopefully|follow)|(?:comes|boils) down to)\b"
+    r"should (?:be|hopefully|follow)|(?:particular|special) case|"
+    r"exactly (?:\w+ )?(?:theorem|lemma|claim|proposition|corollary) [0-9]|(?:comes|boils) down to)\b"
 )
 """Words of a short text that is no proof without what it refers to: first words, and words anywhere in it."""
 CITE = re.compile(r"\\[A-Za-z]*cite[a-z]*\*?\b")
@@ -84,7 +86,7 @@ LABEL = re.compile(r"(?<![\w\\])\(?([a-g]|ii?i?|i?v|vi|[1-6])\)", re.IGNORECASE)
 LITTLE = 120
 LEAVES = re.compile(
     r"\b(?:(?:left|leave|leaving) (?:\w+ ){0,8}(?:as|to|for) (?:\w+ ){0,4}(?:readers?|exercises?|students?|"
-    r"you|zref[0-9]+)|(?:is|are) (?:an? |left )?(?:easy |simple )?exercises?|"
+    r"you|zref[0-9]+)|\w+ as an exercise|(?:is|are) (?:now )?(?:an? |left )?(?:easy |simple )?exercises?|"
     r"(?:do|try|check|prove) (?:it|this|that) (?:by )?yourself|omitted|fixme|"
     r"(?:omit|omitting|skip|skipping|skipped) (?:the )?(?:\w+ )?(?:proof|detail|rest|verification|argument)s?|"
     r"(?:only|just) (?:do|prove|show|treat) (?:one|the first) (?:direction|case|part|implication)|"
