@@ -23,7 +23,7 @@ from pv_data.sources.reading.files import files
 from pv_data.sources.reading.tex import plain
 from pv_data.sources.reading.tex_marks import Names
 from pv_data.sources.reading.tex_match import parts
-from pv_data.sources.reading.tex_names import is_ref
+from pv_data.sources.reading.tex_names import MODELS, is_ref
 from pv_data.sources.reading.tex_openings import doubtful_heading
 from pv_data.sources.reading.tex_parts import Loose, Part
 from pv_data.sources.reading.tex_source import parse
@@ -125,6 +125,8 @@ def _parts(
         )
     doubtful = next((one for one in (stem, source.title) if doubtful_heading(one)), "")
     doubt = f"the file is called {doubtful!r}" if doubtful else ""
+    if re.search(rf"\b{MODELS}\b", plain(source.author)):
+        doubt = f"its author is {source.author!r}"
     try:
         return parts(source, names, answers=answers or any(solved), doubt=doubt)
     except Unusable as error:

@@ -21,7 +21,7 @@ from pv_data.sources.reading.tex_names import (
     is_ref,
     names_of,
 )
-from pv_data.sources.reading.tex_openings import denied, doubtful_heading, said_by_body
+from pv_data.sources.reading.tex_openings import announced, denied, doubtful_heading, said_by_body
 from pv_data.sources.reading.tex_parts import UNCLEAR, Loose, Part, Solution
 from pv_data.sources.reading.tex_source import Source
 from pv_data.sources.reading.tex_statements import MEND, OTHER, Statements, labels
@@ -94,6 +94,8 @@ class _Matcher:
                 why = f"the words before it are {before!r}"
             if mark.kind == "words" and made and denied(mark.name):
                 made[-1] = made[-1] or f"the words behind it are {mark.name[:60]!r}"
+            if mark.kind == "words" and announced(mark.name):
+                doubt = doubt or f"the words before it are {mark.name[-100:]!r}"
             solved = next((one.name for one in path[:-1] if SOLVED.search(one.name)), "")
             if not why and mark.kind == "problem" and _is_heading(mark) and solved:
                 twice = headings[plain(mark.name)] > 1

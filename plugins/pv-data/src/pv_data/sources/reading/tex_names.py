@@ -12,6 +12,7 @@ __all__ = [
     "CONTESTS",
     "DOUBTFUL",
     "KINDS",
+    "MODELS",
     "NOBODYS",
     "NO_PROOF",
     "NUMBER",
@@ -88,11 +89,17 @@ DOUBTFUL = re.compile(
 PARTIAL = re.compile(r"\b(?:cases?|parts?|steps?|lemmas?|lemmata|claims?)\b")
 HALF = re.compile(
     r"\b(?:plan|subcases?|corollary|proposition|notes?|motivation|summary|necessity|sufficiency|existence|uniqueness|"
-    r"converse|only if|(?:lower|upper) bound|half|halves|beginning|start|end|rest|remainder|continued|continuation|"
+    r"converse|only if|that|"
+    r"(?:lower|upper) bound|half|halves|beginning|start|end|rest|remainder|continued|continuation|"
     r"conclusion|assuming|strategy|overview|roadmap|preliminar(?:y|ies)|directions?|implications?|inclusions?|"
     r"induction (?:step|base|start)|base case|special case|restricted|weaker|modulo)\b"
 )
 """The same where no problem has the whole title."""
+BENIGN = re.compile(
+    rf"\b(?:{SOLUTION}s?|{ORDER}|other|method|approach|way|aliter|by|via|using|with|due|from|following|after)\b"
+)
+"""Words of a title that names no problem: `Second proof`, `By induction`. Any other may be another problem's name."""
+LENGTH = re.compile(r"\W*[0-9.]+ ?(?:pt|cm|mm|in|em|ex)\W*")
 PART = re.compile(r"\W*(?:[ivx]{1,5}|[a-h])\W*")
 BRACKETS = re.compile(r"(?:[\w ]+ (?:of|to|for) +)?\([^()]+\)(?: (?:of|in)\b.*)?")
 """A part or a formula: `(a)`, `Proof of (1)`."""
@@ -194,7 +201,11 @@ def said_by_title(title: str, known: Container[str]) -> str:
         return NOBODYS
     if found := NUMBERED.fullmatch(said):
         return called(found[1])
-    return name if NUMBER.fullmatch(name) else ""
+    return (
+        name
+        if NUMBER.fullmatch(name)
+        else ("" if BENIGN.search(said) or LENGTH.fullmatch(title) else NOBODYS)
+    )
 
 
 def refs_of(latex: str) -> tuple[list[str], str]:

@@ -19,7 +19,7 @@ from pv_data.sources.reading.tex_names import (
     refs_of,
 )
 
-__all__ = ["denied", "doubtful_heading", "said_by_body", "shortcoming"]
+__all__ = ["announced", "denied", "doubtful_heading", "said_by_body", "shortcoming"]
 
 NUMBER = r"(?:zref[0-9]+|[abcgn]\W{0,3}[1-9]\b|[0-9]+(?:\.[0-9]+)*(?: ?\(?[a-h]\b)?|[a-z](?= ?[.:)]))"
 LEAD = re.compile(
@@ -94,7 +94,12 @@ LEAVES = re.compile(
     r"outline of (?:the|a) (?:\w+ )?proof|"
     r"proof is (?:\w+ )?(?:the same|similar|identical|analogous|an? (?:repeat|variant|copy))|"
     r"this (?:proof|solution|argument|attempt) is (?:wrong|incorrect|flawed|incomplete|invalid|false|"
-    r"not (?:correct|complete|right|valid))|give (?:only )?the (?:main|key) (?:steps|ideas)|"
+    r"not (?:correct|complete|right|valid))|"
+    r"give (?:only )?the (?:main|key) (?:steps|ideas)|"
+    r"under the (?:additional|extra|stronger) (?:assumption|hypothesis)|"
+    r"for simplicity (?:we )?(?:\w+ )?(?:assume|suppose)|"
+    r"restrict ourselves to|general case (?:will|is|can be|follows|was)|"
+    r"(?:second|other|remaining|next) (?:part|half|case)s? (?:follows?|is|are|will be) (?:\w+ )?in|"
     r"rough (?:argument|idea)|the rest is (?:routine|omitted|left)|"
     r"(?:for|refer\w* (?:\w+ ){0,4}to (?:\w+ ){1,6}for) (?:the |a )?(?:full|complete|detailed) "
     r"(?:proof|argument|details)|"
@@ -122,7 +127,9 @@ DENIED = re.compile(
     r"(?:remark |note |warning |but |unfortunately |however ){0,3}"
     rf"(?:(?:this|that|it|the (?:above|previous|preceding|last)) ?(?:{ARGUMENT}|attempt)?(?: above)? (?:is|was) "
     rf"(?:\w+ )?(?:{FAULT}|false|incomplete|not (?:\w+ )?(?:correct|right|valid|complete|rigorous))|"
-    rf"(?:what is|find|spot|where is|explain) (?:\w+ )?{FAULT})\b"
+    rf"(?:what is|find|spot|where is|explain) (?:\w+ )?{FAULT}|erratum|corrigendum|"
+    rf"(?:there is )?an? (?:\w+ )?(?:gap|{FAULT}) in (?:this|the)|"
+    rf"(?:this|the) (?:above )?{ARGUMENT}(?: above)? (?:earned|received|scored|got|fails|does not|doesn t|is worth))\b"
 )
 """Words behind a solution that take it back."""
 
@@ -171,6 +178,8 @@ def shortcoming(problem: str, body: str) -> str:
         return f"the solution says {found[0]!r}"
     if found := EXERCISE.search(body) or ELSEWHERE.search(problem + body):
         return f"a part is elsewhere: {found[0]}"
+    if re.fullmatch(r"[0-9 ]+", said):
+        return f"it is an answer without a proof: {said!r}"
     if not plain(PICTURE.sub("", body)):
         return "it has no words" if body else ""
     if found := ASKS_FOR_FAULT.search(asked):
@@ -190,6 +199,14 @@ def _part(problem: str, body: str) -> str:
     have = {one.casefold() for one in LABEL.findall(body)} | {first}
     need = {one.casefold() for one in LABEL.findall(problem)} & set(row) | {row[0], row[1]}
     return f"it begins with part ({first}) and has not all parts" if need - have else ""
+
+
+def announced(words: str) -> bool:
+    """Whether words between problems say that the solutions behind them are a model's or a student's."""
+    return (
+        AUTHOR.search(words) is not None
+        and re.search(r"\b(?:all|these|following|below)\b", words) is not None
+    )
 
 
 def doubtful_heading(title: str) -> bool:

@@ -39,7 +39,7 @@ SWITCHED_OFF = re.compile(
 """Definitions of environments that are not printed."""
 DEFINED = re.compile(
     r"\\(?:newtheorem\*?|declaretheorem|(?:re)?newenvironment\*?|(?:New|Renew)\w{0,9}Environment|newtcolorbox|"
-    r"renewcommand)\s{0,9}(?:\[[^\[\]]{0,200}\])?\s{0,9}\{\\?([A-Za-z]{1,60})(?:name)?\*?\}([^\n]{0,200})"
+    r"renewcommand)\s{0,9}(?:\[[^\[\]]{0,200}\])?\s{0,9}\{\\?([A-Za-z]{1,60}?)(?:name)?\*?\}([^\n]{0,200})"
 )
 """Environments with what they print, and `\\proofname`."""
 CONDITIONALS = frozenset(
@@ -68,6 +68,7 @@ class Source:
 
     nodes: list[Any]
     title: str
+    author: str
     doubts: list[tuple[int, int]]
     """Begin and end of text that a conditional may switch off."""
     defined: dict[str, str]
@@ -112,10 +113,14 @@ def parse(path: Path) -> Source:
     except (ValueError, IndexError, TypeError, AttributeError, KeyError) as error:
         # its parser stumbles over some broken files instead of saying what is wrong
         raise Unusable("broken LaTeX", f"{type(error).__name__}: {error}"[:300]) from error
-    title = TITLE.search(text)
+    title, author = (
+        re.search(TITLE.pattern.replace("title", name, 1), _without(text, scan.gone))
+        for name in ("title", "author")
+    )
     return Source(
         nodes=list(nodes),
         title=title[1] if title else "",
+        author=author[1] if author else "",
         doubts=scan.outermost(),
         defined=dict(DEFINED.findall(_without(text, scan.gone))),
         lines=[at for at, one in enumerate(text) if one == "\n"],
