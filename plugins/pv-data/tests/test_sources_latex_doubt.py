@@ -553,6 +553,7 @@ def test_a_half_a_marked_or_a_foreign_doubtful_solution_is_none(tmp_path: Path, 
     "text",
     [
         "(a) {} (b) {}",
+        r"\begin{{enumerate}}[a)]\item {}\item {}\end{{enumerate}}",
         "(i) {} (ii) {}",
         "There are 3 points for which it holds. {}",
         "Let the points be $(1,2)$. {}",

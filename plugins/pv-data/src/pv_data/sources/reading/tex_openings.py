@@ -54,7 +54,7 @@ REFERS = re.compile(
     r"none|tba|n a|to be (?:added|written|done|filled|completed)|coming soon|not yet|no (?:proof|solution)|well known|"
     r"standard|similar|same|analogous|ditto|repeat|explicit|routine|hopefully|apply|combine|follows|by definition|"
     r"(?:this |the )?(?:assertion|claim|result|statement) follows|test$|expand|check|unfold|definitional|brute force|"
-    r"(?:by )?(?:(?:direct|simple|structural) )?(?:calculation|computation|induction|inspection))\b|"
+    r"(?:by )?(?:(?:direct|simple|structural) )?(?:calculation|computation|induction|inspection)(?: on \w+)?$)\b|"
     r".*\b(?:zref[0-9]+|previous|preceding|above|earlier|formali[sz]ed|mathlib|lean library|"
     r"should (?:be|hopefully|follow)|(?:particular|special) case|"
     r"exactly (?:\w+ )?(?:theorem|lemma|claim|proposition|corollary) [0-9]|(?:comes|boils) down to)\b"
@@ -82,6 +82,8 @@ PART = re.compile(
     r"(?:\((?P<part>[a-g]|ii?i?|i?v|vi|[1-6])\)|part \(?(?P<said>[a-g]|ii?i?|i?v|vi|[1-6])\b|(?P<bare>[a-g])\))"
     r"(?! ?(?:is|and|or|to|with)\b)"
 )
+LIST = re.compile(r"\\begin\s{0,9}\{enumerate\}\s{0,9}\[[^\[\]]{0,40}\]")
+"""The begin of a list with the format of its labels."""
 LABEL = re.compile(r"(?<![\w\\])\(?([a-g]|ii?i?|i?v|vi|[1-6])\)", re.IGNORECASE)
 LITTLE = 120
 LEAVES = re.compile(
@@ -98,7 +100,7 @@ LEAVES = re.compile(
     r"give (?:only )?the (?:main|key) (?:steps|ideas)|"
     r"under the (?:additional|extra|stronger) (?:assumption|hypothesis)|"
     r"for simplicity (?:we )?(?:\w+ )?(?:assume|suppose)|"
-    r"restrict ourselves to|general case (?:will|is|can be|follows|was)|"
+    r"restrict ourselves to|general case (?:will|is|was)|"
     r"(?:second|other|remaining|next) (?:part|half|case)s? (?:follows?|is|are|will be) (?:\w+ )?in|"
     r"rough (?:argument|idea)|the rest is (?:routine|omitted|left)|"
     r"(?:for|refer\w* (?:\w+ ){0,4}to (?:\w+ ){1,6}for) (?:the |a )?(?:full|complete|detailed) "
@@ -178,7 +180,7 @@ def shortcoming(problem: str, body: str) -> str:
         return f"the solution says {found[0]!r}"
     if found := EXERCISE.search(body) or ELSEWHERE.search(problem + body):
         return f"a part is elsewhere: {found[0]}"
-    if re.fullmatch(r"[0-9 ]+", said):
+    if re.fullmatch(r"[0-9 ]{1,12}", said):
         return f"it is an answer without a proof: {said!r}"
     if not plain(PICTURE.sub("", body)):
         return "it has no words" if body else ""
@@ -191,7 +193,7 @@ def shortcoming(problem: str, body: str) -> str:
 
 def _part(problem: str, body: str) -> str:
     """Why a solution may be one of a part; it begins with the label of a part, and another part has no label in it."""
-    found = PART.match(" ".join(NOT_READ.sub(" ", body[:LITTLE]).split()).casefold())
+    found = PART.match(" ".join(NOT_READ.sub(" ", LIST.sub("", body[:LITTLE])).split()).casefold())
     if not found:
         return ""
     first = found["part"] or found["said"] or found["bare"]
