@@ -99,6 +99,10 @@ BENIGN = re.compile(
     rf"\b(?:{SOLUTION}s?|{ORDER}|other|method|approach|way|aliter|by|via|using|with|due|from|following|after)\b"
 )
 """Words of a title that names no problem: `Second proof`, `By induction`. Any other may be another problem's name."""
+FOREIGN = re.compile(
+    r"(?:lösung|beweis|preuve|démonstration|corrigé|solución|demostración|soluzione|dimostrazione|solução|решение|"
+    r"доказательство|解|解答|证明)(?: [0-9]{1,2})?"
+)
 LENGTH = re.compile(r"\W*[0-9.]+ ?(?:pt|cm|mm|in|em|ex)\W*")
 PART = re.compile(r"\W*(?:[ivx]{1,5}|[a-h])\W*")
 BRACKETS = re.compile(r"(?:[\w ]+ (?:of|to|for) +)?\([^()]+\)(?: (?:of|in)\b.*)?")
@@ -204,7 +208,7 @@ def said_by_title(title: str, known: Container[str]) -> str:
     return (
         name
         if NUMBER.fullmatch(name)
-        else ("" if BENIGN.search(said) or LENGTH.fullmatch(title) else NOBODYS)
+        else ("" if BENIGN.search(said) or FOREIGN.fullmatch(said) or LENGTH.fullmatch(title) else NOBODYS)
     )
 
 

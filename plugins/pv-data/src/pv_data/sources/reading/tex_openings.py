@@ -121,9 +121,10 @@ FAULT = r"(?:wrong|mistakes?|errors?|flaws?|flawed|fault|incorrect|fallac(?:y|io
 ARGUMENT = r"(?:proof|argument|reasoning|solution)s?"
 ASKS_FOR_FAULT = re.compile(
     rf"\b(?:{FAULT}(?: \w+){{0,6}} {ARGUMENT}|{ARGUMENT}(?: \w+){{0,6}} {FAULT}|"
-    r"(?:following|this|given) (?:\w+ )?(?:proof|argument|reasoning)|(?:proof|argument|reasoning) (?:below|above)|"
+    r"(?:following|given) (?:\w+ )?(?:proof|argument|reasoning)|this (?:\w+ )?(?:proof|reasoning)|"
+    r"this argument (?:is |be )?(?:valid|correct|sound|right|convincing)|(?:proof|argument|reasoning) (?:below|above)|"
     r"(?:grade|critique|criticize|evaluate|assess|complete|rewrite|repair|correct) (?:\w+ ){0,6}(?:proof|argument)|"
-    r"(?:does not|doesn t) prove|not a (?:\w+ )?proof)\b"
+    r"why (?:\w+ ){0,6}(?:does not|doesn t) prove|not a (?:\w+ )?proof)\b"
 )
 DENIED = re.compile(
     r"(?:remark |note |warning |but |unfortunately |however ){0,3}"
