@@ -7,6 +7,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -374,6 +375,39 @@ def test_names_are_kept_for_good(run, tasks):
     assert record_export(run, [file], {"7": "anna"}).absent == ["7"]
     with pytest.raises(DataError, match="a name of their own"):
         record_export(run, [file], {"1": "anna", "2": "anna"})
+    with pytest.raises(DataError, match="the user 2 is called 'user 2'"):
+        record_export(run, [file], {"1": "user 2"})
+    for names in ({"1": "User 1"}, {"7": "anna", "8": "Anna"}):
+        with pytest.raises(DataError, match="only in case or spaces"):
+            record_export(run, [file], names)
+    draw_sheet(run, run / "s.csv", pilot=1, seed=1)
+    with pytest.raises(DataError, match="only in case or spaces"):
+        record_sheet(run, run / "s.csv", "USER  1")
+    assert len(marks(run)) == 60
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_sheet_whose_ids_moved_against_the_proofs_records_nothing(run, cut):
+    """As after sorting one column; a proof that a spreadsheet cut, or whose spaces it changed, is the same."""
+    long = Proof(problem_id="p", source="S", method="proof", model="c", text="=x " * 20_000)
+    labels, proofs = list(read_rows(run / "labels", Label)), list(read_rows(run / "proofs", Proof))
+    long = replace(long, problem_id=proofs[0].problem_id)
+    write_part(run / "proofs" / "1.parquet", Proof, [long])
+    write_part(run / "labels" / "1.parquet", Label, [replace(labels[0], proof_id=long.id, slice=long.slice)])
+    draw_sheet(run, run / "s.csv", pilot=1)
+    with (run / "s.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row, other in zip(rows, [*rows[1:], rows[0]] if not cut else rows, strict=True):
+        row |= {"right": "yes", "proof": other["proof"][:32_767].replace("\n", "\r\n ")}
+    with (run / "s.csv").open("w", newline="") as file:
+        csv.DictWriter(file, rows[0]).writeheader()
+        csv.DictWriter(file, rows[0]).writerows(rows)
+    if cut:
+        assert record_sheet(run, run / "s.csv", "A") == 61
+    else:
+        with pytest.raises(DataError, match="row 2: the proof is not the text of"):
+            record_sheet(run, run / "s.csv", "A")
+        assert not (run / "marks").exists()
 
 
 @pytest.mark.parametrize(

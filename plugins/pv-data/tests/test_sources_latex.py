@@ -365,7 +365,7 @@ def test_a_part_or_a_sketch_is_no_solution_of_the_problem(tmp_path: Path, title:
             r"3\baselineskip",
             "2in",
             "Due to Gauss",
-            "Introduction to algebra",
+            "Proof by algebra",
             "Solution 2",
             "1",
         ),
@@ -626,7 +626,7 @@ def test_environments_pair_each_problem_with_what_follows(tmp_path: Path):
 \begin{problem}[3 points] First? \end{problem}
 \begin{solution} 1a \end{solution} \begin{proof}[Second proof] 1b \end{proof}
 \begin{problem} Second? \end{problem}
-\begin{center}\begin{problem} Third? \begin{solution} 3 \end{solution} \end{problem}\end{center}
+\begin{center}\begin{problem} Third? \begin{solution} 3a \end{solution} \end{problem}\end{center}
 """
     )
     rows = read("latex", tmp_path / "a.tex")
@@ -635,7 +635,7 @@ def test_environments_pair_each_problem_with_what_follows(tmp_path: Path):
     assert [(texts[one.problem_id], one.text) for one in proofs(rows)] == [
         ("First?", "1a"),
         ("First?", "1b"),
-        ("Third?", "3"),
+        ("Third?", "3a"),
     ]
 
 

@@ -94,9 +94,16 @@ def test_only_what_is_between_begin_and_end_of_the_document_is_read(tmp_path: Pa
         (r"\ifnum\x=1 {} \fi", []),
         (r"\ifsolutions {} \fi", [TEXT]),
         (r"\ifsolutions x \else {} \fi", []),
+        (r"\ifshowanswers {} \fi", [TEXT]),
+        *(
+            (rf"\if{name} {{}} \fi", [])
+            for name in ("wrongsolution", "studentsols", "hideproofs", "proofreading")
+        ),
         (r"\iff {}", [TEXT]),
         (r"\iftrue {} \fi", [TEXT]),
         (r"\hide{{{}}}", []),
+        (r"\iftoggle{{sol}}{{{}}}{{}}", []),
+        (r"\ifbool{{sol}}{{}}{{{}}}", []),
         (r"{{\small {}}}", [TEXT]),
     ],
 )
@@ -136,6 +143,21 @@ def test_a_switch_without_an_end_breaks_the_file(tmp_path: Path, text: str):
             "[Putative proof]",
             "[Student answer]",
             "[GPT-4]",
+            *(
+                "[First half of the proof]",
+                "[Beginning of proof]",
+                "[Proof assuming the conjecture]",
+                "[Strategy]",
+            ),
+            *(
+                "[Euler's theorem]",
+                "[Boundedness]",
+                "[Proof that $f$ is injective]",
+                "[Forward direction]",
+                "[Aufgabe 7]",
+                "[Exercice 7]",
+                "[Preuve incomplète]",
+            ),
             *("[Skizze]", r"[Towards \Cref{a}]", r"[Half of \ref{a}]"),
         ),
         *(
@@ -271,6 +293,8 @@ def test_the_words_before_a_solution_count_also_if_it_names_its_problem(tmp_path
             "What is wrong here?",
         ),
         *("Unfortunately, this argument is not complete.", "Find the mistake."),
+        *("Unfortunately, there is a gap in this proof.", r"\textbf{Erratum.} A better one:"),
+        *("This solution earned 2 points.", "The argument above does not work for $0$."),
     ],
 )
 def test_the_words_behind_a_solution_may_take_it_back(tmp_path: Path, after: str):
@@ -304,10 +328,11 @@ def test_the_definition_of_an_environment_may_say_that_it_holds_no_solutions(tmp
     text = rf"{definition}\begin{{document}}{PROBLEM}{env('solution')}\end{{document}}"
     assert told(tmp_path, text) == ([], UNCLEAR)
     assert told(tmp_path, text.replace(definition, r"\newtheorem{solution}{Solution}")) == ([TEXT], {})
-    proof = text.replace("solution}", "proof}").replace(
-        definition, r"\renewcommand{\proofname}{Sketch of proof}"
-    )
-    assert told(tmp_path, proof) == ([], UNCLEAR)
+    named = text.replace(definition, r"\renewcommand{\proofname}{Sketch of proof}")
+    assert told(tmp_path, named.replace("{solution}", "{proof}")) == ([], UNCLEAR)
+    model = text.replace(definition, r"\author{GPT-4o}")
+    assert told(tmp_path, model) == ([], UNCLEAR)
+    assert told(tmp_path, model.replace("GPT-4o", "A. Student")) == ([TEXT], {})
 
 
 @pytest.mark.parametrize(
@@ -456,3 +481,142 @@ def test_what_is_set_aside_says_its_line(tmp_path: Path):
 )
 def test_hostile_files_end_soon(tmp_path: Path, text: str):
     assert told(tmp_path, PROBLEM + text)[0] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We show only the forward direction. {}",
+        "We only give the main steps. {}",
+        "For the full proof see the book of Lang. {}",
+        "(Score: 3/7) {}",
+        r"{} \textbf{{Grader's comment:}} it is circular.",
+        r"{} \textbf{{A common wrong solution.}} Take $x=1$.",
+        r"{} \textbf{{Marking scheme.}} One for the idea.",
+        "3 points for the idea, 2 points for the case of two odd numbers, 5 points for a full argument.",
+        "{} Where is the mistake?",
+        "{} The rest is routine.",
+        "This comes down to a simple calculation.",
+        *(
+            "Test.",
+            "To do.",
+            "To finish, as above. {}",
+            "Expand out using definitions.",
+            "Brute force.",
+            "By calculation.",
+        ),
+        *(
+            "Structural induction.",
+            "This is exactly Claim 3.3.6 in [D].",
+            "This is a special case of Cauchy's inequality.",
+        ),
+        "{} Do the rest as an exercise.",
+        "We show this under the additional assumption that both are positive. {}",
+        "For simplicity, we assume that both are positive. {}",
+        "We restrict ourselves to small numbers. {}",
+        "$42$",
+        r"{} {{\bf Problem 2.}} Show it.",
+        r"{} \paragraph{{Exercise.}} Show it.",
+        "(a) {}",
+        r"\textbf{{Part (b).}} {}",
+        "a) {}",
+        r"Part a: {}",
+        r"\begin{{enumerate}}\item[(b)] {}\end{{enumerate}}",
+        "(ii) {}",
+        *(
+            "Lösung zu Aufgabe 7: {}",
+            "Solution de l'exercice 7. {}",
+            "Solución del problema 7. {}",
+            "第7题解:{}",
+        ),
+        *(
+            "Idée de la preuve : {}",
+            "Bosquejo: {}",
+            "Falscher Beweis: {}",
+            "错误证明:{}",
+            "学生解答:{}",
+            "证明概要:{}",
+        ),
+        *(
+            "Dimostrazione (idea). {}",
+            "{} 细节从略。",
+            "{} Les détails sont laissés au lecteur.",
+            "Siehe oben. {}",
+        ),
+    ],
+)
+def test_a_half_a_marked_or_a_foreign_doubtful_solution_is_none(tmp_path: Path, text: str):
+    assert told(tmp_path, PROBLEM + env("solution", text.format(TEXT))) == ([], UNCLEAR)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(a) {} (b) {}",
+        r"\begin{{enumerate}}[a)]\item {}\item {}\end{{enumerate}}",
+        "(i) {} (ii) {}",
+        "There are 3 points for which it holds. {}",
+        "Let the points be $(1,2)$. {}",
+    ],
+)
+def test_a_solution_of_all_parts_and_points_of_geometry_are_read(tmp_path: Path, text: str):
+    body = text.format(TEXT, TEXT)
+    assert told(tmp_path, PROBLEM + env("solution", body)) == ([body], {})
+
+
+def test_a_solution_of_two_of_three_parts_is_none(tmp_path: Path):
+    asked = r"\begin{problem}Show (a) one, (b) two, (c) three.\end{problem}"
+    assert told(tmp_path, asked + env("solution", f"(a) {TEXT} (b) {TEXT}")) == ([], UNCLEAR)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "Grade the following proof.",
+        "Is this argument valid?",
+        "Complete the missing part of the proof.",
+        "Explain why this does not prove it.",
+    ],
+)
+def test_a_problem_about_a_proof_has_no_reference(tmp_path: Path, asked: str):
+    assert told(tmp_path, rf"\begin{{problem}}{asked}\end{{problem}}" + env("proof")) == ([], UNCLEAR)
+
+
+def test_solutions_in_front_of_their_problems_are_unclear(tmp_path: Path):
+    rows = env("solution") + PROBLEM + env("solution", "Second. " + TEXT) + OTHER
+    assert told(tmp_path, rows)[0] == []
+    named = r"\begin{solution}[1]" + TEXT + r"\end{solution}"
+    assert told(tmp_path, env("solution") + PROBLEM + named + OTHER)[0] == [TEXT]
+
+
+def test_a_heading_of_a_problem_under_solutions_is_no_second_problem(tmp_path: Path):
+    text = r"\section{Problems}\subsection{Problem 1}Show it.\section{Solutions}\subsection{Problem 1}"
+    assert told(tmp_path, text + rf"We use parity. \textbf{{Proof.}} {TEXT}")[0] == []
+    one = r"\section{Solutions}\subsection{Problem 1}Show it. \textbf{Solution.} " + TEXT
+    assert told(tmp_path, one)[0] == [r"\textbf{Solution.} " + TEXT]
+
+
+def test_solutions_whose_title_has_another_year_than_the_file_are_set_aside(tmp_path: Path):
+    paper = r"\begin{itemize}\item[A1] Show it.\end{itemize}"
+    (tmp_path / "2001.tex").write_text(paper)
+    (tmp_path / "2001s.tex").write_text(r"\title{Solutions 2002}" + paper.replace("Show it.", TEXT))
+    assert (proofs(read("latex", tmp_path)), reasons(read("latex", tmp_path))) == ([], UNCLEAR)
+
+
+def test_words_may_announce_that_all_solutions_are_a_models(tmp_path: Path):
+    rows = PROBLEM + env("solution") + OTHER + env("solution")
+    assert told(tmp_path, "All solutions below were generated by GPT-4. " + rows)[0] == []
+    assert told(tmp_path, "All solutions below were checked by hand. " + rows)[0] == [TEXT, TEXT]
+
+
+@pytest.mark.parametrize(
+    "title",
+    ["Beweis", "Lösung 2", "证明", "Algebraic proof", "Solution by A. Person", "60 mm", "By induction"],
+)
+def test_a_title_that_describes_a_solution_names_no_other_problem(tmp_path: Path, title: str):
+    assert told(tmp_path, PROBLEM + env("proof").replace("}", f"}}[{title}]", 1)) == ([TEXT], {})
+
+
+def test_a_problem_may_have_an_argument_or_a_theory_that_does_not_prove(tmp_path: Path):
+    asked = r"\begin{problem}If $T$ does not prove $A$, show that this argument of $z$ is small.\end{problem}"
+    assert told(tmp_path, asked + env("proof")) == ([TEXT], {})

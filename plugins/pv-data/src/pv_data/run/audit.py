@@ -12,9 +12,17 @@ from typing import Any
 
 from pv_data.audit import Drawn, Rounds, SliceState, read_audit, slice_states
 from pv_data.export.distribution import no_formula
-from pv_data.records import AuditMark, content_id
-from pv_data.run.reading_list import ANSWERS, MARKS, agreed_labels, all_marks, reading_list, time_after
-from pv_data.table import write_part
+from pv_data.records import AuditMark, Proof, content_id
+from pv_data.run.reading_list import (
+    ANSWERS,
+    MARKS,
+    agreed_labels,
+    all_marks,
+    check_name,
+    reading_list,
+    time_after,
+)
+from pv_data.table import read_rows, write_part
 from pv_judge.files import write_atomically
 from pv_rl.errors import DataError
 
@@ -29,6 +37,9 @@ SAID: dict[str, bool | None] = {
     **dict.fromkeys(("false", "no", "wrong", "incorrect", "0"), False),
     **dict.fromkeys(("cannot tell", "?"), None),
 }
+WORDS = re.compile(r"[\W_]+")
+LONGEST_CELL = 32_000
+"""Characters; spreadsheets keep up to 32,767."""
 ROUND = re.compile(r"[1-9][0-9]{0,2}", re.ASCII)
 
 
@@ -94,10 +105,15 @@ def record_sheet(run: Path, sheet: Path, auditor: str) -> int:
         raise DataError("the auditor is empty. Give a name, so that somebody can be asked about the marks")
     auditor = auditor.strip()
     labels, before = agreed_labels(run), all_marks(run)
+    check_name(auditor, (mark.auditor for mark in before))
     kinds = {mark.proof_id: mark.third for mark in before if mark.auditor == auditor}
     now = time_after(mark.time for mark in before)
-    marks = []
-    for number, row in enumerate(_rows(sheet), start=2):
+    marks, rows = [], _rows(sheet)
+    said_of = {row["proof_id"] for row in rows if (row["right"] or "").strip()}
+    texts = {
+        one.id: one.text for one in read_rows([run / "proofs", run / "generated"], Proof) if one.id in said_of
+    }
+    for number, row in enumerate(rows, start=2):
         where = f"{sheet}, row {number}"
         said = (row["right"] or "").strip().lower()
         if not said:
@@ -109,6 +125,11 @@ def record_sheet(run: Path, sheet: Path, auditor: str) -> int:
             raise DataError(
                 f"{where}: right is {row['right']!r} and round {row['round']!r}; give yes, no or cannot tell, and 1 "
                 "or more"
+            )
+        if not _same_text(row["proof"] or "", texts.get(label.proof_id, "")):
+            raise DataError(
+                f"{where}: the proof is not the text of {label.proof_id}; rows may have been mixed by sorting one "
+                "column. Draw the sheet again, and copy the marks into it"
             )
         third = EARLIER in row
         if kinds.get(label.proof_id, third) != third:
@@ -139,6 +160,12 @@ def record_sheet(run: Path, sheet: Path, auditor: str) -> int:
         name = f"{now.replace(':', '')}-{content_id('sheet', auditor, *(mark.id for mark in marks))}.parquet"
         write_part(run / MARKS / name, AuditMark, marks)
     return len(marks)
+
+
+def _same_text(shown: str, text: str) -> bool:
+    """Whether a cell has a proof. A spreadsheet may change its spaces, and cut what is longer than a cell."""
+    cell, whole = (WORDS.sub("", one) for one in (shown, text))
+    return cell == whole or (len(shown) >= LONGEST_CELL and whole.startswith(cell))
 
 
 def _rows(sheet: Path) -> list[dict[str, str | None]]:

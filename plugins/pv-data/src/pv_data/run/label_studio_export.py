@@ -6,6 +6,7 @@ twice and never removed: what was deleted in Label Studio stays recorded.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,7 @@ from typing import Any
 from pv_data.audit.marks import latest_marks
 from pv_data.records import AuditMark, Label, content_id
 from pv_data.run.label_studio import Draw, draws, fingerprint
-from pv_data.run.reading_list import ANSWERS, MARKS, agreed_labels, all_marks
+from pv_data.run.reading_list import ANSWERS, MARKS, agreed_labels, all_marks, check_name
 from pv_data.table import write_part
 from pv_judge.rowfiles import open_rows
 from pv_rl.errors import DataError
@@ -25,6 +26,7 @@ __all__ = ["Taken", "record_export"]
 
 VERDICTS = {name: value for value, name in ANSWERS.items()}
 DAY_S = 86_400.0
+UNNAMED = re.compile(r"user ([0-9]+)", re.IGNORECASE)
 
 
 @dataclass(kw_only=True)
@@ -61,6 +63,13 @@ def record_export(
     names = {user.strip(): name.strip() for user, name in (names or {}).items()}
     if len(set(names.values())) < len(names) or not all(names.values()):
         raise DataError(f"--auditor names {names}; give each person a name of their own")
+    before = all_marks(run)
+    for user, name in names.items():
+        if (unnamed := UNNAMED.fullmatch(name)) and unnamed[1] != user:
+            raise DataError(
+                f"--auditor {user}={name}: the user {unnamed[1]} is called {name!r}; give another name"
+            )
+        check_name(name, [*names.values(), *(mark.auditor for mark in before)])
     known, labels, taken = draws(run), agreed_labels(run), Taken()
     found, of = list[AuditMark](), set[str]()
     people = set[str]()
@@ -80,7 +89,7 @@ def record_export(
                     people.add(mark.auditor)
                     found.append(mark)
     _check_draws(exports, known, of, taken, older)
-    new = _new_marks(found, all_marks(run), names, taken)
+    new = _new_marks(found, before, names, taken)
     if new:
         last = max(mark.time for mark in new)
         name = f"{last.replace(':', '')}-{content_id('export', *(f'{mark.id} {mark.time}' for mark in new))}.parquet"

@@ -16,8 +16,18 @@ from pv_data.audit import Drawn, Rounds, draw, read_audit, slice_states
 from pv_data.audit.marks import in_dispute, latest_marks
 from pv_data.records import AuditMark, Label, Problem, Proof, content_id
 from pv_data.table import read_rows
+from pv_rl.errors import DataError
 
-__all__ = ["ANSWERS", "MARKS", "ToRead", "agreed_labels", "all_marks", "reading_list", "time_after"]
+__all__ = [
+    "ANSWERS",
+    "MARKS",
+    "ToRead",
+    "agreed_labels",
+    "all_marks",
+    "check_name",
+    "reading_list",
+    "time_after",
+]
 
 MARKS = "marks"
 ANSWERS: Mapping[bool | None, str] = {True: "correct", False: "incorrect", None: "cannot tell"}
@@ -110,6 +120,24 @@ def all_marks(run: Path) -> list[AuditMark]:
 def agreed_labels(run: Path) -> dict[str, Label]:
     """Those on which the judges agree, by proof id."""
     return {one.proof_id: one for one in read_rows(run / "labels", Label) if one.value is not None}
+
+
+def check_name(name: str, others: Iterable[str]) -> None:
+    """Check that a reader's name is not that of another reader but for case and spaces: one person would be two.
+
+    Raises:
+        DataError: there is such a name.
+    """
+    alike = sorted(one for one in set(others) - {name} if _folded(one) == _folded(name))
+    if alike:
+        raise DataError(
+            f"--auditor {name!r} differs from the auditor {alike[0]!r} only in case or spaces, and would count as a "
+            "second reader. Give the same name again, or one that differs by a letter"
+        )
+
+
+def _folded(name: str) -> str:
+    return "".join(name.casefold().split())
 
 
 def time_after(times: Iterable[str]) -> str:

@@ -23,7 +23,7 @@ from pv_data.sources.reading.files import files
 from pv_data.sources.reading.tex import plain
 from pv_data.sources.reading.tex_marks import Names
 from pv_data.sources.reading.tex_match import parts
-from pv_data.sources.reading.tex_names import is_ref
+from pv_data.sources.reading.tex_names import MODELS, is_ref
 from pv_data.sources.reading.tex_openings import doubtful_heading
 from pv_data.sources.reading.tex_parts import Loose, Part
 from pv_data.sources.reading.tex_source import parse
@@ -34,6 +34,7 @@ __all__ = ["read"]
 
 SOLUTIONS = ("-solutions", "_solutions", "-sol", "_sol", "s")
 """What a file of solutions has behind the name of its problems' file; `s` behind a digit."""
+YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
 NAME = re.compile(r"[^\W\d_]+|\d+")
 SOLVED = re.compile(r"\b(?:solutions?|sols?|solns?|proofs|answers?|s)\b", re.IGNORECASE)
 PROBLEMS = re.compile(r"\b(?:problems?|exercises?|questions?)\b", re.IGNORECASE)
@@ -117,8 +118,15 @@ def _parts(
         return aside(
             file.name, "problem or solution", f"its name is that of solutions, its title {source.title!r}"
         )
+    years = [set(YEAR.findall(one)) for one in (stem, source.title)]
+    if answers and all(years) and not years[0] & years[1]:
+        return aside(
+            file.name, "unclear solution", f"its title {source.title!r} has another year than its name"
+        )
     doubtful = next((one for one in (stem, source.title) if doubtful_heading(one)), "")
     doubt = f"the file is called {doubtful!r}" if doubtful else ""
+    if re.search(rf"\b{MODELS}\b", plain(source.author)):
+        doubt = f"its author is {source.author!r}"
     try:
         return parts(source, names, answers=answers or any(solved), doubt=doubt)
     except Unusable as error:

@@ -43,7 +43,7 @@ LAYOUT = frozenset(
     {
         *("document", "center", "flushleft", "flushright", "minipage", "multicols", "samepage", "small"),
         *("large", "quote", "quotation", "framed", "mdframed", "tcolorbox", "table", "tabular"),
-        *("tabbing", "parts", "questions"),
+        *("tabbing", "parts", "questions", "choices", "oneparchoices", "checkboxes"),
     }
 )
 MATH = frozenset(

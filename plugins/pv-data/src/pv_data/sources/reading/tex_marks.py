@@ -133,9 +133,12 @@ class _Outline:
                 mark = None if begin is None else self._mark("problem", begin, "", own)
                 yield from self.walk(own) if mark is None else [replace(mark, env="question")]
             return
-        between, before = list[Any](), None
+        between, before, owner = list[Any](), None, None
         for node in nodes:
             name, last, before = environment(node), before, node
+            behind = last is not None and last.pos + last.len == node.pos
+            if macro(last) or not behind or type(node).__name__ != "LatexGroupNode":
+                owner = last if macro(last) and behind else None
             inside = type(node).__name__ == "LatexGroupNode" and any(
                 environment(one) for one in node.nodelist
             )
@@ -147,10 +150,8 @@ class _Outline:
             yield from _words(between)
             between = []
             if inside:
-                own = macro(last) and last.pos + last.len == node.pos
-                yield from _doubted(
-                    self.walk(node.nodelist), f"\\{macro(last)} may not print it" if own else ""
-                )
+                why = f"\\{macro(owner)} may not print it" if owner is not None else ""
+                yield from _doubted(self.walk(node.nodelist), why)
             elif not name:
                 yield self._heading(node)
             elif name in self.all:

@@ -21,7 +21,7 @@ from pv_data.sources.reading.tex_names import (
     is_ref,
     names_of,
 )
-from pv_data.sources.reading.tex_openings import denied, doubtful_heading, said_by_body
+from pv_data.sources.reading.tex_openings import announced, denied, doubtful_heading, said_by_body
 from pv_data.sources.reading.tex_parts import UNCLEAR, Loose, Part, Solution
 from pv_data.sources.reading.tex_source import Source
 from pv_data.sources.reading.tex_statements import MEND, OTHER, Statements, labels
@@ -33,6 +33,8 @@ __all__ = ["parts"]
 QUESTION = re.compile(r"prob|exer|quest|task|item|^ex")
 """An environment of a problem that may wait for its solution; a theorem's proof is right behind it."""
 
+
+SOLVED = re.compile(r"\b(?:solutions?|proofs|answers)\b", re.IGNORECASE)
 
 Made = dict[int, list[Part | Loose]]
 """By the place of the mark that it is made from."""
@@ -75,6 +77,13 @@ class _Matcher:
     def _doubts(self, doubt: str) -> list[str]:
         """What the headings over each mark and the words right before it announce."""
         path, made, last = list[Mark](), list[str](), ""
+        headings = Counter(plain(one.name) for one in self.found if one.kind == "heading")
+        first = next((one for one in self.found if one.kind not in ("heading", "words")), None)
+        turned = (
+            first is not None
+            and first.kind == "solution"
+            and not claims_of(first.node, self.statements.known)
+        )
         for mark in self.found:
             if mark.kind == "heading":
                 path = [*(one for one in path if one.level < mark.level), mark]
@@ -85,6 +94,19 @@ class _Matcher:
                 why = f"the words before it are {before!r}"
             if mark.kind == "words" and made and denied(mark.name):
                 made[-1] = made[-1] or f"the words behind it are {mark.name[:60]!r}"
+            if mark.kind == "words" and announced(mark.name):
+                doubt = doubt or f"the words before it are {mark.name[-100:]!r}"
+            solved = next((one.name for one in path[:-1] if SOLVED.search(one.name)), "")
+            if not why and mark.kind == "problem" and _is_heading(mark) and solved:
+                twice = headings[plain(mark.name)] > 1
+                why = f"the heading {solved!r} is above it, and the problem is elsewhere" if twice else ""
+            if (
+                not why
+                and turned
+                and mark.kind == "solution"
+                and not claims_of(mark.node, self.statements.known)
+            ):
+                why = "the file begins with a solution: each may be that of the problem behind it"
             made.append(doubt or mark.doubt or why)
             last = mark.name if mark.kind in ("words", "heading") else ""
         return made
@@ -180,6 +202,11 @@ class _Matcher:
         else:
             reason, why = UNCLEAR, "something is between it and its problem"
         return self.statements.loose(f"{why}; {MEND}", mark.nodes, mark.at, reason)
+
+
+def _is_heading(mark: Mark) -> bool:
+    """Whether it is a heading, or the problem that a heading begins."""
+    return mark.kind == "heading" or (mark.kind == "problem" and not mark.env)
 
 
 def _may_name(said: str, waiting: Sequence[Part | Loose]) -> bool:

@@ -12,6 +12,7 @@ __all__ = [
     "CONTESTS",
     "DOUBTFUL",
     "KINDS",
+    "MODELS",
     "NOBODYS",
     "NO_PROOF",
     "NUMBER",
@@ -42,9 +43,12 @@ REF = re.compile(
 KEYS = re.compile(r"\s*(?:\w+\s*=\s*(?:\{[^{}]*\}|[^{},]*)\s*,?\s*)+")
 NAME_KEY = re.compile(r"\b(?:name|title)\s*=\s*(?:\{([^{}]*)\}|([^{},]*))")
 LABEL_KEY = re.compile(r"\blabel\s*=\s*\{?([^{},]+)")
-QUESTION = r"(?:problem|exercise|question)"
-KINDS = r"(?:problem|exercise|question|theorem|proposition|corollary|lemma|claim|fact)"
-KIND = re.compile(r"^(?:problem|exercise|question) (?=.)")
+QUESTION = (
+    r"(?:problem|exercise|question|aufgabe|übung|problème|exercice|problema|ejercicio|esercizio|exercício|задач[аи]|"
+    r"упражнени[ея])"
+)
+KINDS = rf"(?:{QUESTION}|theorem|proposition|corollary|lemma|claim|fact)"
+KIND = re.compile(rf"^{QUESTION} (?=.)")
 PUTNAM = re.compile(r"(?:problem)?\W{0,3}([ABCGN])\W{0,3}([1-9])\W{0,3}", re.IGNORECASE)
 PUTNAM_NAME = re.compile(r"^([abcgn]) ([1-9])$")
 NUMBER = re.compile(r"(?:[a-z] ?)?[0-9]+(?: ?[a-z])?")
@@ -74,7 +78,10 @@ NO_PROOF = (
     rf"partial(?! (?:fraction|derivative|sum|order|product|quotient)s?\b)|submissions?|{MODELS}|old {WORKS}|"
     r"old wrong|false (?:proof|solution|start)|putative|purported|alleged|supposed|so called|proof by example|"
     r"hinweise?|(?:beweis)?skizze|beweisidee|indications?|esquisse|sugerencia|pista|esbozo|указани[ея]|подсказка|"
-    r"набросок|提示|略|证明略|思路|证明思路|ヒント|略解"
+    r"набросок|(?:证明|解题|解答)?(?:提示|略|思路|概要|大意|梗概)|错解|(?:错误|学生)的?(?:证明|解答|解法)|ヒント|略解|"
+    r"idée|idee|bosquejo|traccia|schizzo|suggerimento|esboço|szkic|wskazówka|falscher?|fausse?|fals[ao]|err[oó]ne[ao]|"
+    r"incorrect[ao]|incorrecte|incomplet[ao]|incomplète|unvollständiger?|schülerlösung|copie d élève|"
+    r"(?:marking|grading) scheme|rubric|model answers? of students"
 )
 DOUBTFUL = re.compile(
     rf"\b(?:{NO_PROOF}|false|fallacious|erroneous|invalid|errors?|old|{WRITERS}|machine|generated|graders?)(?!\w)"
@@ -82,9 +89,21 @@ DOUBTFUL = re.compile(
 PARTIAL = re.compile(r"\b(?:cases?|parts?|steps?|lemmas?|lemmata|claims?)\b")
 HALF = re.compile(
     r"\b(?:plan|subcases?|corollary|proposition|notes?|motivation|summary|necessity|sufficiency|existence|uniqueness|"
-    r"converse|only if|(?:lower|upper) bound)\b"
+    r"converse|only if|that|"
+    r"(?:lower|upper) bound|half|halves|beginning|start|end|rest|remainder|continued|continuation|"
+    r"conclusion|assuming|strategy|overview|roadmap|preliminar(?:y|ies)|directions?|implications?|inclusions?|"
+    r"induction (?:step|base|start)|base case|special case|restricted|weaker|modulo)\b"
 )
 """The same where no problem has the whole title."""
+BENIGN = re.compile(
+    rf"\b(?:{SOLUTION}s?|{ORDER}|other|method|approach|way|aliter|by|via|using|with|due|from|following|after)\b"
+)
+"""Words of a title that names no problem: `Second proof`, `By induction`. Any other may be another problem's name."""
+FOREIGN = re.compile(
+    r"(?:lösung|beweis|preuve|démonstration|corrigé|solución|demostración|soluzione|dimostrazione|solução|решение|"
+    r"доказательство|解|解答|证明)(?: [0-9]{1,2})?"
+)
+LENGTH = re.compile(r"\W*[0-9.]+ ?(?:pt|cm|mm|in|em|ex)\W*")
 PART = re.compile(r"\W*(?:[ivx]{1,5}|[a-h])\W*")
 BRACKETS = re.compile(r"(?:[\w ]+ (?:of|to|for) +)?\([^()]+\)(?: (?:of|in)\b.*)?")
 """A part or a formula: `(a)`, `Proof of (1)`."""
@@ -186,7 +205,11 @@ def said_by_title(title: str, known: Container[str]) -> str:
         return NOBODYS
     if found := NUMBERED.fullmatch(said):
         return called(found[1])
-    return name if NUMBER.fullmatch(name) else ""
+    return (
+        name
+        if NUMBER.fullmatch(name)
+        else ("" if BENIGN.search(said) or FOREIGN.fullmatch(said) or LENGTH.fullmatch(title) else NOBODYS)
+    )
 
 
 def refs_of(latex: str) -> tuple[list[str], str]:

@@ -39,7 +39,7 @@ SWITCHED_OFF = re.compile(
 """Definitions of environments that are not printed."""
 DEFINED = re.compile(
     r"\\(?:newtheorem\*?|declaretheorem|(?:re)?newenvironment\*?|(?:New|Renew)\w{0,9}Environment|newtcolorbox|"
-    r"renewcommand)\s{0,9}(?:\[[^\[\]]{0,200}\])?\s{0,9}\{\\?([A-Za-z]{1,60})(?:name)?\*?\}([^\n]{0,200})"
+    r"renewcommand)\s{0,9}(?:\[[^\[\]]{0,200}\])?\s{0,9}\{\\?([A-Za-z]{1,60}?)(?:name)?\*?\}([^\n]{0,200})"
 )
 """Environments with what they print, and `\\proofname`."""
 CONDITIONALS = frozenset(
@@ -53,7 +53,11 @@ NEW_IF = re.compile(r"\\newif\s{0,9}\\(if[A-Za-z@]+)")
 NO_CONDITIONAL = re.compile(r"iff(?:if)?|if(?:then|bool|toggle|str|blank|not|undef|num|dim|cs|def).*")
 """Macros that take what they switch as arguments; `ifnum`, `ifdim`, `ifdefined` and `ifcsname` are found before."""
 DIGITS = re.compile(r"\s?([0-9])([0-9]?)")
-SHOWS_SOLUTIONS = re.compile(r"\\if[A-Za-z@]{0,20}(?:sol|answ|proof|teach|instruct)", re.IGNORECASE)
+SHOWS_SOLUTIONS = re.compile(
+    r"\\if(?:@|show|print|with|include|display|has|full)*"
+    r"(?:sol(?:n|ution)?s?|ans(?:wer)?s?|answerkey|proofs?|teachers?|instructors?)(?:version)?(?![A-Za-z@])",
+    re.IGNORECASE,
+)
 """Such a conditional switches right solutions on and off."""
 TITLE = re.compile(r"\\title\s{0,9}(?:\[[^\[\]]{0,200}\])?\s{0,9}\{((?:[^{}]|\{[^{}]{0,100}\}){0,300})")
 
@@ -64,6 +68,7 @@ class Source:
 
     nodes: list[Any]
     title: str
+    author: str
     doubts: list[tuple[int, int]]
     """Begin and end of text that a conditional may switch off."""
     defined: dict[str, str]
@@ -108,10 +113,14 @@ def parse(path: Path) -> Source:
     except (ValueError, IndexError, TypeError, AttributeError, KeyError) as error:
         # its parser stumbles over some broken files instead of saying what is wrong
         raise Unusable("broken LaTeX", f"{type(error).__name__}: {error}"[:300]) from error
-    title = TITLE.search(text)
+    title, author = (
+        re.search(TITLE.pattern.replace("title", name, 1), _without(text, scan.gone))
+        for name in ("title", "author")
+    )
     return Source(
         nodes=list(nodes),
         title=title[1] if title else "",
+        author=author[1] if author else "",
         doubts=scan.outermost(),
         defined=dict(DEFINED.findall(_without(text, scan.gone))),
         lines=[at for at, one in enumerate(text) if one == "\n"],

@@ -91,7 +91,7 @@ class Statements:
         begin = mark.nodes[first]
         if (
             self.answers
-            and mark.env == "question"
+            and mark.env in ("question", "")
             and "proof" in (environment(begin), plain(emphasised(begin)))
         ):
             why = "the file is one of solutions: what is before the proof may be a part of the solution"
