@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -102,13 +101,13 @@ class FileView:
     def _begin(self) -> None:
         self._reader: Reader = open_metrics(self._path)
         self._series: dict[str, dict[int, float]] = {}
-        self._points = self._left_out = self._back = 0
+        self._points = self._left_out = 0
         self._rows = 0
         self._watcher, self._alarms = self._make_watcher(), []
-        self._pending: tuple[int, dict[str, float]] | None = None
-        self._unwatched: deque[tuple[int, dict[str, float]]] = deque(maxlen=MOST_WATCHED)
-        self._complete_rows = self._dropped = 0
-        self._seen: int | None = None
+        self._unwatched: dict[int, dict[str, float]] = {}
+        self._latest: dict[str, int] = {}
+        self._resumed: list[int] = []
+        self._dropped, self._seen = 0, -1
 
     def look(self, now: float | None = None) -> Frame:
         """The file at this moment.
@@ -142,6 +141,7 @@ class FileView:
             alarms=[*reversed(self._alarms[-SHOWN_ALARMS:])],
             notes=self._notes(),
             alarmed=[alarm.step for alarm in self._alarms if alarm.step is not None],
+            resumed=self._resumed[-MOST_ALARMS:],
         )
 
     def _read(self) -> None:
@@ -150,13 +150,13 @@ class FileView:
             step = self._rows if step is None else step
             numbers = {self._rename(name): value for name, value in numbers.items()}
             self._keep(step, numbers)
-            if self._pending is not None and self._pending[0] == step:
-                self._pending[1].update(numbers)
-                continue
-            self._complete()
-            self._pending = (step, numbers)
-        self._complete()
-        self._watch()
+            if any(step < self._latest.get(name, -1) for name in numbers):
+                self._begin_again(step)
+            self._latest |= {name: step for name in numbers if name in self._series}
+            self._unwatched.setdefault(step, {}).update(numbers)
+            if len(self._unwatched) >= 2 * MOST_WATCHED:
+                self._forget_old()
+        self._watch(hold=self._reader.in_parts and not self._final)
 
     def _rename(self, name: str) -> str:
         if name in self._names:
@@ -177,28 +177,29 @@ class FileView:
                 self._series[name] = dict(sorted(points.items())[::-2][::-1])  # the last one stays
             self._points = sum(map(len, self._series.values()))
 
-    def _complete(self) -> None:
-        """No further row of the pending step comes before one of another step."""
-        if self._pending is not None:
-            self._unwatched.append(self._pending)
-            self._complete_rows += 1
-            self._pending = None
+    def _begin_again(self, step: int) -> None:
+        """The run was resumed from an earlier step: a metric has an earlier step than before. One that has a clock of
+        its own, such as a validation logged by epoch, does not count."""
+        self._watch()
+        self._resumed.append(step)
+        self._watcher, self._seen, self._latest = self._make_watcher(), -1, {}
+        self._alarms = [one for one in self._alarms if one.step is not None and one.step < step]
 
-    def _watch(self) -> None:
-        """Feed the sentinel."""
-        self._dropped += self._complete_rows - len(self._unwatched)
-        self._complete_rows = 0
-        while self._unwatched:
-            step, numbers = self._unwatched.popleft()
-            if self._seen is not None and step < self._seen:  # the run was resumed from an earlier step
-                self._back += 1
-                self._watcher = self._make_watcher()
-                self._alarms = [one for one in self._alarms if one.step is not None and one.step < step]
-            elif step == self._seen:
-                continue
-            self._seen = step
-            found = self._watcher.observe(step, numbers)
-            self._alarms += [Alarm(sign=one.sign, step=one.step, message=one.sentence) for one in found]
+    def _forget_old(self) -> None:
+        last = sorted(self._unwatched)[-MOST_WATCHED:]
+        self._dropped += len(self._unwatched) - len(last)
+        self._unwatched = {step: self._unwatched[step] for step in last}
+
+    def _watch(self, *, hold: bool = False) -> None:
+        """Feed the sentinel. `hold`: not the last step, whose further metrics may still come."""
+        self._forget_old()
+        steps = sorted(self._unwatched)
+        for step in steps[:-1] if hold else steps:
+            numbers = self._unwatched.pop(step)
+            if step > self._seen:
+                self._seen = step
+                found = self._watcher.observe(step, numbers)
+                self._alarms += [Alarm(sign=one.sign, step=one.step, message=one.sentence) for one in found]
         del self._alarms[:-MOST_ALARMS]
 
     def _notes(self) -> list[str]:
@@ -209,9 +210,9 @@ class FileView:
             notes.append(f"the file has more than {MOST_SERIES} metrics; the further ones are left out")
         if self._dropped:
             notes.append(f"the sentinel read the last {MOST_WATCHED} steps of the file")
-        if self._back:
+        if self._resumed:
             notes.append(
-                f"steps went back {plural(self._back, 'time')}: the last row of a step is shown, and the sentinel "
-                "began anew there"
+                f"steps went back {plural(len(self._resumed), 'time')}: the last row of a step is shown, and the "
+                "sentinel began anew there"
             )
         return notes
