@@ -123,7 +123,9 @@ class Csv(RowFile):
     """A `.csv` file with a first line of column names; every value is text.
 
     Cells are separated by commas, or, where the first line has none, by semicolons or tabs, as spreadsheets write them
-    in languages with decimal commas. It is read twice: a quotation mark too many moves every cell behind it, so a file whose quotes are not balanced is
+    in languages with decimal commas.
+
+    It is read twice: a quotation mark too many moves every cell behind it, so a file whose quotes are not balanced is
     refused before its first row is given out.
     """
 
