@@ -24,6 +24,9 @@ def view(path, **options):
     return FileView(path, make_watcher=lambda: Watcher(SentinelConfig(responses=128)), **options)
 
 
+AXIS = "Relative Time (Process)"
+
+
 def rows_of(frame):
     return {row.title: row for section in frame.sections for row in section.rows}
 
@@ -52,6 +55,7 @@ def values(path):
         ),
         ("plain.csv", ["step,a,b", "1,0.5,", "2,nan,7"], [(1, {"a": 0.5}), (2, {"a": math.nan, "b": 7})]),
         ("bom.csv", ["\ufeffStep;a", "1;0,5", "2;1e-3\r"], [(1, {"a": 0.5}), (2, {"a": 0.001})]),
+        ("time.csv", ["Relative Time (Process),one - kl", "12.5,0.1"], [(None, {AXIS: 12.5, "kl": 0.1})]),
         ("excel.csv", ["sep=;", "step;a", "1;-1.234,5", "2;1,234.5"], [(1, {"a": -1234.5}), (2, {})]),
         ("text.jsonl", ['{"step": 3, "a": "0.5", "b": "NaN", "c": "x"}'], [(3, {"a": 0.5, "b": math.nan})]),
         ("rows.json", ['[{"step": 3, "a": 0.5}]'], [(3, {"a": 0.5})]),

@@ -155,7 +155,8 @@ class Csv:
             raise DataError(f"the first line of {plain(self._path)} has no names of columns; add them")
         parts = [name.rsplit(" - ", 1) for name in names]
         runs = list(dict.fromkeys(part[0] for part in parts if len(part) == 2))
-        if not runs or any(len(part) == 1 and not is_step(part[0]) for part in parts):
+        # the first column is the axis of the chart that was exported: the step, or the time
+        if not runs or any(len(part) == 1 and not is_step(part[0]) for part in parts[1:]):
             return names
         if len(runs) > 1:
             shown = ", ".join(plain(run, 40) for run in runs[:8])
