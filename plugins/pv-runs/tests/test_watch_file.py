@@ -218,6 +218,9 @@ def test_more_metrics_and_steps_than_can_be_kept_are_thinned(tmp_path, monkeypat
     assert "more than 2 metrics" in frame.notes[0]
     assert frame.notes[1] == "the sentinel read the last 50 steps of the file"
     assert "c" not in rows_of(frame)
+    attempts = [{"step": step, "a": 1} for step in range(30)] * 3  # of 90 steps the last 50 are read
+    frame = view(write(path, *attempts)).look()
+    assert (frame.notes[0], frame.resumed) == ("the sentinel read the last 50 steps of the file", [0, 0])
 
 
 def events(folder):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -104,10 +105,10 @@ class FileView:
         self._points = self._left_out = 0
         self._rows = 0
         self._watcher, self._alarms = self._make_watcher(), []
-        self._unwatched: dict[int, dict[str, float]] = {}
+        self._unwatched: deque[tuple[int, dict[int, dict[str, float]]]] = deque([(0, {})])
         self._latest: dict[str, int] = {}
         self._resumed: list[int] = []
-        self._dropped, self._seen = 0, -1
+        self._waiting, self._dropped, self._seen = 0, 0, -1
 
     def look(self, now: float | None = None) -> Frame:
         """The file at this moment.
@@ -151,10 +152,16 @@ class FileView:
             numbers = {self._rename(name): value for name, value in numbers.items()}
             self._keep(step, numbers)
             if any(step < self._latest.get(name, -1) for name in numbers):
-                self._begin_again(step)
+                # The run was resumed from an earlier step. A metric with a clock of its own, such as a validation that
+                # is logged by epoch, does not come here.
+                self._resumed.append(step)
+                self._unwatched.append((step, {}))
+                self._latest = {}
             self._latest |= {name: step for name in numbers if name in self._series}
-            self._unwatched.setdefault(step, {}).update(numbers)
-            if len(self._unwatched) >= 2 * MOST_WATCHED:
+            _, attempt = self._unwatched[-1]
+            self._waiting += step not in attempt
+            attempt.setdefault(step, {}).update(numbers)
+            if self._waiting >= 2 * MOST_WATCHED:
                 self._forget_old()
         self._watch(hold=self._reader.in_parts and not self._final)
 
@@ -177,29 +184,42 @@ class FileView:
                 self._series[name] = dict(sorted(points.items())[::-2][::-1])  # the last one stays
             self._points = sum(map(len, self._series.values()))
 
+    def _forget_old(self) -> None:
+        while self._waiting > MOST_WATCHED:
+            _, attempt = self._unwatched[0]
+            old = sorted(attempt)[: self._waiting - MOST_WATCHED]
+            for step in old:
+                del attempt[step]
+            self._waiting -= len(old)
+            self._dropped += len(old)
+            if not attempt and len(self._unwatched) > 1:
+                self._unwatched.popleft()
+                self._begin_again(self._unwatched[0][0])
+
     def _begin_again(self, step: int) -> None:
-        """The run was resumed from an earlier step: a metric has an earlier step than before. One that has a clock of
-        its own, such as a validation logged by epoch, does not count."""
-        self._watch()
-        self._resumed.append(step)
-        self._watcher, self._seen, self._latest = self._make_watcher(), -1, {}
+        self._watcher, self._seen = self._make_watcher(), -1
         self._alarms = [one for one in self._alarms if one.step is not None and one.step < step]
 
-    def _forget_old(self) -> None:
-        last = sorted(self._unwatched)[-MOST_WATCHED:]
-        self._dropped += len(self._unwatched) - len(last)
-        self._unwatched = {step: self._unwatched[step] for step in last}
-
-    def _watch(self, *, hold: bool = False) -> None:
+    def _watch(self, *, hold: bool) -> None:
         """Feed the sentinel. `hold`: not the last step, whose further metrics may still come."""
         self._forget_old()
-        steps = sorted(self._unwatched)
-        for step in steps[:-1] if hold else steps:
-            numbers = self._unwatched.pop(step)
-            if step > self._seen:
-                self._seen = step
-                found = self._watcher.observe(step, numbers)
-                self._alarms += [Alarm(sign=one.sign, step=one.step, message=one.sentence) for one in found]
+        while True:
+            _, attempt = self._unwatched[0]
+            last = len(self._unwatched) == 1
+            steps = sorted(attempt)
+            for step in steps[:-1] if hold and last else steps:
+                numbers = attempt.pop(step)
+                self._waiting -= 1
+                if step > self._seen:
+                    self._seen = step
+                    found = self._watcher.observe(step, numbers)
+                    self._alarms += [
+                        Alarm(sign=one.sign, step=one.step, message=one.sentence) for one in found
+                    ]
+            if last:
+                break
+            self._unwatched.popleft()
+            self._begin_again(self._unwatched[0][0])
         del self._alarms[:-MOST_ALARMS]
 
     def _notes(self) -> list[str]:
