@@ -10,7 +10,7 @@ import random
 import re
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
 from pv_data.duplicates import clusters, contamination
@@ -85,8 +85,8 @@ def rewordings() -> None:
 
 def distinct(data: Path, *, show: bool) -> None:
     """Pairs of each set that are taken for one, and of problems of different sets."""
-    print("\n| set | problems | pairs | " + " | ".join(COMPARED) + " | seconds, blind |")
-    print("|---|---|---|" + "---|" * (len(COMPARED) + 1))
+    print("\n| set | problems | pairs | " + " | ".join(COMPARED) + " | largest cluster | seconds, blind |")
+    print("|---|---|---|" + "---|" * (len(COMPARED) + 2))
     for name, folder in FOLDERS.items():
         rows = {row.id: row for row in named(SOURCES, name).read(data / folder) if isinstance(row, Problem)}
         problems = list(rows.values())
@@ -98,8 +98,10 @@ def distinct(data: Path, *, show: bool) -> None:
         pairs = list(similar_pairs([blind(one.text) for one in problems], None, THRESHOLD, WEIGHTS))
         took = time.perf_counter() - start
         number = len(problems)
+        largest = max(Counter(clusters(problems, blinded=True).values()).values())
         print(
-            f"| {name} | {number} | {number * (number - 1) // 2:,} | {' | '.join(map(str, counts))} | {took:.1f} |"
+            f"| {name} | {number} | {number * (number - 1) // 2:,} | {' | '.join(map(str, counts))} | {largest} | "
+            f"{took:.1f} |"
         )
         for at, to, value in sorted(pairs, key=lambda pair: -pair[2]) if show else ():
             one, other = problems[at], problems[to]

@@ -187,6 +187,22 @@ def test_problems_that_two_sources_share_are_found():
     assert all(hit.native_id == hit.test_id.partition("/")[2] for hit in report.hits)
 
 
+def test_a_pair_that_is_decided_to_be_different_hides_no_other_pair():
+    run, near, nearer = problem(PRIMES), problem(PRIMES + " Do it now.", "T", "2"), problem(PRIMES, "T", "3")
+    sets = {
+        "mine": [near, nearer],
+        "copies": [problem(PRIMES, "U", "4"), problem(PRIMES + " Well.", "U", "5")],
+    }
+    others = [problem(PRIMES.replace("prime", "square"), native_id="6")]
+    before = contamination([run, *others], sets)
+    decisions = {
+        (hit.problem_id, hit.test_problem_id): "different" for hit in before.hits if hit.native_id == "6"
+    }
+    after = contamination([run, *others], sets, decisions=decisions)
+    assert before.counts() == after.counts() == {("S", "mine"): 2, ("S", "copies"): 2}
+    assert len(after.rejected) == len(decisions) == 2
+
+
 @needs_data
 def test_contamination_is_counted_by_source_and_set_and_written_as_markdown():
     run = [problem(PRIMES, "A | B"), problem("Is 91 a prime number or is it none?", "C")]

@@ -56,8 +56,9 @@ def test_an_account_that_is_empty_stops_the_run_and_the_same_command_asks_the_re
         for _ in range(2):
             with pytest.raises(
                 Stopped, match=r"(big|small) refuses every request: .*run the same command again"
-            ):
+            ) as stopped:
                 run_local(job, 1)
+            assert ("Wait, lower the model's limits" in str(stopped.value)) == (" 429 " in text)
             assert not list(tmp_path.glob("aside/*"))
             assert served(server) == 30
         server.script = script()

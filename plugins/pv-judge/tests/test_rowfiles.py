@@ -65,6 +65,14 @@ def test_a_bad_row_of_json_does_not_cost_the_others(tmp_path):
     assert [(row.number, row.values["a"]) for row in found if not isinstance(row, BadRow)] == [(4, 3)]
 
 
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_a_csv_of_a_spreadsheet_in_another_language_has_other_separators(separator, tmp_path):
+    text = f'\ufeffuid{separator}note\r\na{separator}"0,5{separator} one"\r\n'
+    (tmp_path / "rows.csv").write_text(text, encoding="utf-8", newline="")
+    (row,) = open_rows(tmp_path / "rows.csv").rows()
+    assert row.values == {"uid": "a", "note": f"0,5{separator} one"}
+
+
 def test_a_csv_gives_text_and_the_line_of_each_row(tmp_path):
     (tmp_path / "rows.csv").write_text('uid,note\na,"two\nlines"\nb,\n')
     rows = list(open_rows(tmp_path / "rows.csv").rows())

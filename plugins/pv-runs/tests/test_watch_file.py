@@ -24,6 +24,9 @@ def view(path, **options):
     return FileView(path, make_watcher=lambda: Watcher(SentinelConfig(responses=128)), **options)
 
 
+AXIS = "Relative Time (Process)"
+
+
 def rows_of(frame):
     return {row.title: row for section in frame.sections for row in section.rows}
 
@@ -52,6 +55,10 @@ def values(path):
         ),
         ("plain.csv", ["step,a,b", "1,0.5,", "2,nan,7"], [(1, {"a": 0.5}), (2, {"a": math.nan, "b": 7})]),
         ("bom.csv", ["\ufeffStep;a", "1;0,5", "2;1e-3\r"], [(1, {"a": 0.5}), (2, {"a": 0.001})]),
+        ("time.csv", ["Relative Time (Process),one - kl", "12.5,0.1"], [(None, {AXIS: 12.5, "kl": 0.1})]),
+        ("excel.csv", ["sep=;", "step;a", "1;-1.234,5", "2;1,234.5"], [(1, {"a": -1234.5}), (2, {})]),
+        ("text.jsonl", ['{"step": 3, "a": "0.5", "b": "NaN", "c": "x"}'], [(3, {"a": 0.5, "b": math.nan})]),
+        ("rows.json", ['[{"step": 3, "a": 0.5}]'], [(3, {"a": 0.5})]),
         ("tab.tsv", ["global_step\ta", "1\t2"], [(1, {"a": 2})]),
         ("quoted.csv", ['"step","a,b"', '"1","2"'], [(1, {"a,b": 2})]),
         (
@@ -147,6 +154,19 @@ def collapsing(steps=120):
         yield {"step": step, "policy_entropy": entropy, "reward": 0.5, "mine": step}
 
 
+def test_a_metric_with_a_clock_of_its_own_is_no_resume(tmp_path):
+    lines = []
+    for row in collapsing():
+        lines.append({"step": row["step"], "entropy": row["policy_entropy"]})
+        lines += [{"step": row["step"] // 10, "eval/acc": 0.5}] * (row["step"] % 10 == 0)
+    frame = view(write(tmp_path / "log.jsonl", *lines)).look()
+    assert (frame.notes, frame.resumed) == ([], [])
+    assert 60 < frame.alarmed[0] < 75
+    write(tmp_path / "log.jsonl", {"step": 50, "entropy": 0.6}, mode="a")
+    again = view(tmp_path / "log.jsonl").look()
+    assert (again.resumed, again.alarmed) == ([50], [])
+
+
 def test_the_sentinel_watches_by_the_names_of_other_trainers_and_of_ones_own(tmp_path):
     path = write(tmp_path / "log.jsonl", *collapsing())
     assert view(path).look().alarms == []
@@ -198,21 +218,30 @@ def test_more_metrics_and_steps_than_can_be_kept_are_thinned(tmp_path, monkeypat
     assert "more than 2 metrics" in frame.notes[0]
     assert frame.notes[1] == "the sentinel read the last 50 steps of the file"
     assert "c" not in rows_of(frame)
+    attempts = [{"step": step, "a": 1} for step in range(30)] * 3  # of 90 steps the last 50 are read
+    frame = view(write(path, *attempts)).look()
+    assert (frame.notes[0], frame.resumed) == ("the sentinel read the last 50 steps of the file", [0, 0])
 
 
-def test_tensorboard_events_are_read_while_they_grow(tmp_path):
+def events(folder):
+    """A writer of events, and a function that adds one."""
     pytest.importorskip("tensorboard")
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.proto.summary_pb2 import Summary
     from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
-    writer = EventFileWriter(str(tmp_path / "runs"))
+    writer = EventFileWriter(str(folder), filename_suffix=f".{len(list(folder.glob('*')))}")
 
     def add(step, **scalars):
         parts = [Summary.Value(tag=tag, simple_value=value) for tag, value in scalars.items()]
         writer.add_event(Event(step=step, summary=Summary(value=parts)))
         writer.flush()
 
+    return writer, add
+
+
+def test_tensorboard_events_are_read_while_they_grow(tmp_path):
+    writer, add = events(tmp_path / "runs")
     add(1, kl=0.25, reward=math.nan)
     one = view(tmp_path / "runs")
     assert one.look().step == 1
@@ -227,6 +256,31 @@ def test_tensorboard_events_are_read_while_they_grow(tmp_path):
     assert list(rows["KL"].values) == [0.25, 0.5]
     assert list(rows["entropy"].values) == [0.75]
     assert rows_of(view(file).look())["KL"].last == 0.5
+
+
+def test_tensorboard_files_of_a_resume_are_found_and_those_of_hyperparameters_are_no_run(tmp_path):
+    writer, add = events(tmp_path)
+    add(1, a=1)
+    writer.close()
+    one = view(tmp_path)
+    for folder, step in ((tmp_path, 2), (tmp_path / "1764412345.6", 0)):
+        writer, add = events(folder)
+        add(step, a=step)
+        writer.close()
+    for seen in (one, view(tmp_path)):
+        assert list(rows_of(seen.look())["a"].values) == [1, 2]
+
+
+def test_the_sentinel_waits_for_all_metrics_of_a_tensorboard_step(tmp_path):
+    writer, add = events(tmp_path)
+    one = None
+    for row in collapsing(80):
+        add(row["step"], reward=0.5)
+        one = one or view(tmp_path)
+        one.look()  # between two metrics of a step
+        add(row["step"], entropy=row["policy_entropy"])
+    writer.close()
+    assert 60 < one.look().alarmed[0] < 75
 
 
 def test_without_tensorboard_the_error_names_the_extra(tmp_path, monkeypatch):

@@ -264,9 +264,14 @@ class Asker(Kept):
             return
         if cause.kind == "budget":
             self._count(cause)
+        remedy = "Pay for the account, or correct the key, the model's name or the request's fields"
+        if cause.kind == "rate_limited":
+            remedy = (
+                f"Wait, lower the model's limits.requests_per_minute, or: {remedy[0].lower()}{remedy[1:]}"
+            )
         self.stop(
-            f"{self._model.model} refuses every request: {failure}. No row is rejected for this. Pay for the account, "
-            "or correct the key, the model's name or the request's fields, and run the same command again"
+            f"{self._model.model} refuses every request: {failure}. No row is rejected for this. {remedy}, and run the "
+            "same command again"
         )
         raise Stopped(self._why or "") from failure
 

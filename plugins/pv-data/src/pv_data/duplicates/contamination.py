@@ -61,9 +61,12 @@ def contamination(
     there = [(name, one) for name, several in sets.items() for one in several.values()]
     ours, theirs = [blind(one.text) for one in here], [blind(one.text) for _, one in there]
     floor = max(threshold - BAND, threshold / 2)
-    values = _kept(similar_pairs(ours, theirs, floor, WEIGHTS), threshold, [name for name, _ in there])
-    cosines = _by_embedding(here, [one for _, one in there], embeddings) if embeddings else {}
     decided = _places(here, [one for _, one in there], decisions or {})
+    pairs = (
+        pair for pair in similar_pairs(ours, theirs, floor, WEIGHTS) if decided.get(pair[:2]) != "different"
+    )
+    values = _kept(pairs, threshold, [name for name, _ in there])
+    cosines = _by_embedding(here, [one for _, one in there], embeddings) if embeddings else {}
     wanted = (
         values.keys() | decided.keys() | set([pair for pair in cosines if pair not in values][:BY_EMBEDDING])
     )

@@ -200,7 +200,8 @@ def _nothing(left_out: Counter[str], aside: Counter[tuple[str, str]]) -> str:
     reasons += [f"{number:,} rejected by {stage} ({why})" for (stage, why), number in aside.most_common(9)]
     return (
         f"no proof has a label, and there is nothing to export: {'; '.join(reasons) or 'there is no proof'}. The table "
-        "aside/ has the details of each row; retry_aside=true asks again about those with `no answer`"
+        "aside/ has the details of each row; retry_aside=true asks again about those with `no answer`, "
+        "--redo STAGE also about those with `refused`"
     )
 
 

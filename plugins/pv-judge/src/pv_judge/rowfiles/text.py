@@ -122,6 +122,9 @@ class Json(RowFile):
 class Csv(RowFile):
     """A `.csv` file with a first line of column names; every value is text.
 
+    Cells are separated by commas, or, where the first line has none, by semicolons or tabs, as spreadsheets write them
+    in languages with decimal commas.
+
     It is read twice: a quotation mark too many moves every cell behind it, so a file whose quotes are not balanced is
     refused before its first row is given out.
     """
@@ -150,9 +153,12 @@ class Csv(RowFile):
         # never lowered again: another reader may be between two rows of its own
         csv.field_size_limit(max(csv.field_size_limit(), self.longest))
         with opened(self.path) as file:
+            first = file.readline(self.longest + 1)
+        separator = next((one for one in ",;\t" if one.encode() in first), ",")
+        with opened(self.path) as file:
             errors = "surrogateescape" if exact else "strict"
             text = io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors, newline="")
-            reader = csv.reader(self._lines(text), strict=True)
+            reader = csv.reader(self._lines(text), strict=True, delimiter=separator)
             try:
                 for row in reader:
                     yield reader.line_num, row

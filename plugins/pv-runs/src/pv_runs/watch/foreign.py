@@ -102,13 +102,13 @@ class FileView:
     def _begin(self) -> None:
         self._reader: Reader = open_metrics(self._path)
         self._series: dict[str, dict[int, float]] = {}
-        self._points = self._left_out = self._back = 0
+        self._points = self._left_out = 0
         self._rows = 0
         self._watcher, self._alarms = self._make_watcher(), []
-        self._pending: tuple[int, dict[str, float]] | None = None
-        self._unwatched: deque[tuple[int, dict[str, float]]] = deque(maxlen=MOST_WATCHED)
-        self._complete_rows = self._dropped = 0
-        self._seen: int | None = None
+        self._unwatched: deque[tuple[int, dict[int, dict[str, float]]]] = deque([(0, {})])
+        self._latest: dict[str, int] = {}
+        self._resumed: list[int] = []
+        self._waiting, self._dropped, self._seen = 0, 0, -1
 
     def look(self, now: float | None = None) -> Frame:
         """The file at this moment.
@@ -142,6 +142,7 @@ class FileView:
             alarms=[*reversed(self._alarms[-SHOWN_ALARMS:])],
             notes=self._notes(),
             alarmed=[alarm.step for alarm in self._alarms if alarm.step is not None],
+            resumed=self._resumed[-MOST_ALARMS:],
         )
 
     def _read(self) -> None:
@@ -150,13 +151,19 @@ class FileView:
             step = self._rows if step is None else step
             numbers = {self._rename(name): value for name, value in numbers.items()}
             self._keep(step, numbers)
-            if self._pending is not None and self._pending[0] == step:
-                self._pending[1].update(numbers)
-                continue
-            self._complete()
-            self._pending = (step, numbers)
-        self._complete()
-        self._watch()
+            if any(step < self._latest.get(name, -1) for name in numbers):
+                # The run was resumed from an earlier step. A metric with a clock of its own, such as a validation that
+                # is logged by epoch, does not come here.
+                self._resumed.append(step)
+                self._unwatched.append((step, {}))
+                self._latest = {}
+            self._latest |= {name: step for name in numbers if name in self._series}
+            _, attempt = self._unwatched[-1]
+            self._waiting += step not in attempt
+            attempt.setdefault(step, {}).update(numbers)
+            if self._waiting >= 2 * MOST_WATCHED:
+                self._forget_old()
+        self._watch(hold=self._reader.in_parts and not self._final)
 
     def _rename(self, name: str) -> str:
         if name in self._names:
@@ -177,28 +184,42 @@ class FileView:
                 self._series[name] = dict(sorted(points.items())[::-2][::-1])  # the last one stays
             self._points = sum(map(len, self._series.values()))
 
-    def _complete(self) -> None:
-        """No further row of the pending step comes before one of another step."""
-        if self._pending is not None:
-            self._unwatched.append(self._pending)
-            self._complete_rows += 1
-            self._pending = None
+    def _forget_old(self) -> None:
+        while self._waiting > MOST_WATCHED:
+            _, attempt = self._unwatched[0]
+            old = sorted(attempt)[: self._waiting - MOST_WATCHED]
+            for step in old:
+                del attempt[step]
+            self._waiting -= len(old)
+            self._dropped += len(old)
+            if not attempt and len(self._unwatched) > 1:
+                self._unwatched.popleft()
+                self._begin_again(self._unwatched[0][0])
 
-    def _watch(self) -> None:
-        """Feed the sentinel."""
-        self._dropped += self._complete_rows - len(self._unwatched)
-        self._complete_rows = 0
-        while self._unwatched:
-            step, numbers = self._unwatched.popleft()
-            if self._seen is not None and step < self._seen:  # the run was resumed from an earlier step
-                self._back += 1
-                self._watcher = self._make_watcher()
-                self._alarms = [one for one in self._alarms if one.step is not None and one.step < step]
-            elif step == self._seen:
-                continue
-            self._seen = step
-            found = self._watcher.observe(step, numbers)
-            self._alarms += [Alarm(sign=one.sign, step=one.step, message=one.sentence) for one in found]
+    def _begin_again(self, step: int) -> None:
+        self._watcher, self._seen = self._make_watcher(), -1
+        self._alarms = [one for one in self._alarms if one.step is not None and one.step < step]
+
+    def _watch(self, *, hold: bool) -> None:
+        """Feed the sentinel. `hold`: not the last step, whose further metrics may still come."""
+        self._forget_old()
+        while True:
+            _, attempt = self._unwatched[0]
+            last = len(self._unwatched) == 1
+            steps = sorted(attempt)
+            for step in steps[:-1] if hold and last else steps:
+                numbers = attempt.pop(step)
+                self._waiting -= 1
+                if step > self._seen:
+                    self._seen = step
+                    found = self._watcher.observe(step, numbers)
+                    self._alarms += [
+                        Alarm(sign=one.sign, step=one.step, message=one.sentence) for one in found
+                    ]
+            if last:
+                break
+            self._unwatched.popleft()
+            self._begin_again(self._unwatched[0][0])
         del self._alarms[:-MOST_ALARMS]
 
     def _notes(self) -> list[str]:
@@ -209,9 +230,9 @@ class FileView:
             notes.append(f"the file has more than {MOST_SERIES} metrics; the further ones are left out")
         if self._dropped:
             notes.append(f"the sentinel read the last {MOST_WATCHED} steps of the file")
-        if self._back:
+        if self._resumed:
             notes.append(
-                f"steps went back {plural(self._back, 'time')}: the last row of a step is shown, and the sentinel "
-                "began anew there"
+                f"steps went back {plural(len(self._resumed), 'time')}: the last row of a step is shown, and the "
+                "sentinel began anew there"
             )
         return notes

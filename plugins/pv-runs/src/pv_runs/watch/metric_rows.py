@@ -19,6 +19,8 @@ LARGEST_STEP = 10**12
 MOST_NAMES = 2000
 """Numbers of a row; further ones are left out."""
 DEEPEST = 4
+LONGEST_NUMBER = 32
+"""Characters."""
 
 
 def is_step(name: str) -> bool:
@@ -52,7 +54,12 @@ def flatten(value: Any, name: str, depth: int) -> Iterator[tuple[str, Any]]:
 
 
 def finite(value: Any) -> float | None:
-    """A number; NaN for one that is not finite; None for anything else."""
+    """A number, also one that is written as text; NaN for one that is not finite; None for anything else."""
+    if isinstance(value, str) and len(value) <= LONGEST_NUMBER:
+        try:  # wandb writes "NaN" and "Infinity", and newer versions of transformers round to text
+            value = float(value)
+        except ValueError:
+            return None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

@@ -28,6 +28,8 @@ class Reader(Protocol):
 
     skipped: int
     """Lines that were left out."""
+    in_parts: bool
+    """Whether the metrics of a step come one after the other, so that a look may see a part of them."""
 
     def look(self, final: bool = False) -> Iterator[Row]:
         """What has come since the last look.
@@ -58,17 +60,19 @@ def open_metrics(path: Path) -> Reader:
                 f"{plain(path)} contains no TensorBoard event file (*tfevents*). Give a .jsonl, .csv or event file, "
                 "or a folder with event files; for a run folder leave out --metrics"
             )
+        # those of hyperparameters, which TensorBoard's writer puts into a folder below, are no other run
+        events = [one for one in events if one.parent == path] or events
         folders = list(dict.fromkeys(one.parent for one in events))
         if len(folders) > 1:
             names = ", ".join(plain(one.relative_to(path), 60) for one in folders[:8])
             raise DataError(
                 f"{plain(path)} contains event files in {len(folders)} folders; give one of {names}"
             )
-        return EventFiles(events)
+        return EventFiles(folders[0])
     with open_regular(path) as file:
         first = file.read(FIRST_BYTES)
     if "tfevents" in path.name:
-        return EventFiles([path])
+        return EventFiles(path)
     if first.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DataError(f"{plain(path)} is encoded as UTF-16; save it as UTF-8")
     if path.suffix.lower() == ".json":
@@ -88,6 +92,8 @@ def open_metrics(path: Path) -> Reader:
 
 class JsonLines:
     """An object a line: verl's `{"step": 3, "data": {...}}`, or the numbers beside the step."""
+
+    in_parts = False
 
     def __init__(self, path: Path) -> None:
         self._tail, self._damaged = Tail(path), 0
@@ -111,6 +117,8 @@ class JsonLines:
 class Csv:
     """A line of names, then lines of numbers. wandb's export prefixes names with that of the run."""
 
+    in_parts = False
+
     def __init__(self, path: Path) -> None:
         self._path, self._tail, self._damaged = path, Tail(path), 0
         self._names: list[str] = []
@@ -125,6 +133,8 @@ class Csv:
             text = line.decode("utf-8-sig" if not self._names else "utf-8", errors="replace").rstrip("\r")
             try:
                 if not self._names:
+                    if text.startswith("sep="):  # which tells Excel the separator
+                        continue
                     self._names = self._read_names(text)
                     continue
                 cells = next(csv.reader([text], delimiter=self._separator))
@@ -145,7 +155,8 @@ class Csv:
             raise DataError(f"the first line of {plain(self._path)} has no names of columns; add them")
         parts = [name.rsplit(" - ", 1) for name in names]
         runs = list(dict.fromkeys(part[0] for part in parts if len(part) == 2))
-        if not runs or any(len(part) == 1 and not is_step(part[0]) for part in parts):
+        # the first column is the axis of the chart that was exported: the step, or the time
+        if not runs or any(len(part) == 1 and not is_step(part[0]) for part in parts[1:]):
             return names
         if len(runs) > 1:
             shown = ", ".join(plain(run, 40) for run in runs[:8])
@@ -154,8 +165,9 @@ class Csv:
         return ["" if name.endswith(WANDB_EXTREMES) else name for name in metrics]
 
     def _number(self, cell: str) -> float | None:
-        if self._separator == ";":
-            cell = cell.replace(",", ".")
+        if self._separator == ";" and "," in cell:
+            whole, _, part = cell.rpartition(",")
+            cell = f"{whole.replace('.', '')}.{part}"
         try:
             return float(cell)
         except ValueError:
@@ -163,22 +175,25 @@ class Csv:
 
 
 class TrainerState:
-    """The `log_history` of Hugging Face's trainer_state.json, which each checkpoint writes anew."""
+    """The `log_history` of Hugging Face's trainer_state.json, which each checkpoint writes anew, or a list of rows."""
+
+    in_parts = False
 
     def __init__(self, path: Path) -> None:
         self._path, self._count, self.skipped = path, 0, 0
         self._stamp: tuple[int, int] | None = None
 
     def look(self, final: bool = False) -> Iterator[Row]:
-        state = self._path.stat()
-        if self._stamp == (state.st_mtime_ns, state.st_size):
+        found = self._path.stat()
+        if self._stamp == (found.st_mtime_ns, found.st_size):
             return
         with open_regular(self._path) as file:
             text = file.read(LARGEST_STATE + 1)
         try:
             if len(text) > LARGEST_STATE:
                 raise ValueError(f"it is larger than {LARGEST_STATE // 2**20} MiB")
-            rows = json.loads(text)["log_history"]
+            state = json.loads(text)
+            rows = state["log_history"] if isinstance(state, dict) else state
             if not isinstance(rows, list):
                 raise ValueError("its log_history is no list")
         except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -188,7 +203,7 @@ class TrainerState:
                 f"{plain(self._path)} is not a trainer_state.json with a log_history: {plain(str(error), 200)}. "
                 "For JSON lines, name the file *.jsonl"
             ) from error
-        self._stamp = (state.st_mtime_ns, state.st_size)
+        self._stamp = (found.st_mtime_ns, found.st_size)
         if len(rows) < self._count:
             raise Replaced(str(self._path))
         begin, self._count = self._count, len(rows)
@@ -200,9 +215,11 @@ class TrainerState:
 
 
 class EventFiles:
-    """TensorBoard's event files of one folder, one after the other."""
+    """A TensorBoard event file, or those of one folder, one after the other. A resumed run adds a file."""
 
-    def __init__(self, paths: list[Path]) -> None:
+    in_parts = True
+
+    def __init__(self, path: Path) -> None:
         try:
             from tensorboard.backend.event_processing.event_file_loader import LegacyEventFileLoader
             from tensorboard.util import tensor_util
@@ -212,13 +229,20 @@ class EventFiles:
             ) from error
         self.skipped = 0
         self._array = tensor_util.make_ndarray
-        self._loaders = []
-        for path in paths:
-            open_regular(path).close()
-            self._loaders.append(LegacyEventFileLoader(str(path)))
+        self._path, self._open = path, LegacyEventFileLoader
+        self._loaders: dict[Path, Any] = {}
+        self._find()
+
+    def _find(self) -> None:
+        folder = self._path.is_dir()
+        for path in sorted(self._path.glob("*tfevents*")) if folder else [self._path]:
+            if path not in self._loaders and (not folder or path.is_file()):
+                open_regular(path).close()
+                self._loaders[path] = self._open(str(path))
 
     def look(self, final: bool = False) -> Iterator[Row]:
-        for loader in self._loaders:
+        self._find()
+        for loader in self._loaders.values():
             with contextlib.suppress(StopIteration):
                 for event in loader.Load():
                     numbers = {
