@@ -12,7 +12,6 @@ pytest.importorskip("omegaconf", reason="omegaconf is not installed: pip install
 from omegaconf import OmegaConf
 from rich.console import Console
 
-from pv_rl.errors import ConfigError
 from pv_runs.in_force import describe, in_force, is_setting
 from pv_runs.metrics_log import read_log
 from pv_runs.run_folder import RunFolder
@@ -229,13 +228,6 @@ def test_a_secret_that_changes_is_not_shown(run):
     second, said = train(run, ("judge.api_key=sk-planted-2",), first)
     assert second.history[1]["changed"] == {"judge.api_key": ["hidden", "hidden"]}
     assert "sk-planted" not in said
-
-
-def test_a_checkpoint_of_another_number_of_ranks_is_refused_before_verl_starts(run):
-    first, _ = train(run)
-    save(run, 40, ranks=8)
-    with pytest.raises(ConfigError, match=r"was written by 8 ranks.*is 2.*resume on 8"):
-        train(run, (), first)
 
 
 def test_a_metrics_file_of_a_start_by_hand_is_an_attempt(run):
