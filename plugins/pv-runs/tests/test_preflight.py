@@ -225,6 +225,10 @@ PLANTED = {
         on_machine(nodes=(Node(cpus=2, gpus=1),), cluster="10.0.0.1:6379"),
         "gpus: .*Fix: start the nodes with `ray start --num-cpus=5`",
     ),
+    "where it was started": (
+        on_machine(cwd=Path("/proc/gone")),
+        "folders: the run was started in /proc/gone",
+    ),
     "wandb's folder": (environment(WANDB_DIR="/proc/w"), "folders: WANDB_DIR: cannot write to /proc/w"),
     "eta out of range": (
         set_value("actor_rollout_ref.actor.loss_agg_mode", "balanced:1.5"),

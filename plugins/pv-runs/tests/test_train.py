@@ -411,7 +411,16 @@ def test_a_record_comes_back_as_it_was_written(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "says"), [(None, "contains no run"), ("{", "not what pv-rl"), ('{"x": 1}', "not what pv-rl")]
+    ("text", "says"),
+    [
+        (None, "contains no run"),
+        ("{", "not what pv-rl"),
+        ('{"x": 1}', "not what pv-rl"),
+        ("[]", "a JSON list.*Restore the file"),
+        ('{"state": "failed", "attempts": true}', "attempts True"),
+        ('{"state": "failed", "attempts": 1, "overrides": "a.b=1"}', "overrides 'a.b=1' is no list"),
+        ('{"state": "failed", "attempts": 1, "history": [{"attempt": "x"}]}', "its history is no list"),
+    ],
 )
 def test_what_is_no_record_is_said(tmp_path, text, says):
     if text is not None:

@@ -46,6 +46,11 @@ def check_folders(config: DictConfig, machine: Machine, runs: int = 1) -> Iterat
         runs: of the sweep, which keep their checkpoints side by side.
     """
     faults, places = [], dict(_places(config, machine))
+    if not machine.cwd.is_dir():
+        text = (
+            f"the run was started in {machine.cwd}, from which its relative paths are, and which is not there"
+        )
+        faults.append(wrong(text, "make the folder again, or correct cwd in run.json"))
     refused: dict[Path, list[str]] = {}
     for key, place in places.items():
         refused.setdefault(next(one for one in (place, *place.parents) if os.path.lexists(one)), []).append(

@@ -17,7 +17,6 @@ An entry of `history` in run.json:
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -34,13 +33,12 @@ from pv_runs.in_force import CONTENT, VERSION, is_setting
 from pv_runs.metrics_log import Log, read_log
 from pv_runs.preflight.checkpoint import checkpoint_to_load
 from pv_runs.run_folder import RunFolder
-from pv_runs.run_record import Record
+from pv_runs.run_record import Record, shown
 from pv_runs.train.fingerprints import fingerprints
 from pv_runs.train.progress import say
 
 __all__ = ["add_provenance"]
 
-SECRET = re.compile(r".*(?:api_?key|secret|password|token)", re.IGNORECASE)
 SHOWN = 8
 """Changes that the terminal lists."""
 
@@ -62,7 +60,7 @@ def add_provenance(folder: Path, config: DictConfig, record: Record, console: Co
     old = _before(folder, record, before)
     new = {**values, **(_inputs(files, record.versions) if before else {})}
     changed = {
-        key: [_shown(key, old.get(key)), _shown(key, new.get(key))]
+        key: [shown(key, old.get(key)), shown(key, new.get(key))]
         for key in ({**old, **new} if old else {})
         if old.get(key) != new.get(key)
         and key != "run_dir"
@@ -116,12 +114,6 @@ def _before(folder: Path, record: Record, before: Mapping[str, Any] | None) -> d
 def _inputs(files: object, versions: object) -> dict[str, str]:
     named = [(what, one) for what, one in ((CONTENT, files), (VERSION, versions)) if isinstance(one, dict)]
     return {f"{what}{key}": str(value) for what, values in named for key, value in values.items()}
-
-
-def _shown(key: str, value: str | None) -> str:
-    if value is None:
-        return "none"
-    return "hidden" if SECRET.fullmatch(key) and value != "null" else value[:200]
 
 
 def _count(history: tuple[dict[str, Any], ...]) -> int:
