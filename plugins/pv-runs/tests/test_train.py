@@ -59,6 +59,7 @@ def main(config):
             last = (checkpoints / "pv_rl_stop").exists()
             file.write(json.dumps({"step": step, "data": {"critic/score/mean": 0.5, "seed": config.seed}}) + "\\n")
             if last:
+                (checkpoints / f"global_step_{step}").mkdir()
                 saved.write_text(str(step))
                 return
 
