@@ -172,8 +172,64 @@ def huge(model: Path) -> None:
     file.write_text(json.dumps({**json.loads(file.read_text()), **sizes}))
 
 
+def reward_in_file(text, name="f"):
+    def plant(config, machine, folder):
+        (folder / "reward.py").write_text(text)
+        config.reward.custom_reward_function.update(path="file://reward.py", name=name)
+
+    return plant
+
+
+def saved(step, ranks, *, kept=True):
+    def plant(config, machine, folder):
+        actor = folder / f"run/checkpoints/global_step_{step if kept else step - 1}/actor"
+        actor.mkdir(parents=True)
+        (actor / f"model_world_size_{ranks}_rank_0.pt").write_bytes(b"x")
+        (folder / "run/checkpoints/latest_checkpointed_iteration.txt").write_text(str(step))
+
+    return plant
+
+
+def sizes_on_a_cluster(config, machine, folder):
+    config.ray_kwargs.ray_init.num_cpus = 32
+    return replace(machine, cluster="10.0.0.1:6379", has=lambda module: module != "pv_cpu")
+
+
 PLANTED = {
     # settings
+    "checkpoint of other ranks": (
+        saved(40, ranks=8),
+        r"settings: .*was written by 8 ranks.*is 1.*resume on 8",
+    ),
+    "checkpoint that was deleted": (
+        saved(40, ranks=1, kept=False),
+        "settings: .*global_step_40, the newest .* is not there: verl would start again",
+    ),
+    "home": (set_value("trainer.rollout_data_dir", "~/r"), "settings: .*verl does not replace ~"),
+    "truncation": (set_value("data.truncation", "eror"), r"settings: .*Did you mean error\?"),
+    "device": (set_value("trainer.device", "cdua"), r"settings: .*Did you mean cuda\?"),
+    "variable of the judge": (
+        set_value(f"{KWARGS}.judge.endpoints", [{"url": "${oc.env:NO_SUCH_ONE}", "model": "m"}]),
+        "settings: .*Fix: export NO_SUCH_ONE=",
+    ),
+    "reward's function": (
+        reward_in_file("def compute(): ...", name="computee"),
+        r"packages: .*nothing named computee\. Did you mean compute\?",
+    ),
+    "reward's syntax": (reward_in_file("def f(:"), "packages: .*cannot be read as Python"),
+    "sizes of a local Ray on a cluster": (
+        sizes_on_a_cluster,
+        "gpus: .*num_cpus: sizes of a Ray that starts here",
+    ),
+    "CPUs of a cluster": (
+        on_machine(nodes=(Node(cpus=2, gpus=1),), cluster="10.0.0.1:6379"),
+        "gpus: .*Fix: start the nodes with `ray start --num-cpus=5`",
+    ),
+    "where it was started": (
+        on_machine(cwd=Path("/proc/gone")),
+        "folders: the run was started in /proc/gone",
+    ),
+    "wandb's folder": (environment(WANDB_DIR="/proc/w"), "folders: WANDB_DIR: cannot write to /proc/w"),
     "eta out of range": (
         set_value("actor_rollout_ref.actor.loss_agg_mode", "balanced:1.5"),
         "settings: .*eta",
@@ -337,6 +393,36 @@ def test_a_planted_mistake_is_found(mistake, run, monkeypatch):
     assert len(found) == 1 or mistake in BOTH_FILES, said
     assert "PLANTEDKEY" not in said, "a key is printed"
     assert ". Fix: " in said or said.startswith("settings: "), said
+
+
+QUIET = [{"role": "system", "content": ""}, *PROMPT]
+CALL = [
+    *PROMPT,
+    {"role": "assistant", "content": None, "tool_calls": [{"name": "f"}]},
+    {"role": "tool", "content": "3"},
+]
+VALID = {
+    "an empty system message": in_data([row(prompt=QUIET)] * 16),
+    "a call of a tool": in_data([row(prompt=CALL)] * 16),
+    "files by a pattern": set_value("data.train_files", "d/tr*.parquet"),
+    "a reward by file://": reward_in_file("from json import loads as f"),
+    "a reward that only running the file defines": reward_in_file("globals()['f'] = print"),
+    "a checkpoint of the same ranks": saved(40, ranks=1),
+    "a name of a plugin": set_value("actor_rollout_ref.rollout.checkpoint_engine.backend", "my_own"),
+    "sizes that pv-cpu leaves out": lambda *given: replace(
+        sizes_on_a_cluster(*given), has=lambda module: True
+    ),
+}
+
+
+@pytest.mark.parametrize("what", VALID)
+def test_what_verl_accepts_is_not_called_wrong(what, run):
+    config, machine, folder = run
+    (folder / "d").symlink_to(Path(str(config.data_dir)))
+    changed = VALID[what](config, machine, folder)
+    machine = changed if isinstance(changed, Machine) else machine
+    only = ["settings", "packages", "gpus", "data"]
+    assert faults(examine(config, machine, [], only=only)) == []
 
 
 def test_a_port_in_use_is_found_and_a_judge_that_listens_is_right(run):

@@ -233,6 +233,12 @@ def test_a_misspelt_key_at_any_depth_is_an_error_with_the_nearest_name(wrong, ne
     assert f"Did you mean {nearest}" in str(error.value)
 
 
+@pytest.mark.parametrize("one", ["data_dir=~/d", "trainer.default_local_dir=~/c"])
+def test_a_home_that_no_shell_has_replaced_is_told(one):
+    with pytest.raises(ConfigError, match=r"neither Hydra nor verl replaces ~.*HOME"):
+        compose("small", [one])
+
+
 def test_all_misspelt_keys_are_in_one_error():
     with pytest.raises(ConfigError, match=r"(?s)train.nodez.*optim.lrr"):
         compose("8b", ["data_dir=DIR", "cluster.train.nodez=1", "actor_rollout_ref.actor.optim.lrr=1"])

@@ -59,6 +59,7 @@ def main(config):
             last = (checkpoints / "pv_rl_stop").exists()
             file.write(json.dumps({"step": step, "data": {"critic/score/mean": 0.5, "seed": config.seed}}) + "\\n")
             if last:
+                (checkpoints / f"global_step_{step}").mkdir()
                 saved.write_text(str(step))
                 return
 
@@ -411,7 +412,16 @@ def test_a_record_comes_back_as_it_was_written(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "says"), [(None, "contains no run"), ("{", "not what pv-rl"), ('{"x": 1}', "not what pv-rl")]
+    ("text", "says"),
+    [
+        (None, "contains no run"),
+        ("{", "not what pv-rl"),
+        ('{"x": 1}', "not what pv-rl"),
+        ("[]", "a JSON list.*Restore the file"),
+        ('{"state": "failed", "attempts": true}', "attempts True"),
+        ('{"state": "failed", "attempts": 1, "overrides": "a.b=1"}', "overrides 'a.b=1' is no list"),
+        ('{"state": "failed", "attempts": 1, "history": [{"attempt": "x"}]}', "its history is no list"),
+    ],
 )
 def test_what_is_no_record_is_said(tmp_path, text, says):
     if text is not None:

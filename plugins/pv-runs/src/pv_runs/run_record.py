@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
@@ -11,12 +12,17 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+import yaml
+
 from pv_judge.files import write_atomically
 from pv_rl.errors import DataError
+from pv_runs.hydra_record import parse_config
 from pv_runs.run_folder import RunFolder
 
-__all__ = ["Record", "State", "next_record", "read_about", "read_record", "write_record"]
+__all__ = ["Record", "State", "next_record", "read_about", "read_record", "shown", "write_record"]
 
+ATTEMPT = re.compile(r"attempt-(\d{1,4})\.yaml")
+SECRET = re.compile(r".*(?:api_?key|secret|password|token)", re.IGNORECASE)
 LARGEST = 2**20
 """Bytes of a run.json."""
 State = Literal["running", "finished", "stopped", "failed"]
@@ -88,17 +94,34 @@ def read_record(folder: Path) -> Record:
     path = RunFolder(folder).record
     try:
         said = json.loads(path.read_text())
+        if not isinstance(said, dict):
+            raise ValueError(f"a JSON {type(said).__name__}")
+        _check(said)
         lists = {name: tuple(said.get(name, ())) for name in ("overrides", "history")}
-        record = Record(**{**said, **lists})
-        if any(not isinstance(entry, dict) or "attempt" not in entry for entry in record.history):
-            raise ValueError("an entry of its history is no object with an attempt")
-        if not isinstance(record.attempts, int) or record.state not in get_args(State):
-            raise ValueError(f"attempts {record.attempts!r}, state {record.state!r}")
-        return record
+        return Record(**{**said, **lists})
     except FileNotFoundError as error:
         raise DataError(f"{folder} contains no run of pv-rl train: it has no {path.name}") from error
-    except (ValueError, TypeError) as error:
-        raise DataError(f"{path} is not what pv-rl train writes: {error}") from error
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise DataError(
+            f"{path} is not what pv-rl train writes: {error}. Restore the file, or start a new run from the last "
+            f"checkpoint: trainer.resume_mode=resume_path trainer.resume_from_path={RunFolder(folder).checkpoints}/..."
+        ) from error
+
+
+def _check(said: dict[str, Any]) -> None:
+    """Refuse what a resume would stumble over, in a file that somebody may have edited."""
+    attempts, overrides, history = said["attempts"], said.get("overrides", []), said.get("history", [])
+    if type(attempts) is not int or attempts < 0 or said["state"] not in get_args(State):
+        raise ValueError(f"attempts {attempts!r}, state {said['state']!r}")
+    if not isinstance(overrides, list) or not all(isinstance(one, str) for one in overrides):
+        raise ValueError(f"overrides {overrides!r} is no list of texts")
+    if not isinstance(history, list) or not all(
+        isinstance(one, dict)
+        and type(one.get("attempt")) is int
+        and isinstance(one.get("overrides") or [], list)
+        for one in history
+    ):
+        raise ValueError("its history is no list of objects with an attempt and a list of overrides")
 
 
 def next_record(record: Record | None, extra: tuple[str, ...] = (), logged: int = 0) -> Record:
@@ -123,13 +146,14 @@ def next_record(record: Record | None, extra: tuple[str, ...] = (), logged: int 
 
 
 def read_about(path: Path) -> dict[str, Any]:
-    """What a run.json says; empty without one.
+    """What a run.json says; without one, the `history` that the configs of the attempts beside it show.
 
     Raises:
         DataError: it is no JSON object.
     """
     if not path.is_file():
-        return {}
+        history = _history_of_configs(path.parent)
+        return {"history": history} if history else {}
     with path.open("rb") as file:
         text = file.read(LARGEST + 1)
     try:
@@ -144,3 +168,34 @@ def read_about(path: Path) -> dict[str, Any]:
             f"{path} is a JSON {type(about).__name__}; `pv-rl train` writes an object with a state"
         )
     return about
+
+
+def shown(key: str, value: str | None) -> str:
+    """A value of a change, cut to 200 characters; a secret is hidden."""
+    if value is None:
+        return "none"
+    return "hidden" if SECRET.fullmatch(key) and value != "null" else value[:200]
+
+
+def _history_of_configs(folder: Path) -> list[dict[str, Any]]:
+    """An entry for each attempt whose config can be read, with what changed since the one before. No steps."""
+    found = RunFolder(folder).config.parent.glob("attempt-*.yaml")
+    files = {int(match[1]): one for one in found if (match := ATTEMPT.fullmatch(one.name))}
+    if max(files, default=1) < 2:
+        return []
+    history, before = [], None
+    for number, file in sorted({0: RunFolder(folder).config, **files}.items()):
+        try:
+            values = parse_config(file.read_text())
+        except (OSError, ValueError, yaml.YAMLError):
+            continue
+        values.pop("run_dir", None)
+        changed = {
+            key: [shown(key, before.get(key)), shown(key, values.get(key))]
+            for key in (before or {}) | values
+            if before is not None and before.get(key) != values.get(key)
+        }
+        before = values
+        if number:
+            history.append({"attempt": number, "changed": changed})
+    return history

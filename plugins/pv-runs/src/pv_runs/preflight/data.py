@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import bisect
 import functools
+import glob
 import heapq
 import time
 from collections import Counter
@@ -69,9 +70,17 @@ def check_data(config: DictConfig, machine: Machine) -> Iterator[Finding]:
                 f"set {key}, or data_dir=... to a folder with train.parquet and test.parquet",
             )
             continue
-        yield from _check_files(config, machine, key, names)
+        yield from _check_files(
+            config, machine, key, [file for one in names for file in _files(one, machine)]
+        )
     if value(config, "data.train_files") == value(config, "data.val_files"):
         yield note("data.train_files and data.val_files are the same: validation shows what was trained on")
+
+
+def _files(name: str, machine: Machine) -> list[str]:
+    """The files of a pattern, which verl passes on to `datasets`; the name itself if it is none."""
+    path = str(machine.cwd / Path(name).expanduser())
+    return (sorted(glob.glob(path)) if "://" not in name and not Path(path).exists() else []) or [name]
 
 
 def _check_files(config: DictConfig, machine: Machine, key: str, names: Sequence[str]) -> Iterator[Finding]:
@@ -210,13 +219,22 @@ def _row_faults(
         what = f"a {type(prompt).__name__}" if prompt else "empty"
         yield f"{prompt_key} is {what}; verl needs a list of messages with role and content"
         return
-    if not all(isinstance(one, dict) and one.get("role") and one.get("content") for one in prompt):
+    if not all(_is_message(one) for one in prompt) or not any(one.get("content") for one in prompt):
         yield f"{prompt_key} has a message without role or content"
         return
-    length = sum(len(str(one["content"])) for one in prompt)
+    length = sum(len(str(one.get("content") or "")) for one in prompt)
     rows.lengths.append(length)
     (heapq.heappush if len(rows.longest) < KEPT else heapq.heappushpop)(
         rows.longest, (length, rows.count, prompt)
+    )
+
+
+def _is_message(message: object) -> bool:
+    """An empty content is one (a system message that turns off the model's own), a call of tools needs none."""
+    return (
+        isinstance(message, dict)
+        and bool(message.get("role"))
+        and (message.get("content") is not None or bool(message.get("tool_calls")))
     )
 
 

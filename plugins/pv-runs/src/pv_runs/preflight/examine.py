@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -35,6 +36,7 @@ MoreChecks = Mapping[str, Callable[[DictConfig], Iterable[Finding]]]
 
 SETTINGS = "settings"
 UNREAD = "set this value"
+UNSET = re.compile(r"Environment variable '(\w+)' not found")
 CHECKS: Mapping[str, Callable[[DictConfig, Machine], Iterable[Finding]]] = {
     "secrets": check_secrets,
     "packages": check_packages,
@@ -126,7 +128,9 @@ def _guarded(run: Callable[[], Iterable[Finding]]) -> list[Finding]:
     try:
         found.extend(run())
     except PvRlError as error:
-        found.append(wrong(str(error), UNREAD if "cannot be read" in str(error) else ""))
+        unset = UNSET.search(str(error))
+        remedy = f"export {unset[1]}=..." if unset else UNREAD if "cannot be read" in str(error) else ""
+        found.append(wrong(str(error), remedy))
     except OmegaConfBaseException as error:
         found.append(wrong(" ".join(str(error).split()), UNREAD))
     except Exception as error:  # noqa: BLE001 - a check that fails by itself stops no run

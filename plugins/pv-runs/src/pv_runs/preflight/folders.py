@@ -26,6 +26,8 @@ FOLDERS = ("run_dir", CHECKPOINTS, "trainer.rollout_data_dir", "trainer.validati
 FILES = ("sentinel.file",)
 OF_REWARD = ("ledger", "cache")
 """Options of a judge that name a folder or a file."""
+OF_LOGGERS = {"tensorboard": "TENSORBOARD_DIR", "wandb": "WANDB_DIR", "swanlab": "SWANLAB_LOG_DIR"}
+"""Variables that name a logger's folder, which is the run's without them."""
 BYTES = {"model": 4, "optimizer": 8, "hf_model": 2}
 """Bytes of a parameter in a checkpoint: float32 weights, two moments of Adam, bfloat16 weights."""
 RAY = "Ray's folder"
@@ -44,6 +46,11 @@ def check_folders(config: DictConfig, machine: Machine, runs: int = 1) -> Iterat
         runs: of the sweep, which keep their checkpoints side by side.
     """
     faults, places = [], dict(_places(config, machine))
+    if not machine.cwd.is_dir():
+        text = (
+            f"the run was started in {machine.cwd}, from which its relative paths are, and which is not there"
+        )
+        faults.append(wrong(text, "make the folder again, or correct cwd in run.json"))
     refused: dict[Path, list[str]] = {}
     for key, place in places.items():
         refused.setdefault(next(one for one in (place, *place.parents) if os.path.lexists(one)), []).append(
@@ -81,8 +88,9 @@ def _places(config: DictConfig, machine: Machine) -> Iterator[tuple[str, Path]]:
     for key, name in _of_reward(OmegaConf.to_container(options, resolve=True) if options else {}):
         if path := local(name):
             yield key, path if key.endswith("ledger") else path.parent
-    if "tensorboard" in loggers(config) and (path := local(machine.environment.get("TENSORBOARD_DIR"))):
-        yield "TENSORBOARD_DIR", path
+    for logger, name in OF_LOGGERS.items():
+        if logger in loggers(config) and (path := local(machine.environment.get(name))):
+            yield name, path
     if not machine.cluster and (path := local(str(ray_folder(config, machine.environment)))):
         yield RAY, path
 

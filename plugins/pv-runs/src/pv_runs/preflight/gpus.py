@@ -9,12 +9,14 @@ from omegaconf import DictConfig
 from pv_rl.hookspecs import Finding
 from pv_rl.recipes.choices import value
 from pv_runs.preflight.findings import note, right, wrong
-from pv_runs.preflight.machine import Machine
+from pv_runs.preflight.machine import RAY_INIT, Machine
 
 __all__ = ["check_gpus"]
 
 CPUS_A_GPU = 3
 """CPUs that verl reserves with each GPU (`max_colocate_count`, verl/single_controller/ray/base.py:192)."""
+SIZES = ("num_cpus", "num_gpus", "object_store_memory")
+"""Arguments of `ray.init` for a Ray that it starts itself."""
 POOLS = (
     ("training", "trainer"),
     ("rollouts", "actor_rollout_ref.rollout"),
@@ -24,6 +26,13 @@ POOLS = (
 
 def check_gpus(config: DictConfig, machine: Machine) -> Iterator[Finding]:
     """Whether each group of GPUs fits on a node, and with it the CPUs that verl reserves."""
+    sizes = [f"{RAY_INIT}.{one}" for one in SIZES if value(config, f"{RAY_INIT}.{one}") is not None]
+    if machine.cluster and sizes and not machine.has("pv_cpu"):  # which leaves them out
+        yield wrong(
+            f"{', '.join(sizes)}: sizes of a Ray that starts here. ray.init refuses them where it joins a cluster, as "
+            f"{machine.cluster}",
+            "leave them out, and give them to `ray start` on each node",
+        )
     pools = list(_pools(config))
     if not pools:  # of numbers that are none, which the settings' check reports
         return
@@ -59,7 +68,12 @@ def check_gpus(config: DictConfig, machine: Machine) -> Iterator[Finding]:
         yield wrong(
             f"verl reserves {CPUS_A_GPU} CPUs with each GPU, {widest * CPUS_A_GPU:g} on a node, and Ray has "
             f"{max(cpus):g} there: the run would wait forever",
-            f"set ray_kwargs.ray_init.num_cpus={widest * CPUS_A_GPU + 2} (a number for Ray, not a limit)",
+            (
+                f"start the nodes with `ray start --num-cpus={widest * CPUS_A_GPU + 2}`"
+                if machine.cluster
+                else f"set {RAY_INIT}.num_cpus={widest * CPUS_A_GPU + 2}"
+            )
+            + " (a number for Ray, not a limit)",
         )
         return
     yield right(f"{total} GPUs: {asked}; {there}")

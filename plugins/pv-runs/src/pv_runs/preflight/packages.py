@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,12 +60,36 @@ def check_packages(config: DictConfig, machine: Machine) -> Iterator[Finding]:
     for key, what in _code(config):
         module = what.removeprefix("pkg://").replace("/", ".")
         is_module = what.startswith("pkg://") or key not in CODE
-        path = machine.cwd / Path(what).expanduser()
+        path = machine.cwd / Path(what.removeprefix("file://")).expanduser()
         if not (machine.has(module) if is_module else path.is_file()):
             found = False
             yield wrong(f"{key}: there is no {'module' if is_module else 'file'} {what}", f"correct {key}")
+        elif not is_module and path.suffix == ".py":
+            name_key = f"{key.rpartition('.')[0]}.name"
+            if fault := _python_fault(path, str(value(config, name_key) or "")):
+                found = False
+                yield wrong(f"{key}: {fault}", f"correct the file or {name_key}")
     if found and not missing:
         yield right(f"{', '.join(needed) or 'nothing but verl'} installed")
+
+
+def _python_fault(path: Path, name: str) -> str:
+    """Why a file has no such function or class; empty if it has, or if only running the file would tell."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError, OSError, RecursionError) as error:
+        return f"{path} cannot be read as Python ({error})"
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Name):
+            names.add(node.id)
+        elif isinstance(node, ast.alias):
+            names.add(node.asname or node.name)
+    if not name or names & {name, "*", "globals", "setattr", "__getattr__"}:
+        return ""
+    return f"{path} has nothing named {name}.{nearest(name, names)}"
 
 
 def _needed(config: DictConfig) -> Iterator[tuple[str, str]]:

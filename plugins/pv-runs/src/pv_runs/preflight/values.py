@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from omegaconf import DictConfig
 
 from pv_rl.hookspecs import Finding
 from pv_rl.plugins import nearest
 from pv_rl.recipes.choices import value
+from pv_runs.preflight.checkpoint import check_checkpoint
 from pv_runs.preflight.findings import note, wrong
 from pv_runs.preflight.machine import Machine
 from pv_runs.preflight.packages import ENGINES
@@ -17,6 +18,8 @@ from pv_runs.preflight.packages import ENGINES
 __all__ = ["check_values"]
 
 ACTOR, ROLLOUT = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
+KL = ("kl", "k1", "abs", "mse", "k2", "low_var_kl", "k3", "full")
+BACKENDS = ("naive", "nccl", "nixl", "mooncake", "kimi_ckpt_engine", "delta_sharded", "pv_cpu_file")
 WHOLE = {
     "data.train_batch_size": 1,
     "data.max_prompt_length": 1,
@@ -40,7 +43,24 @@ NUMBERS = (
     f"{ACTOR}.clip_ratio_high",
 )
 """Not negative."""
-RESUME = ("auto", "disable", "resume_path")
+NAMES = {
+    "data.truncation": ("left", "right", "middle", "error"),
+    f"{ACTOR}.kl_loss_type": tuple(f"{name}{sign}" for name in KL for sign in ("", "+")),
+    f"{ROLLOUT}.checkpoint_engine.backend": BACKENDS,
+    "trainer.device": ("cuda", "npu", "cpu"),
+}
+"""Names that verl looks up late. Others may come with a plugin."""
+PATHS = (
+    "run_dir",
+    "trainer.default_local_dir",
+    "trainer.rollout_data_dir",
+    "trainer.validation_data_dir",
+    "actor_rollout_ref.model.path",
+    "actor_rollout_ref.model.tokenizer_path",
+    "reward.custom_reward_function.path",
+    "data.custom_cls.path",
+)
+"""Files and folders in whose name verl does not replace ~."""
 
 
 def check_values(config: DictConfig, machine: Machine) -> Iterator[Finding]:
@@ -54,22 +74,26 @@ def check_values(config: DictConfig, machine: Machine) -> Iterator[Finding]:
         given = value(config, key)
         if given is not None and (not isinstance(given, int | float) or given < 0):
             yield wrong(f"{key} is {given!r}; it has to be a number, 0 or more", f"set {key}")
+    for key in PATHS:
+        if str(given := value(config, key)).startswith("~"):
+            yield wrong(f"{key} is {given}, and verl does not replace ~ by a folder", "write it in full")
     yield from _names(config)
     if "file" not in str(value(config, "trainer.logger")):
         yield note(
             "trainer.logger has no file: pv-rl report and watch read the metrics of verl's file logger",
             "add file to trainer.logger",
         )
-    yield from _checkpoint(config, machine)
+    yield from check_checkpoint(config, machine)
 
 
 def _names(config: DictConfig) -> Iterator[Finding]:
     from verl.trainer.ppo.core_algos import ADV_ESTIMATOR_REGISTRY, POLICY_LOSS_REGISTRY
 
-    registries = {
+    registries: dict[str, Iterable[Any]] = {
         "algorithm.adv_estimator": ADV_ESTIMATOR_REGISTRY,
         f"{ACTOR}.policy_loss.loss_mode": POLICY_LOSS_REGISTRY,
         f"{ROLLOUT}.name": (*ENGINES, "hf", "pv_cpu"),
+        **NAMES,
     }
     for key, known in registries.items():
         given, names = str(value(config, key)), sorted(str(getattr(one, "value", one)) for one in known)
@@ -80,18 +104,3 @@ def _names(config: DictConfig) -> Iterator[Finding]:
             yield wrong(f"{text}.{like}", f"correct {key}")
         else:
             yield note(text, "a plugin of yours has to register it")
-
-
-def _checkpoint(config: DictConfig, machine: Machine) -> Iterator[Finding]:
-    mode = value(config, "trainer.resume_mode")
-    if mode not in RESUME:
-        yield wrong(f"trainer.resume_mode is {mode}, which is none of {', '.join(RESUME)}", "set it to auto")
-    if mode != "resume_path":
-        return
-    given = value(config, "trainer.resume_from_path")
-    path = machine.cwd / str(given or "")
-    if not given or "global_step_" not in str(given) or not Path(path).is_dir():
-        yield wrong(
-            f"trainer.resume_from_path is {given}, and there is no such checkpoint",
-            "set it to a folder .../global_step_STEP, or trainer.resume_mode=auto",
-        )

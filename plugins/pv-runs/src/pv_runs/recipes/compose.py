@@ -44,13 +44,19 @@ def check_run_arguments(arguments: Sequence[str]) -> None:
     """Refuse misspelt groups, and say early what composing needs.
 
     Raises:
-        ConfigError: see `check_arguments`.
+        ConfigError: see `check_arguments`; or a value that begins with ~.
         SetupError: verl, whose configs ours stand on, is not installed.
     """
     if importlib.util.find_spec("verl") is None:
         raise SetupError(
             "the runs extend verl's own config, and verl is not installed. In a clone of pv-rl: pip install '.[verl]'"
         )
+    for one in arguments:
+        key, _, given = one.partition("=")
+        if given.startswith("~"):
+            raise ConfigError(
+                f"{one}: neither Hydra nor verl replaces ~ by a folder, and the shell did not. Write {key}=$HOME/..."
+            )
     own_groups = any(one.startswith("--config-dir") or "hydra.searchpath=" in one for one in arguments)
     if not own_groups:  # whose options only Hydra knows
         check_arguments([one for one in arguments if not one.startswith("-")], TOP_KEYS)

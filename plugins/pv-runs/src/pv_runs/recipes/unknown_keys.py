@@ -210,8 +210,8 @@ def _is_read(parts: Sequence[str], *, generic: bool, config: DictConfig) -> bool
 def _own_files(config: DictConfig) -> Iterator[str]:
     for key in FILES:
         found = OmegaConf.select(config, key, throw_on_resolution_failure=False)
-        if isinstance(found, str) and Path(found).expanduser().is_file():
-            yield str(Path(found).expanduser())
+        if isinstance(found, str) and (path := Path(found.removeprefix("file://")).expanduser()).is_file():
+            yield str(path)
     module = OmegaConf.select(config, "launch.module", throw_on_resolution_failure=False)
     if isinstance(module, str) and not module.startswith("verl.") and (file := _file(module)):
         yield file

@@ -26,7 +26,6 @@ from pathlib import Path
 from omegaconf import DictConfig, OmegaConf
 
 from pv_judge.override import override
-from pv_rl.errors import SetupError
 from pv_runs.hydra_record import read_overrides, saved_config
 from pv_runs.run_folder import RunFolder
 from pv_runs.run_record import Record
@@ -35,7 +34,6 @@ __all__ = ["logger_environment", "logger_overrides", "prepare_loggers"]
 
 BY_NAME = ("wandb", "mlflow", "swanlab", "vemlp_wandb", "trackio", "clearml")
 """Loggers that show a run under its name, also beside runs of other folders."""
-PACKAGES = ("wandb", "mlflow", "swanlab", "tensorboard", "trackio", "clearml")
 NAME = "trainer.experiment_name"
 
 
@@ -94,21 +92,12 @@ def logger_overrides(folder: Path, config: DictConfig, record: Record) -> tuple[
 
 
 def prepare_loggers(folder: Path, config: DictConfig, environment: Mapping[str, str]) -> None:
-    """Check that the loggers are installed, and have MLflow keep its artifacts in the run's folder.
+    """Have MLflow keep its artifacts in the run's folder, if it is installed here and not only on a cluster's nodes.
 
     In MLflow's own database an experiment that verl creates has its artifacts in `mlruns` of the working directory.
-
-    Raises:
-        SetupError: a logger is not installed. verl would train without MLflow, and stop after minutes without others.
     """
-    missing = [one for one in _loggers(config) if one in PACKAGES and importlib.util.find_spec(one) is None]
-    if missing:
-        raise SetupError(
-            f"trainer.logger contains {', '.join(missing)}, not installed here: pip install {' '.join(missing)}, or "
-            "leave it out with logging=file"
-        )
     address = environment.get("MLFLOW_TRACKING_URI", "")
-    if address != f"sqlite:///{folder / 'mlflow.db'}":
+    if address != f"sqlite:///{folder / 'mlflow.db'}" or importlib.util.find_spec("mlflow") is None:
         return
     from mlflow import MlflowClient
 

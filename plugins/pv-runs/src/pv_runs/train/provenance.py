@@ -17,7 +17,6 @@ An entry of `history` in run.json:
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -28,22 +27,20 @@ from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
 from pv_judge.files import write_atomically
-from pv_rl.errors import ConfigError, PvRlError
+from pv_rl.errors import PvRlError
 from pv_runs.hydra_record import parse_config, saved_config
 from pv_runs.in_force import CONTENT, VERSION, is_setting
 from pv_runs.metrics_log import Log, read_log
+from pv_runs.preflight.checkpoint import checkpoint_to_load
 from pv_runs.run_folder import RunFolder
-from pv_runs.run_record import Record
+from pv_runs.run_record import Record, shown
 from pv_runs.train.fingerprints import fingerprints
 from pv_runs.train.progress import say
 
 __all__ = ["add_provenance"]
 
-SECRET = re.compile(r".*(?:api_?key|secret|password|token)", re.IGNORECASE)
 SHOWN = 8
 """Changes that the terminal lists."""
-CHECKPOINT = re.compile(r"global_step_(\d+)/*$")
-RANKS = re.compile(r"model_world_size_(\d+)_rank_\d+\.pt")
 
 
 def add_provenance(folder: Path, config: DictConfig, record: Record, console: Console) -> Record:
@@ -54,20 +51,16 @@ def add_provenance(folder: Path, config: DictConfig, record: Record, console: Co
         config: composed, with what resumes have changed; data and model are there.
         record: of this attempt.
         console: for the changes.
-
-    Raises:
-        ConfigError: the checkpoint was written by another number of ranks, which verl's FSDP cannot load.
     """
     text = OmegaConf.to_yaml(config)
     values = parse_config(text)
     before = record.history[-1] if record.history else None
-    checkpoint, first_step = _checkpoint(config, Path(record.cwd))
-    _check_ranks(config, checkpoint)
+    _, first_step = checkpoint_to_load(config, Path(record.cwd))
     files = dict(fingerprints(config, Path(record.cwd)))
     old = _before(folder, record, before)
     new = {**values, **(_inputs(files, record.versions) if before else {})}
     changed = {
-        key: [_shown(key, old.get(key)), _shown(key, new.get(key))]
+        key: [shown(key, old.get(key)), shown(key, new.get(key))]
         for key in ({**old, **new} if old else {})
         if old.get(key) != new.get(key)
         and key != "run_dir"
@@ -123,49 +116,8 @@ def _inputs(files: object, versions: object) -> dict[str, str]:
     return {f"{what}{key}": str(value) for what, values in named for key, value in values.items()}
 
 
-def _shown(key: str, value: str | None) -> str:
-    if value is None:
-        return "none"
-    return "hidden" if SECRET.fullmatch(key) and value != "null" else value[:200]
-
-
 def _count(history: tuple[dict[str, Any], ...]) -> int:
     return sum(len(entry.get("overrides") or ()) for entry in history)
-
-
-def _checkpoint(config: DictConfig, cwd: Path) -> tuple[Path | None, int | None]:
-    """The checkpoint that verl will load, and the first step after it."""
-    trainer = config.trainer
-    mode = trainer.get("resume_mode", "auto")
-    if mode == "disable":
-        return None, 1
-    if mode == "resume_path":
-        match = CHECKPOINT.search(str(trainer.get("resume_from_path")))
-        return (cwd / str(trainer.resume_from_path), int(match[1]) + 1) if match else (None, None)
-    checkpoints = cwd / trainer.default_local_dir
-    try:
-        step = int((checkpoints / "latest_checkpointed_iteration.txt").read_text())
-    except FileNotFoundError:
-        return None, 1
-    except (OSError, ValueError):
-        return None, None
-    return checkpoints / f"global_step_{step}", step + 1
-
-
-def _check_ranks(config: DictConfig, checkpoint: Path | None) -> None:
-    """verl's FSDP loads a checkpoint on as many ranks as wrote it (utils/checkpoint/fsdp_checkpoint_manager.py:213)."""
-    if checkpoint is None or not (checkpoint / "actor").is_dir():
-        return
-    wrote = {
-        int(match[1]) for one in (checkpoint / "actor").iterdir() if (match := RANKS.fullmatch(one.name))
-    }
-    ranks = config.trainer.get("nnodes", 1) * config.trainer.get("n_gpus_per_node", 1)
-    if wrote and ranks not in wrote:
-        raise ConfigError(
-            f"{checkpoint} was written by {max(wrote)} ranks; trainer.nnodes * trainer.n_gpus_per_node is {ranks}. "
-            f"verl's FSDP loads a checkpoint on as many ranks as wrote it: resume on {max(wrote)}, or merge it "
-            "(python -m verl.model_merger) and start a new run from the merged model"
-        )
 
 
 def _read_log(folder: Path) -> Log:
