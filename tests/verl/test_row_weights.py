@@ -107,9 +107,9 @@ def check_step_metrics(metrics: dict[str, float]) -> None:
     by_response, by_token = [1 / 4] * 4, [3 / 8, 1 / 8, 5 / 14, 1 / 7]
     share = [0.6 * r + 0.4 * t for r, t in zip(by_response, by_token, strict=True)]
     assert metrics["pv_rl/weight_share/advantage_positive"] == pytest.approx(share[0])
-    assert metrics["pv_rl/weight_share/advantage_negative/verdict_false"] == pytest.approx(share[1])
+    assert metrics["pv_rl/weight_share/advantage_negative_verdict_false"] == pytest.approx(share[1])
     assert metrics["pv_rl/weight_share/verdict_true"] == pytest.approx(share[0] + share[3])
-    assert metrics["pv_rl/weight_share/length_q4/verdict_none"] == pytest.approx(share[2])
+    assert metrics["pv_rl/weight_share/length_q4_verdict_none"] == pytest.approx(share[2])
     assert metrics["pv_rl/response_length/verdict_true"] == 2.5
     assert metrics["pv_rl/groups_without_signal"] == 0.5
     assert metrics["pv_rl/eta"] == 0.6
