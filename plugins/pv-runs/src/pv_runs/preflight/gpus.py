@@ -48,7 +48,7 @@ def check_gpus(config: DictConfig, machine: Machine) -> Iterator[Finding]:
     if not machine.nodes:
         yield wrong(
             f"the run would join {where}, and no head node listens there",
-            "set RAY_ADDRESS to HOST:PORT of a cluster that runs. `ray stop` forgets one that has ended",
+            "set RAY_ADDRESS to HOST:PORT of a cluster that runs, or to local. `ray stop` forgets one that has ended",
         )
         return
     free = [int(one.gpus) for one in machine.nodes]
