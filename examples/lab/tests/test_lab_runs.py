@@ -49,6 +49,7 @@ with Path(os.environ["VERL_FILE_LOGGER_PATH"]).open("w", buffering=1) as file:
         file.write(json.dumps({"step": step, "data": data}) + "\\n")
         asked = (checkpoints / "pv_rl_stop").exists()
         if asked or step % trainer["save_freq"] == 0:
+            (checkpoints / f"global_step_{step}").mkdir(exist_ok=True)
             saved.write_text(str(step))
         if asked:
             break
@@ -60,14 +61,12 @@ def lab(tmp_path, monkeypatch):
     """Settings of a lab in `tmp_path` that a script trains."""
     (tmp_path / "fake_verl.py").write_text(FAKE)
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "data").mkdir()
-    for split in ("train", "test"):
-        (tmp_path / "data" / f"{split}.parquet").touch()
+    monkeypatch.syspath_prepend(tmp_path)  # the checks before a run look for its module
     path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     monkeypatch.setenv("PYTHONPATH", path)
 
     def make(**settings):
-        fake = ("launch.module=fake_verl", "launch.prepare=null", "data_dir=data")
+        fake = ("launch.module=fake_verl",)
         overrides = (*fake, *settings.pop("overrides", ()))
         return LabSettings(
             **{"out": tmp_path / "lab", "seeds": 1, "steps": 2} | settings, overrides=overrides

@@ -120,7 +120,7 @@ def test_a_source_that_is_not_what_it_was_cannot_grow(what, server, tmp_path):
     before = run.tables()
     if what == "gone":
         run.rows.rename(tmp_path / "moved.jsonl")
-        expected = "rows.jsonl"
+        expected = "does not exist"
     elif what == "other rows":  # of a source that draws them, or of another version of its reader
         record = read_collected(run.folder, 0)
         replace(record, counts=record.counts + record.counts).write(run.folder, 0)
