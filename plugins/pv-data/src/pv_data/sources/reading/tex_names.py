@@ -40,7 +40,8 @@ REF = re.compile(
     r"\\(?:\w*ref\*?|hyperref)\s{0,9}(?:\{([^{}]*)\}|\[([^\[\]]*)\])|(?<![\w\\])ref\s*=\s*\{?([^{},\]]+)"
 )
 """A `\\ref`, or the key `ref=` of a title."""
-KEYS = re.compile(r"\s*(?:\w+\s*=\s*(?:\{[^{}]*\}|[^{},]*)\s*,?\s*)+")
+KEY = r"\w+\s*=(?:\s*\{[^{}]*\}\s*|[^{},]*)"
+KEYS = re.compile(rf"\s*{KEY}(?:,\s*{KEY})*(?:,\s*)?")
 NAME_KEY = re.compile(r"\b(?:name|title)\s*=\s*(?:\{([^{}]*)\}|([^{},]*))")
 LABEL_KEY = re.compile(r"\blabel\s*=\s*\{?([^{},]+)")
 QUESTION = (
@@ -103,7 +104,7 @@ FOREIGN = re.compile(
     r"(?:lösung|beweis|preuve|démonstration|corrigé|solución|demostración|soluzione|dimostrazione|solução|решение|"
     r"доказательство|解|解答|证明)(?: [0-9]{1,2})?"
 )
-LENGTH = re.compile(r"\W*[0-9.]+ ?(?:pt|cm|mm|in|em|ex)\W*")
+LENGTH = re.compile(r"[^\w.]*[0-9.]+ ?(?:pt|cm|mm|in|em|ex)\W*")
 PART = re.compile(r"\W*(?:[ivx]{1,5}|[a-h])\W*")
 BRACKETS = re.compile(r"(?:[\w ]+ (?:of|to|for) +)?\([^()]+\)(?: (?:of|in)\b.*)?")
 """A part or a formula: `(a)`, `Proof of (1)`."""

@@ -23,7 +23,7 @@ __all__ = ["announced", "denied", "doubtful_heading", "said_by_body", "shortcomi
 
 NUMBER = r"(?:zref[0-9]+|[abcgn]\W{0,3}[1-9]\b|[0-9]+(?:\.[0-9]+)*(?: ?\(?[a-h]\b)?|[a-z](?= ?[.:)]))"
 LEAD = re.compile(
-    rf"(?:{ORDER} )?(?:{SOLUTION}s? (?:of|to|for) (?:the )?(?P<kind>{KINDS})?|{QUESTION})\W*(?:no\b|number)?\W*"
+    rf"(?:{ORDER} )?(?:{SOLUTION}s? (?:of|to|for) (?:the )?(?P<kind>{KINDS})?|{QUESTION})(?:\W*(?:no\b|number))?\W*"
     rf"(?P<number>{NUMBER})(?P<end> ?[.:)\]]|$)?|"
     rf"(?:{ORDER} )?{SOLUTION}s? (?:of|to|for) (?:the )?(?:{KINDS}|necessity|sufficiency|(?:lower|upper) bound)\b"
 )
