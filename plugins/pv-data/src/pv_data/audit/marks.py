@@ -102,7 +102,7 @@ def read_audit(run: Path) -> Recorded:
 
     found = recorded(read_rows(run / "marks", AuditMark), read_rows(run / "labels", Label))
     if not found.sizes:
-        raise DataError(f"{run} has no labels to audit. Run `pv-data run` first")
+        raise DataError(f"{run} has no labels of a panel to audit. Set `panel` in its config, and finish `pv-data run`")
     return found
 
 
