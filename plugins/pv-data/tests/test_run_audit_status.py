@@ -9,6 +9,7 @@ import re
 import shlex
 from pathlib import Path
 
+import pytest
 from audit_cases import fill, pilot_run, write_run
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
@@ -22,6 +23,13 @@ from pv_data.run.audit import draw_sheet, record_sheet, standing
 from pv_data.run.config import RunConfig, Source, Split
 from pv_data.run.finalize import discard_override, finalize
 from pv_data.table import read_rows
+
+
+@pytest.mark.parametrize("command", ["draw {run} --out {run}/a.csv", "status {run}"])
+def test_an_audit_of_a_run_without_a_panel_names_the_setting(command, tmp_path):
+    found = CliRunner().invoke(app, ["audit", *shlex.split(command.format(run=tmp_path))])
+    assert found.exit_code == 2
+    assert "Set `panel` in its config" in " ".join(found.output.split())
 
 
 def test_status_says_all_that_the_marks_prove(tmp_path):

@@ -96,13 +96,15 @@ def read_audit(run: Path) -> Recorded:
     """The audit of a run of `pv-data run`, from its tables `marks` and `labels`.
 
     Raises:
-        DataError: the run has no labels.
+        DataError: the run has no labels of a panel.
     """
     from pv_data.table import read_rows
 
     found = recorded(read_rows(run / "marks", AuditMark), read_rows(run / "labels", Label))
     if not found.sizes:
-        raise DataError(f"{run} has no labels to audit. Run `pv-data run` first")
+        raise DataError(
+            f"{run} has no labels of a panel to audit. Set `panel` in its config, and finish `pv-data run`"
+        )
     return found
 
 
