@@ -21,7 +21,7 @@ NO_SETTING = re.compile(
     r"|max_\w+_to_keep|nnodes|n_gpus_per_node|project_name|experiment_name|balance_batch|device|\w+_dir)"
     r"|(?:.*[._])?(?:seed|dir)"
     r"|(?:hydra|ray_kwargs|launch\.(?:env|prepare)|cluster|sentinel|global_profiler|run_dir)(?:\..+)?"
-    r"|.*\.(?:\w*micro_batch_size\w*|\w*max_token_len_per_gpu|\w*use_dynamic_bsz|gpu_memory_utilization|max_num_\w+"
+    r"|.*\.(?:\w*micro_batch_size(?:_per_gpu)?|\w*max_token_len_per_gpu|\w*use_dynamic_bsz|gpu_memory_utilization|max_num_\w+"
     r"|\w+_parallel_size|fsdp_size|\w*_offload|enable_(?:gradient_checkpointing|chunked_prefill|prefix_caching)"
     r"|enforce_eager|free_cache_engine|\w*num_workers|profiler\..+))"
 )
