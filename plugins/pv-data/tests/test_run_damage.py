@@ -128,7 +128,11 @@ def test_a_manifest_and_a_spend_file_that_were_changed_are_refused_and_those_of_
         document[key] |= {"seed": 1, "usd": 9.0}
         path.write_text(json.dumps(document))
         code, said = run.command()
-        assert (code, name in "".join(said.split()), "taking out its checksum, crc32" in said) == (2, True, True), said
+        assert (code, name in "".join(said.split()), "taking out its checksum, crc32" in said) == (
+            2,
+            True,
+            True,
+        ), said
         document[key] |= {"seed": 0, "usd": 0.0}
         path.write_text(json.dumps({key: value for key, value in document.items() if key != "crc32"}))
         assert run.command()[0] == 0
