@@ -163,7 +163,15 @@ def test_what_was_scored_is_there_when_it_is_stopped_and_is_not_paid_for_again(m
     faults = [Fault(kind="hang", contains="Step 1."), Fault(kind="hang", contains="Step 4.")]
     with JudgeServer(Script(faults=faults)) as server:
         command = [sys.executable, "-m", "pv_rl.cli", "score", *arguments(many, server, out)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            preexec_fn=lambda: signal.signal(
+                signal.SIGINT, signal.SIG_DFL
+            ),  # a shell's background ignores it
+        )
         wait_for_lines(out, 4)
         process.send_signal(sent)
         said = process.communicate(timeout=60)[0]
