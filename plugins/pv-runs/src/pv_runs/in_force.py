@@ -1,4 +1,4 @@
-"""Settings in force: the values that a run was trained with, by step, where its attempts differ.
+"""Settings by step: the values that a run was trained with, where its attempts differ.
 
 A resume may change the config, and files, packages and GPUs may change behind it. `pv-rl train` writes what each
 attempt changed into run.json (`history`); the metrics files tell the steps that each attempt trained.

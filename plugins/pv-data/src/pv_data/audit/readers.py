@@ -1,4 +1,4 @@
-"""Readers of an audit: who marked how much in how many hours, and how far those who read blind agree.
+"""Readers of an audit: marks and hours of each person, and the agreement of those who read blind.
 
 Of each proof every person's latest mark counts. Agreement is of blind marks: a third reader, who has seen the reasons
 of two others, is left out of it. "Cannot tell" is no answer on which two could agree; it is counted beside.

@@ -47,7 +47,7 @@ VALUES = {
 """Words for numbers, and for the parts of a whole."""
 SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "十": 10, "百": 100, "千": 1000, "万": 10**4}
 MOST = 10**15
-"""Larger numbers in words are not told apart."""
+"""Larger numbers in words are not distinguished."""
 
 
 def stem(word: str) -> str:

@@ -182,10 +182,10 @@ def _write_checksums(folder: Path) -> None:
     (folder / "SHA256SUMS").write_text("".join(lines), encoding="utf-8")
 
 
-def _aside(tables: Sequence[Path]) -> tuple[Counter[tuple[str, str]], set[bytes | str]]:
+def _aside(tables: Sequence[Path]) -> tuple[Counter[tuple[str, str]], set[str]]:
     """Rejected rows by stage and reason, and the ids of proofs that a rejected row gives another label."""
     reasons: Counter[tuple[str, str]] = Counter()
-    relabelled: set[bytes | str] = set()
+    relabelled: set[str] = set()
     for some in read_columns(_there(tables), Aside, ("stage", "reason", "row")):
         for row in some.to_pylist():
             reasons[row["stage"], row["reason"]] += 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -93,26 +92,21 @@ def panel_labels(labels: Iterable[Label]) -> dict[str, Panel]:
     return found
 
 
-def _text(proof: Proof, problem: Problem) -> bytes:
-    """The same for the same proof of the same problem, whoever wrote it and wherever it was read."""
-    text = f"{text_key(problem.text)} {text_key(proof.text)}"
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def contradicted(proofs: Iterable[Proof], problems: Mapping[str, Problem]) -> set[bytes]:
-    """Texts that one row says are right, and another that they are wrong.
+def contradicted(proofs: Iterable[Proof], problems: Mapping[str, Problem]) -> set[str]:
+    """Ids of the proofs whose text is right by one row and wrong by another, whoever wrote it and wherever it was read.
 
     Args:
         problems: by id.
     """
-    known: dict[bytes, bool] = {}
-    return {
-        text
-        for proof in proofs
-        if proof.known is not None
-        and (problem := problems.get(proof.problem_id)) is not None
-        and known.setdefault(text := _text(proof, problem), proof.known) is not proof.known
-    }
+    questions = {problem.id: text_key(problem.text) for problem in problems.values()}
+    known: dict[tuple[str, str], set[bool]] = {}
+    ids: dict[tuple[str, str], list[str]] = {}
+    for proof in proofs:
+        if proof.known is not None and proof.problem_id in questions:
+            text = questions[proof.problem_id], text_key(proof.text)
+            known.setdefault(text, set()).add(proof.known)
+            ids.setdefault(text, []).append(proof.id)
+    return {one for text, labels in known.items() if len(labels) > 1 for one in ids[text]}
 
 
 def winner(
@@ -166,7 +160,7 @@ def triples(
     labels: Mapping[str, Panel],
     marks: Mapping[str, Sequence[AuditMark]],
     rules: LabelRules,
-    doubted: Collection[bytes | str] = (),
+    doubted: Collection[str] = (),
 ) -> Iterator[Qpc | Aside]:
     """A triple for each proof that has a label, or why it is left out.
 
@@ -177,7 +171,7 @@ def triples(
         problems: by id.
         labels: of the panel, by proof id.
         marks: by proof id, one an auditor.
-        doubted: ids and texts (`contradicted`) of proofs whose known label does not count.
+        doubted: ids of proofs whose known label does not count, such as those of `contradicted`.
     """
     seen: set[str] = set()
     for proof in proofs:
@@ -194,7 +188,7 @@ def triples(
                 labels.get(proof.id),
                 marks.get(proof.id, ()),
                 rules,
-                doubted=bool(doubted) and (proof.id in doubted or _text(proof, problem) in doubted),
+                doubted=proof.id in doubted,
             )
         )
         seen.add(proof.id)

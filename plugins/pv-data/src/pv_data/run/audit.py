@@ -22,6 +22,7 @@ from pv_data.run.reading_list import (
     reading_list,
     time_after,
 )
+from pv_data.sources.reading.label_map import WORDS
 from pv_data.table import read_rows, write_part
 from pv_judge.files import write_atomically
 from pv_rl.errors import DataError
@@ -32,11 +33,7 @@ __all__ = ["draw_sheet", "record_sheet", "standing"]
 COLUMNS = ("proof_id", "round", "problem", "proof", "right", "note")
 EARLIER = "earlier"
 """Column of a third reader's sheet."""
-SAID: dict[str, bool | None] = {
-    **dict.fromkeys(("true", "yes", "right", "correct", "1"), True),
-    **dict.fromkeys(("false", "no", "wrong", "incorrect", "0"), False),
-    **dict.fromkeys(("cannot tell", "?"), None),
-}
+SAID: dict[str, bool | None] = {**WORDS, "cannot tell": None, "?": None}
 WORDS = re.compile(r"[\W_]+")
 LONGEST_CELL = 32_000
 """Characters; spreadsheets keep up to 32,767."""

@@ -1,4 +1,4 @@
-"""Trial of a source: what it would give of a file, row by row, before a config is written."""
+"""Trial of a source: problems, proofs and rejected rows that it would read of a file, before a config is written."""
 
 from __future__ import annotations
 

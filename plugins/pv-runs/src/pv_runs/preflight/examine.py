@@ -105,11 +105,10 @@ def _examine(
     for name, extra in more.items():
         found[name] = _guarded(lambda extra=extra: extra(config))
     first = {one.text for one in found.get(SETTINGS, ()) if one.state == "wrong"}
-    for name in (
-        found.keys() - {SETTINGS} if first else ()
-    ):  # what is wrong there is seen by others that read it
-        own = [one for one in found[name] if not any(text in one.text for text in first)]
-        found[name] = [one for one in own if one.remedy != UNREAD]
+    if first:  # a check that reads the same value has found it too
+        for name in found.keys() - {SETTINGS}:
+            own = [one for one in found[name] if not any(text in one.text for text in first)]
+            found[name] = [one for one in own if one.remedy != UNREAD]
     return found
 
 

@@ -27,6 +27,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from pv_judge.override import override
 from pv_runs.hydra_record import read_overrides, saved_config
+from pv_runs.preflight.secrets import loggers
 from pv_runs.run_folder import RunFolder
 from pv_runs.run_record import Record
 
@@ -75,7 +76,7 @@ def logger_environment(folder: Path, config: DictConfig, record: Record) -> dict
     of_user = {*os.environ, *(config.launch.env or {})}
     return {
         name: value
-        for logger in _loggers(config)
+        for logger in loggers(config)
         for name, value in variables.get(logger, {}).items()
         if name not in of_user
     }
@@ -83,10 +84,10 @@ def logger_environment(folder: Path, config: DictConfig, record: Record) -> dict
 
 def logger_overrides(folder: Path, config: DictConfig, record: Record) -> tuple[str, ...]:
     """`trainer.experiment_name` with the run's folder in it, where a logger shows runs by their names."""
-    loggers = _loggers(config)
-    if not set(loggers) & set(BY_NAME):
+    used = loggers(config)
+    if not set(used) & set(BY_NAME):
         return ()
-    attempt = record.attempts if "mlflow" in loggers else _logs_as(record)
+    attempt = record.attempts if "mlflow" in used else _logs_as(record)
     name = _name(folder, config, record) + (f"-attempt-{attempt}" if attempt > 1 else "")
     return (override(NAME, name),) if name != OmegaConf.select(config, NAME) else ()
 
@@ -106,11 +107,6 @@ def prepare_loggers(folder: Path, config: DictConfig, environment: Mapping[str, 
     client, project = MlflowClient(address), str(config.trainer.project_name)
     if client.get_experiment_by_name(project) is None:
         client.create_experiment(project, artifact_location=str(folder / "mlflow"))
-
-
-def _loggers(config: DictConfig) -> list[str]:
-    said = OmegaConf.select(config, "trainer.logger")
-    return [said] if isinstance(said, str) else [str(one) for one in said or ()]
 
 
 def _logs_as(record: Record) -> int:

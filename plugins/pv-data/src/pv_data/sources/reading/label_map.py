@@ -13,13 +13,14 @@ from pv_data.sources.reading.fields import short
 from pv_data.sources.reading.unusable import Unusable
 from pv_rl.errors import ConfigError
 
-__all__ = ["LabelMap"]
+__all__ = ["WORDS", "LabelMap"]
 
-DEFAULT: dict[str, bool | None] = {
+WORDS: Mapping[str, bool] = {
     **dict.fromkeys(("true", "1", "correct", "right", "yes"), True),
     **dict.fromkeys(("false", "0", "incorrect", "wrong", "no"), False),
-    **dict.fromkeys(("null", "none", "unknown", "nan"), None),
 }
+"""Words for right and wrong, in label columns and in the sheets of an audit."""
+DEFAULT: dict[str, bool | None] = {**WORDS, **dict.fromkeys(("null", "none", "unknown", "nan"), None)}
 """Where a config gives no map."""
 NUMBER_OF_FLOAT = re.compile(r"[+-]?[0-9]{1,15}(?:\.[0-9]{0,30})?(?:e[+-]?[0-9]{1,3})?")
 COMPARED = re.compile(r"(<=|>=|<|>)(.*)", re.DOTALL)
