@@ -96,6 +96,10 @@ class LossModeEntry:
     """`weighting(responses, batch, **parameters) -> (B,)`, for rows of length > 0. See `pv_rl.losses.balanced`."""
     parameters: tuple[Parameter, ...] = ()
     """The numbers that a spec may give, in the order of the spec; those without a default come first."""
+    signs: bool = False
+    """Whether the weighting uses `ResponseStats.sign`, so that it needs the advantages."""
+    same_as: str = ""
+    """For an alias: the name, numbers and scope that it stands for, for example `dapo@batch`."""
 
     def __post_init__(self) -> None:
         _check_name("loss mode", self.name)

@@ -19,7 +19,8 @@ LAYERS: Mapping[str, tuple[str, ...]] = {
     "pv_data": ("pv_rl", "pv_judge"),
     "pv_eval": ("pv_rl", "pv_judge", "pv_data"),
     "pv_rules": ("pv_rl",),
-    "pv_lab": ("pv_rl", "pv_judge", "pv_runs", "pv_data", "pv_eval", "pv_cpu"),
+    "pv_trainers": ("pv_rl",),
+    "pv_lab": ("pv_rl", "pv_judge", "pv_runs", "pv_data", "pv_eval", "pv_cpu", "pv_trainers"),
 }
 """Packages that a package may import."""
 ROOMS = ("plan", "weights", "report", "watch", "sentinel", "train")

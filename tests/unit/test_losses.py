@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -85,6 +87,54 @@ def test_group_sums_need_the_groups():
     stats = ResponseStats(length=one, group_size=one, group_tokens=one)
     with pytest.raises(LossModeError, match="use step_stats"):
         resolve_mode("vl_norm:1:8").weights(stats, BatchStats(num_prompts=2, num_responses=2, num_tokens=2))
+
+
+def test_balanced_aggregation_splits_a_prompt_by_the_signs_of_its_advantages():
+    weights = response_weights("ba", ONE_PROMPT, "aaa", [0.9, -0.4, -0.5])
+    assert weights.tolist() == pytest.approx([1 / 3, 2 / 21, 2 / 21], abs=1e-15)
+    # Two prompts: one with signs + 0 -, and one of a single sign, which is dapo's.
+    two = response_weights("ba", [2, 3, 4, 1, 7], "aaabb", torch.tensor([1e-9, 0.0, -5.0, -1, -1]))
+    assert two.tolist() == pytest.approx([1 / 12, 1 / 18, 1 / 24, 1 / 16, 1 / 16], abs=1e-15)
+    as_one = response_weights("ba@batch", [2, 3, 4, 1, 7], "aaabb", [1, 0, -5, -1, -1])
+    assert as_one.tolist() == pytest.approx([1 / 10, 1 / 15, 3 / 60, 3 / 60, 3 / 60], abs=1e-15)
+
+
+def test_a_row_that_does_not_count_is_of_no_sign():
+    without = response_weights("ba", [2, 4], "aa", [1.0, -1.0])
+    with_empty = response_weights("ba", [0, 2, 0, 4], "aaba", [float("nan"), 1.0, 5.0, -1.0])
+    assert with_empty[[1, 3]].tolist() == without.tolist() == [1 / 4, 1 / 8]
+    assert with_empty[[0, 2]].tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("advantages", "text"),
+    [
+        (None, "uses the signs of the advantages, and none were given"),
+        ([1.0], "has shape (1,) and there are 3 responses"),
+        (torch.ones(3, 5), "of tokens with their own advantages the sum"),
+        ([1.0, float("nan"), 1.0], "advantage of response 1 is NaN"),
+        (["+", "-", "-"], "not one number a response"),
+    ],
+)
+def test_what_is_no_sign_is_refused(advantages, text):
+    with pytest.raises(LossModeError, match=re.escape(text)):
+        response_weights("ba", ONE_PROMPT, "aaa", advantages)
+
+
+@pytest.mark.parametrize(
+    ("alias", "spec"),
+    [
+        ("prompt_mean", "dapo@prompt"),
+        ("token_mean", "dapo@batch"),
+        ("seq_mean", "grpo@batch"),
+        ("constant:4096", "dr_grpo:4096@batch"),
+        ("luspo", "dr_grpo:1@batch"),
+    ],
+)
+def test_an_alias_is_the_mode_that_it_stands_for(alias, spec):
+    assert resolve_mode(alias).spec == spec
+    with pytest.raises(LossModeError, match="write it without one"):
+        resolve_mode(f"{alias}@prompt")
 
 
 def test_a_step_in_which_no_row_counts_has_no_weight():

@@ -13,7 +13,8 @@ from pv_rl.errors import LossModeError, PluginError
 from pv_rl.hookspecs import LossModeEntry, Parameter, hookimpl
 from pv_rl.losses import grpo, mode, resolve_mode, response_weights
 
-OURS = ["grpo", "dapo", "balanced", "dr_grpo", "vl_norm"]
+OURS = ["grpo", "dapo", "balanced", "dr_grpo", "vl_norm", "ba"]
+OURS += ["prompt_mean", "token_mean", "seq_mean", "constant", "luspo"]
 
 
 def forget():
@@ -83,6 +84,14 @@ def test_a_name_claimed_twice_is_refused_with_both_owners_and_the_others_serve(i
         resolve_mode("grpp")
     assert resolve_mode("sharp").name == "sharp"
     assert resolve_mode("balanced").eta == 0.6
+
+
+def test_an_alias_of_an_alias_is_refused(install):
+    install("theirs", [LossModeEntry(name="again", weighting=grpo, same_as="again")])
+    install("others", [LossModeEntry(name="twice", weighting=grpo, same_as="luspo")])
+    for name in ("again", "twice"):
+        with pytest.raises(LossModeError, match="which is not a mode"):
+            resolve_mode(name)
 
 
 def test_a_name_claimed_three_times_stays_refused(install):

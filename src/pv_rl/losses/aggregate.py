@@ -15,7 +15,10 @@ __all__ = ["response_weights", "weighted_sum"]
 
 
 def response_weights(
-    spec: str | LossMode, lengths: Tensor | Sequence[int], groups: Sequence[Hashable]
+    spec: str | LossMode,
+    lengths: Tensor | Sequence[int],
+    groups: Sequence[Hashable],
+    advantages: Tensor | Sequence[float] | None = None,
 ) -> Tensor:
     """Weights of a whole step, fixed once, to travel with their rows.
 
@@ -25,9 +28,10 @@ def response_weights(
         spec: a spec string, see `resolve_mode`, or a mode.
         lengths: (B,) response tokens that count; 0 for a row that does not count.
         groups: one hashable id a row, equal for responses of the same prompt.
+        advantages: (B,) one number a row, see `step_stats`; only a mode that uses signs (`ba`) needs it.
 
     Returns:
-        (B,) float64 `w`; 0 where the length is 0, and all 0 if no row counts. For `grpo`, `dapo` and `balanced`,
+        (B,) float64 `w`; 0 where the length is 0, and all 0 if no row counts. For `grpo`, `dapo`, `balanced` and `ba`,
         `sum(w * lengths) == 1`.
 
     Raises:
@@ -39,7 +43,7 @@ def response_weights(
         lengths = torch.as_tensor(lengths)
     except (TypeError, ValueError, RuntimeError) as error:
         raise LossModeError(f"lengths {lengths!r} are not numbers of tokens: {error}") from error
-    return mode.weights(*step_stats(lengths, groups))
+    return mode.weights(*step_stats(lengths, groups, advantages))
 
 
 def weighted_sum(loss_mat: Tensor, loss_mask: Tensor, weights: Tensor) -> Tensor:

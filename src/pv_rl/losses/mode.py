@@ -42,6 +42,8 @@ class LossMode:
     """`prompt`: the paper's formula, one group a prompt. `batch`: verl's convention, one group in all."""
     weighting: Weighting = field(compare=False, repr=False)
     """The formula."""
+    signs: bool = field(default=False, compare=False, repr=False)
+    """Whether the formula uses the signs of the advantages."""
 
     @property
     def eta(self) -> float | None:
@@ -65,8 +67,14 @@ class LossMode:
             `balanced`, `sum_i w_i |o_i| = 1` over all the rows that `batch` counts.
 
         Raises:
-            LossModeError: the weighting (a plugin's) fails, or gives something else than one finite number >= 0 a row.
+            LossModeError: the weighting (a plugin's) fails, or gives something else than one finite number >= 0 a row,
+                or it uses signs and `responses` has none.
         """
+        if self.signs and responses.sign is None:
+            raise LossModeError(
+                f"loss_agg_mode={self.spec} uses the signs of the advantages, and none were given. Pass advantages to "
+                "response_weights or step_stats, or use a mode of lengths alone, such as dapo."
+            )
         counts = responses.length > 0
         weights = torch.zeros_like(responses.length)
         if not counts.any():
@@ -153,10 +161,24 @@ def _resolve(spec: str) -> LossMode:
         missing = f" Left out of the plugins: {'; '.join(broken)}." if broken else ""
         raise _error(spec, f"names no mode that pv-rl knows: {name!r}.{hint}", missing)
     scopes = get_args(Scope)
+    if entry.same_as and match["scope"] is not None:
+        raise _error(spec, f"has a scope, and {name} means {entry.same_as}: write it without one.")
     if scope not in scopes:
         raise _error(spec, f"has the scope {scope!r}.{nearest(scope, scopes)}")
     parameters = _read_numbers(spec, entry, match["numbers"].split(":")[1:])
-    return LossMode(name=name, parameters=parameters, scope=cast(Scope, scope), weighting=entry.weighting)
+    if entry.same_as:
+        base, at, scope = entry.same_as.partition("@")
+        meant = LOSS_MODES.find(base.partition(":")[0])
+        if meant is None or meant.same_as:
+            raise _error(spec, f"is an alias of {entry.same_as}, which is not a mode.")
+        return _resolve(base + match["numbers"] + at + scope)
+    return LossMode(
+        name=name,
+        parameters=parameters,
+        scope=cast(Scope, scope),
+        weighting=entry.weighting,
+        signs=entry.signs,
+    )
 
 
 def _read_numbers(spec: str, entry: LossModeEntry, texts: list[str]) -> tuple[tuple[str, float], ...]:

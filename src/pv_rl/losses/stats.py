@@ -1,4 +1,4 @@
-"""Statistics that a weighting may use: the lengths of the responses and the totals of their step.
+"""Statistics that a weighting may use: lengths and signs of the responses, and the totals of their step.
 
 Letters as in the paper and in CONTRIBUTING: `|o_i|` response tokens that count, `G` responses of the same
 prompt, `P` prompts, `N` responses, `T` tokens.
@@ -28,7 +28,9 @@ class ResponseStats:
     group_tokens: Tensor
     """(B,) tokens of the same prompt that count, `sum_j |o_j|`."""
     group: Tensor | None = None
-    """(B,) int64, a number for the prompt of each response, 0 and up; only `group_sum` needs it."""
+    """(B,) int64, a number for the prompt of each response, 0 and up; only the sums below need it."""
+    sign: Tensor | None = None
+    """(B,) sign of the advantage, -1, 0 or 1; None where the caller gave no advantages."""
 
     def rows(self, chosen: Tensor) -> ResponseStats:
         """The same numbers for some rows only; `chosen` is a mask or an index."""
@@ -37,6 +39,7 @@ class ResponseStats:
             group_size=self.group_size[chosen],
             group_tokens=self.group_tokens[chosen],
             group=None if self.group is None else self.group[chosen],
+            sign=None if self.sign is None else self.sign[chosen],
         )
 
     def group_sum(self, values: Tensor) -> Tensor:
@@ -45,12 +48,25 @@ class ResponseStats:
         Raises:
             LossModeError: the groups are not known. `step_stats` gives them.
         """
-        if self.group is None:
-            raise LossModeError(
-                "these statistics do not say which response is of which prompt; use step_stats"
-            )
-        sums = values.new_zeros(int(self.group.max()) + 1 if len(self.group) else 0)
-        return sums.index_add_(0, self.group, values)[self.group]
+        return self._sum(values, self.group, "which response is of which prompt; use step_stats")
+
+    def sign_sum(self, values: Tensor) -> Tensor:
+        """As `group_sum`, over the responses of its prompt whose advantage has the same sign (-, 0 or +).
+
+        Raises:
+            LossModeError: the groups or the signs are not known. `step_stats` gives them, from the advantages.
+        """
+        groups = (
+            self.group if self.sign is None or self.group is None else self.group * 3 + self.sign.long() + 1
+        )
+        missing = "the signs of the advantages; give step_stats or response_weights the advantages"
+        return self._sum(values, None if self.sign is None else groups, missing)
+
+    def _sum(self, values: Tensor, index: Tensor | None, missing: str) -> Tensor:
+        if index is None:
+            raise LossModeError(f"these statistics do not say {missing}")
+        sums = values.new_zeros(int(index.max()) + 1 if len(index) else 0)
+        return sums.index_add_(0, index, values)[index]
 
 
 @dataclass(frozen=True)
@@ -65,19 +81,24 @@ class BatchStats:
     """`T`, response tokens that count."""
 
 
-def step_stats(lengths: Tensor, groups: Sequence[Hashable]) -> tuple[ResponseStats, BatchStats]:
+def step_stats(
+    lengths: Tensor, groups: Sequence[Hashable], advantages: Tensor | Sequence[float] | None = None
+) -> tuple[ResponseStats, BatchStats]:
     """Count a whole step.
 
     Args:
         lengths: (B,) response tokens that count, whole numbers >= 0; 0 marks a row that does not count.
         groups: B hashable ids, equal for responses of the same prompt (verl's `uid`).
+        advantages: (B,) one number a response, of which the sign counts; its sum over the tokens where each token has
+            its own. Only weightings that use signs need it.
 
     Returns:
         Statistics in float64, (B,) each, and the step's totals. Rows of length 0 are outside all of them.
 
     Raises:
         LossModeError: `lengths` is not one-dimensional, has a negative, fractional or non-finite entry, or
-            differs from `groups` in size, or a group id is not one that can be compared by hash.
+            differs from `groups` or `advantages` in size, a group id is not one that can be compared by hash, or the
+            advantage of a row that counts is NaN.
     """
     if isinstance(groups, torch.Tensor):  # its items hash by identity
         groups = groups.tolist()
@@ -103,15 +124,31 @@ def step_stats(lengths: Tensor, groups: Sequence[Hashable]) -> tuple[ResponseSta
         device=lengths.device,
     )
     counts = (lengths > 0).to(torch.float64)
+    sign = None if advantages is None else _signs(advantages, counts)
     sizes = torch.zeros(len(ids), dtype=torch.float64, device=lengths.device).index_add_(0, index, counts)
     tokens = torch.zeros_like(sizes).index_add_(0, index, lengths)
     responses = ResponseStats(
-        length=lengths, group_size=sizes[index], group_tokens=tokens[index], group=index
+        length=lengths, group_size=sizes[index], group_tokens=tokens[index], group=index, sign=sign
     )
     totals = BatchStats(
         num_prompts=int((sizes > 0).sum()), num_responses=int(counts.sum()), num_tokens=int(lengths.sum())
     )
     return responses, totals
+
+
+def _signs(advantages: Tensor | Sequence[float], counts: Tensor) -> Tensor:
+    try:
+        values = torch.as_tensor(advantages).detach().to(counts)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise LossModeError(f"the advantages are not one number a response: {error}") from error
+    if values.shape != counts.shape:
+        raise LossModeError(
+            f"advantages has shape {tuple(values.shape)} and there are {len(counts)} responses; give one number for "
+            "each, of tokens with their own advantages the sum"
+        )
+    if (bad := values.isnan() & (counts > 0)).any():
+        raise LossModeError(f"the advantage of response {int(bad.nonzero()[0])} is NaN, which has no sign")
+    return values.nan_to_num().sign()
 
 
 def _checked(group: Hashable) -> Hashable:

@@ -1,16 +1,18 @@
-"""Weightings: formulas from response lengths to token weights, and the hook that registers them.
+"""Weightings: formulas from response lengths and signs of advantages to token weights, and the hook that adds them.
 
-Letters as in the paper: `|o_i|` tokens of response i, `G` responses of its prompt, `P` prompts, `N` responses in all.
+Each takes the statistics of a step, (B,) rows of length > 0, and its totals, and gives (B,) the weight of each token of
+response i. Letters as in the paper: `|o_i|` tokens of response i, `G` responses of its prompt, `P` prompts, `N` in all.
 """
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from pv_rl.hookspecs import LossModeEntry, Parameter, hookimpl
 from pv_rl.losses.stats import BatchStats, ResponseStats
 
-__all__ = ["DEFAULT_ETA", "balanced", "dapo", "dr_grpo", "grpo", "pv_rl_loss_modes", "vl_norm"]
+__all__ = ["DEFAULT_ETA", "ba", "balanced", "dapo", "dr_grpo", "grpo", "pv_rl_loss_modes", "vl_norm"]
 
 DEFAULT_ETA = 0.6
 """The paper's choice for its 8B, 14B and 32B runs."""
@@ -26,13 +28,6 @@ def grpo(responses: ResponseStats, batch: BatchStats) -> Tensor:
     arXiv 2402.03300.
 
     Example: one prompt, lengths 1, 2, 5: w = 1/3, 1/6, 1/15, and each response has mass 1/3.
-
-    Args:
-        responses: statistics of shape (B,), lengths > 0.
-        batch: totals of the step.
-
-    Returns:
-        (B,) weight of each token of response i.
     """
     return 1.0 / (batch.num_prompts * responses.group_size * responses.length)
 
@@ -47,13 +42,6 @@ def dapo(responses: ResponseStats, batch: BatchStats) -> Tensor:
     all prompts as one group: that is scope `batch`).
 
     Example: one prompt, lengths 1, 2, 5: w = 1/8 for all, and the responses have masses 1/8, 2/8, 5/8.
-
-    Args:
-        responses: statistics of shape (B,), lengths > 0.
-        batch: totals of the step.
-
-    Returns:
-        (B,) weight of each token of response i.
     """
     return 1.0 / (batch.num_prompts * responses.group_tokens)
 
@@ -68,12 +56,7 @@ def balanced(responses: ResponseStats, batch: BatchStats, eta: float = DEFAULT_E
     Example: one prompt, lengths 1, 2, 5, eta 0.6: w = 0.25, 0.15, 0.09, and the masses are 0.25, 0.30, 0.45.
 
     Args:
-        responses: statistics of shape (B,), lengths > 0.
-        batch: totals of the step.
         eta: in [0, 1]; 0 is `dapo`, 1 is `grpo`.
-
-    Returns:
-        (B,) weight of each token of response i.
     """
     return eta * grpo(responses, batch) + (1.0 - eta) * dapo(responses, batch)
 
@@ -90,12 +73,7 @@ def dr_grpo(responses: ResponseStats, batch: BatchStats, max_length: float) -> T
     Example: one prompt, lengths 1, 2, 5, L_max 10: w = 1/30 for all; the mass is 8/30.
 
     Args:
-        responses: statistics of shape (B,), lengths > 0.
-        batch: totals of the step.
         max_length: `L_max` in tokens, at least 1.
-
-    Returns:
-        (B,) weight of each token of response i.
     """
     return 1.0 / (batch.num_prompts * responses.group_size * max_length)
 
@@ -113,16 +91,28 @@ def vl_norm(responses: ResponseStats, batch: BatchStats, alpha: float, max_lengt
     Example: one prompt, lengths 1, 2, 4, alpha 1, L_max 10: w = 4/70, 2/70, 1/70; the mass is 12/70.
 
     Args:
-        responses: statistics of shape (B,), lengths > 0.
-        batch: totals of the step.
         alpha: in [0, 1].
         max_length: `L_max` in tokens, at least 1.
-
-    Returns:
-        (B,) weight of each token of response i.
     """
     falling = responses.length**-alpha
     return falling / (batch.num_prompts * max_length * responses.group_sum(falling))
+
+
+def ba(responses: ResponseStats, batch: BatchStats) -> Tensor:
+    """Weight of Balanced Aggregation, which is not `balanced`: responses of each sign are weighed by token.
+
+        w_i = n_s / (P * G * sum_{j of sign s} |o_j|)
+
+    Denominator: `P` prompts, `G` responses of the prompt. `n_s` of those have the sign `s` (-, 0 or +) of response i,
+    and the sum is over their tokens. `sum_i w_i |o_i| = 1`, and a sign has the mass `n_s / G` of its prompt, however
+    long its responses are. Source: arXiv 2605.04077, whose responses are + or -; an advantage of 0 is a third sign
+    here, which leaves the masses of the others as they are.
+
+    Example: one prompt, lengths 1, 2, 5, signs + - -: w = 1/3, 2/21, 2/21; the masses are 1/3, 4/21, 10/21.
+    """
+    same_sign = responses.sign_sum(torch.ones_like(responses.length))
+    tokens = responses.sign_sum(responses.length)
+    return same_sign / (batch.num_prompts * responses.group_size * tokens)
 
 
 ETA = Parameter(name="eta", default=DEFAULT_ETA, high=1.0, meaning="0 weighs by token, 1 by response")
@@ -138,4 +128,11 @@ def pv_rl_loss_modes() -> list[LossModeEntry]:
         LossModeEntry(name="balanced", weighting=balanced, parameters=(ETA,)),
         LossModeEntry(name="dr_grpo", weighting=dr_grpo, parameters=(MAX_LENGTH,)),
         LossModeEntry(name="vl_norm", weighting=vl_norm, parameters=(ALPHA, MAX_LENGTH)),
+        LossModeEntry(name="ba", weighting=ba, signs=True),
+        # What others call them.
+        LossModeEntry(name="prompt_mean", weighting=dapo, same_as="dapo@prompt"),
+        LossModeEntry(name="token_mean", weighting=dapo, same_as="dapo@batch"),
+        LossModeEntry(name="seq_mean", weighting=grpo, same_as="grpo@batch"),
+        LossModeEntry(name="constant", weighting=dr_grpo, parameters=(MAX_LENGTH,), same_as="dr_grpo@batch"),
+        LossModeEntry(name="luspo", weighting=dr_grpo, same_as="dr_grpo:1@batch"),
     ]

@@ -135,7 +135,7 @@ def _check_groups_of_one(config: DictConfig) -> None:
         mode = find_mode(value(config, key))
         if mode is None or mode.scope == "batch":
             continue
-        alone = step_stats(torch.tensor([1, 2, 5]), "abc")
+        alone = step_stats(torch.tensor([1, 2, 5]), "abc", torch.ones(3))
         if not torch.allclose(mode.weights(*alone), replace(mode, scope="batch").weights(*alone)):
             raise ConfigError(
                 f"{RESPONSES}=1 leaves {key}={mode.spec} without effect: it compares the responses of a prompt, "

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from pv_rl.errors import VerlError
-from pv_rl.losses import BatchStats, LossMode, ResponseStats, step_stats, weighted_sum
+from pv_rl.losses import BatchStats, LossMode, ResponseStats, resolve_mode, step_stats, weighted_sum
 from pv_rl.losses.mode import find_mode
 from pv_rl.plugins import STOCK_EQUIVALENT
 from pv_rl.verl_adapter.install import replace_everywhere
@@ -108,7 +108,7 @@ def patch_agg_loss(module: ModuleType) -> None:
                     "needs no groups, or one of verl's own modes."
                 )
             # Only a number for the log, in the driver and with no totals: the groups are not known there.
-            mode = replace(mode, scope="batch")
+            mode = resolve_mode("dapo@batch") if mode.signs else replace(mode, scope="batch")
         elif loss_mat.requires_grad and (batch_num_tokens is None or global_batch_size is None):
             raise VerlError(
                 f"loss_agg_mode={loss_agg_mode}: a loss is being aggregated without batch_num_tokens and "

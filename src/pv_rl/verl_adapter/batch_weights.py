@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import torch
@@ -61,8 +62,12 @@ def patch_training_worker(module: Any) -> None:
         mode = find_mode(getattr(config, "loss_agg_mode", None))
         if mode is not None and mode.scope == "batch":
             lengths = [int(mask.sum()) for mask in data["response_mask"].unbind()]
-            by_rank, rank = _gather(lengths, self.engine.get_data_parallel_group())
-            fields, totals = batch_fields(mode, by_rank, rank, mini_batch_rows(data, mode))
+            group = self.engine.get_data_parallel_group()
+            by_rank, rank = _gather(lengths, group)
+            signs = chain.from_iterable(_gather(_advantages(data), group)[0]) if mode.signs else None
+            fields, totals = batch_fields(
+                mode, by_rank, rank, mini_batch_rows(data, mode), signs and list(signs)
+            )
             data.update(fields)
             module.tu.assign_non_tensor(data, **totals)
         return original(self, data)
@@ -71,7 +76,11 @@ def patch_training_worker(module: Any) -> None:
 
 
 def batch_fields(
-    mode: LossMode, by_rank: Sequence[Sequence[int]], rank: int, rows: int
+    mode: LossMode,
+    by_rank: Sequence[Sequence[int]],
+    rank: int,
+    rows: int,
+    advantages: Sequence[float] | None = None,
 ) -> tuple[dict[str, Tensor], dict[str, int]]:
     """What to add to a rank's part of a mini-batch.
 
@@ -80,12 +89,13 @@ def batch_fields(
         by_rank: for each data-parallel rank, the response tokens that count of each of its rows.
         rank: whose part is wanted.
         rows: verl's `global_batch_size`, by which the field is divided later, as that of scope `prompt` is.
+        advantages: of the rows of all ranks in their order, see `step_stats`.
 
     Returns:
         The field of the weights, (B, 1) float64, and what the mini-batch holds over all ranks, see `batch_totals`.
     """
     lengths = torch.tensor([length for part in by_rank for length in part])
-    responses, totals = step_stats(lengths, [0] * len(lengths))
+    responses, totals = step_stats(lengths, [0] * len(lengths), advantages)
     weights = mode.weights(responses, totals).split([len(part) for part in by_rank])[rank]
     held = {TOTALS[0]: int(totals.num_responses), TOTALS[1]: int(totals.num_tokens)}
     return {field_name(mode): (weights * rows).unsqueeze(-1)}, held
@@ -100,9 +110,15 @@ def batch_totals(data: Any) -> BatchStats | None:
     return BatchStats(num_prompts=1, num_responses=responses, num_tokens=tokens)
 
 
-def _gather(lengths: list[int], group: Any) -> tuple[list[list[int]], int]:
+def _advantages(data: Any) -> list[float]:
+    """(B,) sums over the tokens that count; of one that does not, the advantage may be NaN."""
+    rows = zip(data["advantages"].unbind(), data["response_mask"].unbind(), strict=True)
+    return [float(torch.where(mask != 0, advantages, 0.0).sum()) for advantages, mask in rows]
+
+
+def _gather(rows: list[Any], group: Any) -> tuple[list[list[Any]], int]:
     if group is None:  # verl's engines say so where there is one data-parallel rank
-        return [lengths], 0
-    by_rank: list[list[int]] = [[]] * torch.distributed.get_world_size(group)
-    torch.distributed.all_gather_object(by_rank, lengths, group)
+        return [rows], 0
+    by_rank: list[list[Any]] = [[]] * torch.distributed.get_world_size(group)
+    torch.distributed.all_gather_object(by_rank, rows, group)
     return by_rank, torch.distributed.get_rank(group)

@@ -28,7 +28,8 @@ def add_fields(state: StepState) -> None:
     rollout correction has cut the response masks (but in bypass mode, where verl cuts them in the worker).
     """
     if (modes := prompt_modes(state.config)) and state.rows is not None:
-        state.rows.add_fields(row_fields(modes, state.rows.lengths, state.rows.uids))
+        advantages = state.rows.advantages if any(mode.signs for mode in modes) else None
+        state.rows.add_fields(row_fields(modes, state.rows.lengths, state.rows.uids, advantages))
 
 
 def field_name(mode: LossMode) -> str:
@@ -58,7 +59,10 @@ def prompt_modes(config: Any) -> set[LossMode]:
 
 
 def row_fields(
-    modes: Iterable[LossMode], lengths: Sequence[int], groups: Sequence[Hashable]
+    modes: Iterable[LossMode],
+    lengths: Sequence[int],
+    groups: Sequence[Hashable],
+    advantages: Sequence[float] | None = None,
 ) -> dict[str, Tensor]:
     """The fields to add to a step's rows.
 
@@ -66,11 +70,12 @@ def row_fields(
         modes: modes of scope `prompt`.
         lengths: (B,) response tokens that count, of every row of the step; 0 for padding.
         groups: B prompt ids, verl's `uid`.
+        advantages: (B,) sums over the tokens that count, for modes that use their signs.
 
     Returns:
         Field name to (B, 1) float64, one for each mode.
     """
     return {
-        field_name(mode): (response_weights(mode, lengths, groups) * len(lengths)).unsqueeze(-1)
+        field_name(mode): (response_weights(mode, lengths, groups, advantages) * len(lengths)).unsqueeze(-1)
         for mode in modes
     }

@@ -18,6 +18,7 @@ SPECS = [
 ]
 FEW = ["grpo", "dapo", "balanced:0.3", "balanced:0.6@batch"]
 OTHERS = ["dr_grpo:250", "dr_grpo:250@batch", "vl_norm:0.75:250", "vl_norm:1:250@batch"]
+SIGNED = ["ba", "ba@batch"]
 TWO = ["balanced:0.6", "dapo@batch"]
 
 POLICIES = [Loss(policy=policy) for policy in ("vanilla", "gspo", "gpg", "cispo")]
@@ -130,6 +131,7 @@ def fixed_grid() -> list[Case]:
             "whole groups abstained", spec=FEW, ranks=[1, 2], abstained=(4, 5, 6, 7), micro_tokens=300, **half
         ),
         *cross("Dr. GRPO and VL-Norm", spec=OTHERS, ranks=[1, 2], abstained=(1, 5), micro_rows=1, **half),
+        *cross("Balanced Aggregation", spec=SIGNED, ranks=[1, 2], abstained=(1, 5), micro_rows=1, **half),
         *cross("policy losses", loss=POLICIES, spec=TWO, ranks=2, micro_rows=1, **half),
         *cross("KL and entropy terms", loss=TERMS, spec=TWO, ranks=2, micro_rows=1, **half),
         *cross("rollout_is_weights", loss=POLICIES, spec=TWO, is_weights=True, ranks=2, micro_rows=1, **half),

@@ -104,7 +104,13 @@ def row_gradient(model: torch.nn.Module, row: Row, loss: Loss) -> Tensor:
     return torch.cat([parameter.grad.reshape(-1) for parameter in model.parameters()])
 
 
-def weights_of(spec: str, lengths: Sequence[int], groups: Sequence[Hashable], longest: int) -> list[float]:
+def weights_of(
+    spec: str,
+    lengths: Sequence[int],
+    groups: Sequence[Hashable],
+    longest: int,
+    advantages: Sequence[float] = (),
+) -> list[float]:
     """w_i of each row, 0 for a row of length 0, which is in no count.
 
     Args:
@@ -112,6 +118,7 @@ def weights_of(spec: str, lengths: Sequence[int], groups: Sequence[Hashable], lo
         lengths: |o_i|, tokens that count.
         groups: the prompt of each row.
         longest: the configured response length, which `seq-mean-token-sum-norm` divides by.
+        advantages: of each row, whose signs `ba` needs.
     """
     counted = [i for i, length in enumerate(lengths) if length > 0]
     N = len(counted)
@@ -137,6 +144,10 @@ def weights_of(spec: str, lengths: Sequence[int], groups: Sequence[Hashable], lo
         dapo = 1 / (P * sum(lengths[j] for j in group))
         if name == "dr_grpo":  # arXiv 2503.20783
             weights[i] = 1 / (P * G * float(numbers[0]))
+        elif name == "ba":  # arXiv 2605.04077: the mean over tokens of each sign, then n_s of G
+            signs = [(advantage > 0) - (advantage < 0) for advantage in advantages]
+            same = [j for j in group if signs[j] == signs[i]]
+            weights[i] = len(same) / G / sum(lengths[j] for j in same) / P
         elif name == "vl_norm":  # arXiv 2509.07558
             alpha, L = map(float, numbers)
             weights[i] = lengths[i] ** -alpha / sum(lengths[j] ** -alpha for j in group) / (P * L)
@@ -156,8 +167,13 @@ def update_weights(
     """
     if "@batch" not in spec and "-mean" not in spec:
         lengths = [int(row.mask.sum()) for row in rows]
-        weights = weights_of(spec, lengths, [row.group for row in rows], longest)
+        weights = weights_of(spec, lengths, [row.group for row in rows], longest, _totals(rows))
         return {i: mini_batches * weights[i] for i in chosen}
     lengths = [int(rows[i].mask.sum()) for i in chosen]
-    weights = weights_of(spec, lengths, [rows[i].group for i in chosen], longest)
+    members = [rows[i] for i in chosen]
+    weights = weights_of(spec, lengths, [row.group for row in members], longest, _totals(members))
     return dict(zip(chosen, weights, strict=True))
+
+
+def _totals(rows: Sequence[Row]) -> list[float]:
+    return [float((row.advantages * row.mask).sum()) if row.mask.any() else 0.0 for row in rows]

@@ -1,0 +1,118 @@
+"""Scaled advantages: any weighting in a trainer whose loss is a sum over tokens divided by a number.
+
+Clipped surrogates (PPO, DAPO, GSPO, CISPO, REINFORCE) are homogeneous of degree one in a response's advantage: a factor
+c > 0 on `A_i` is a factor c on the loss of its tokens. So a trainer that computes `sum_it loss_it / D` computes
+
+    sum_i w_i * sum_t loss_it(A_i)    from advantages    A_i * w_i * D
+
+however it cuts the rows, as long as its `D` is the one that is given here. KL and entropy terms do not depend on the
+advantage, so they keep the trainer's own aggregation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+
+import torch
+from torch import Tensor
+
+from pv_rl.errors import LossModeError
+from pv_rl.losses.aggregate import response_weights
+from pv_rl.losses.mode import LossMode, resolve_mode
+
+__all__ = ["check_policy_loss", "scale_advantages"]
+
+
+def scale_advantages(
+    mode: str | LossMode,
+    advantages: Tensor,
+    mask: Tensor,
+    groups: Sequence[Hashable],
+    denominator: float | Tensor,
+) -> Tensor:
+    """Advantages with which a trainer's own aggregation gives the weights of `mode`: `A_it * w_i * D_i`.
+
+    Example: a trainer divides by all tokens. For lengths 1, 2, 5 of one prompt and D = 8 the factors of `balanced:0.6`
+    are 2.0, 1.2, 0.72; those of `dapo` are 1.
+
+    Args:
+        mode: a spec, see `resolve_mode`, or a mode.
+        advantages: (B,), or (B, L) one a token, of all the rows in whose groups there is a response of this step, on
+            whichever rank they are.
+        mask: (B, L), 1 or True where a token counts; a row without any does not count.
+        groups: one hashable id a row, equal for responses of the same prompt.
+        denominator: `D`, by which the trainer divides the sum over tokens: the tokens of the batch for a token mean, 1
+            for a sum; or (B,), one a row, for example `N * |o_i|` for a mean over `N` sequences of means over tokens.
+            Of a batch that is used for `M` updates, each divided by its own tokens, `M` times those tokens.
+
+    Returns:
+        As `advantages` in shape and dtype; 0 for a row that does not count, and outside the mask.
+
+    Raises:
+        LossModeError: the shapes differ from these, the denominator is not positive, an advantage that counts is not
+            finite, the scaled ones are beyond their dtype, or `response_weights` refuses the mode or the groups.
+    """
+    rows, counts = advantages.shape[:1], mask != 0
+    denominator = torch.as_tensor(denominator, dtype=torch.float64, device=advantages.device)
+    if mask.dim() != 2 or advantages.shape not in (rows, mask.shape) or mask.shape[:1] != rows:
+        raise LossModeError(
+            f"scale_advantages got advantages {tuple(advantages.shape)} and mask {tuple(mask.shape)}; it takes (B,) or "
+            "(B, L), and (B, L)"
+        )
+    if denominator.shape not in ((), rows) or not (torch.isfinite(denominator) & (denominator > 0)).all():
+        raise LossModeError(
+            f"scale_advantages got the denominator {denominator.tolist()}; it is a number > 0, or one for each of the "
+            f"{len(advantages)} rows"
+        )
+    kept = counts if advantages.dim() == 2 else counts.any(dim=-1)
+    values = torch.where(kept, advantages, 0.0).to(torch.float64)
+    mode = mode if isinstance(mode, LossMode) else resolve_mode(mode)
+    rewarded = (values if values.dim() == 1 else values.sum(dim=-1)) if mode.signs else None
+    weights = response_weights(mode, counts.sum(dim=-1), groups, rewarded)
+    scale = weights.to(values.device) * denominator
+    scaled = (values * (scale if values.dim() == 1 else scale[:, None])).to(advantages.dtype)
+    if not torch.isfinite(scaled).all():
+        row = int((~torch.isfinite(scaled)).nonzero()[0][0])
+        raise LossModeError(
+            f"the advantage of row {row} is {advantages[row].tolist()} and scaled {scaled[row].tolist()}: not a finite "
+            f"{advantages.dtype}. Leave a row without a reward out by a mask of zeros, or give float32 advantages"
+        )
+    return scaled
+
+
+def check_policy_loss(
+    policy_loss: Callable[[Tensor], Tensor], advantages: Tensor, rtol: float = 1e-4
+) -> None:
+    """Refuse a policy loss that scaled advantages do not serve.
+
+    It is called once for each row, once with all rows scaled and once with none, so give it a few short rows.
+
+    Args:
+        policy_loss: from advantages to the loss, a scalar; all else fixed, also its denominator.
+        advantages: (B,) or (B, L), not 0, some of each sign.
+        rtol: of the sum of the rows' absolute losses.
+
+    Raises:
+        LossModeError: a row's share of the loss does not grow with its own advantage, and with nothing else: the loss
+            has a term without the advantage, normalises or clips advantages, or one row's advantage changes another's.
+    """
+    factors = torch.linspace(0.5, 2.0, len(advantages), dtype=advantages.dtype, device=advantages.device)
+    factors = factors.view(-1, *[1] * (advantages.dim() - 1))
+    with torch.no_grad():
+        nothing = float(policy_loss(torch.zeros_like(advantages)))
+        rows = torch.eye(len(advantages), dtype=advantages.dtype, device=advantages.device)
+        shares = [float(policy_loss(advantages * row.view_as(factors))) for row in rows]
+        found = float(policy_loss(advantages * factors))
+    expected = sum(share * float(factor) for share, factor in zip(shares, factors.flatten(), strict=True))
+    bound = rtol * sum(map(abs, shares))
+    if not abs(nothing) <= bound:
+        raise LossModeError(
+            f"this policy loss is {nothing:g} where all advantages are 0, so it has a term that scaled advantages do "
+            "not weigh. Add that term outside the policy loss, or use a trainer with a seam for weights."
+        )
+    if not abs(found - expected) <= bound:
+        raise LossModeError(
+            f"this policy loss is {found:g} where its rows, each scaled by its own factor, add up to {expected:g}: it "
+            "is not proportional to each row's advantage (does it normalise or clip advantages?), so scaled advantages "
+            "do not give the weights that were asked for. Use a clipped surrogate such as PPO's, or turn that off."
+        )
