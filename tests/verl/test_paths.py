@@ -30,7 +30,7 @@ def recorded(folder: Path) -> list[dict]:
 
 
 def test_separate_async_with_a_critic_and_decoupled_rollout_correction(tmp_path):
-    """Whole rows may be rejected, and the critic has a weighting of its own."""
+    """Whole rows may be rejected, and the critic has a weighting of its own, by the signs of the advantages."""
     train(
         tmp_path,
         MODE,
@@ -38,7 +38,7 @@ def test_separate_async_with_a_critic_and_decoupled_rollout_correction(tmp_path)
         "trainer.v1.trainer_mode=separate_async",
         "trainer.v1.separate_async.parameter_sync_step=1",
         "algorithm.adv_estimator=gae",
-        "critic.loss_agg_mode=grpo",
+        "critic.loss_agg_mode=ba",
         "algorithm.rollout_correction.rollout_is=token",
         *(f"algorithm.rollout_correction.{name}={value}" for name, value in REJECT.items()),
         "actor_rollout_ref.rollout.calculate_log_probs=True",
@@ -46,7 +46,7 @@ def test_separate_async_with_a_critic_and_decoupled_rollout_correction(tmp_path)
         record=True,
     )
     check_weights(tmp_path, SPEC)
-    check_weights(tmp_path, "grpo", part="critic")
+    check_weights(tmp_path, "ba", part="critic")
     for step, row in enumerate(recorded(tmp_path), start=1):
         metrics = read_metrics(tmp_path)[step]
         kept = sum(row["lengths"]) / (metrics["response_length/mean"] * len(row["lengths"]))
