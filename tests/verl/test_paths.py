@@ -51,7 +51,7 @@ def test_separate_async_with_a_critic_and_decoupled_rollout_correction(tmp_path)
         metrics = read_metrics(tmp_path)[step]
         kept = sum(row["lengths"]) / (metrics["response_length/mean"] * len(row["lengths"]))
         assert kept == pytest.approx(1 - metrics["rollout_corr/rollout_rs_masked_fraction"], rel=1e-4)
-        assert 0.1 < kept < 0.9
+        assert 0.1 < kept < 0.99
 
 
 def test_one_step_off_policy_in_bypass_mode_weighs_by_the_lengths_before_its_rejection(tmp_path):
