@@ -52,6 +52,12 @@ def test_the_factors_are_those_worked_by_hand():
     # A trainer's mean over 3 sequences of means over tokens already is grpo.
     means = 3 * mask.sum(-1)
     assert scale_advantages("grpo", ones, mask, "aaa", means).tolist() == pytest.approx([1.0] * 3)
+    # Advantages of half precision or whole numbers do not round the weights; an empty row has a mean of 0 / 0.
+    for dtype in (torch.bfloat16, torch.int64, torch.bool):
+        scaled = scale_advantages("balanced:0.6", ones.to(dtype), mask, "aaa", 8)
+        assert scaled.tolist() == pytest.approx([2.0, 1.2, 0.72])
+    empty = torch.cat([mask, torch.zeros(1, 5)])
+    assert scale_advantages("grpo", torch.ones(4), empty, "aaaa", 3 * empty.sum(-1))[3] == 0.0
     by_token = torch.where(mask == 1, 2.0, torch.nan)
     scaled = scale_advantages("balanced:0.6", by_token, mask, torch.tensor([7, 7, 7]), 8)
     assert scaled[1].tolist() == pytest.approx([2.4, 2.4, 0, 0, 0])
@@ -69,7 +75,8 @@ def test_the_factors_are_those_worked_by_hand():
         ({"denominator": torch.ones(2)}, "one for each of the 3 rows"),
         ({"advantages": torch.tensor([1.0, torch.nan, 1.0])}, "the advantage of row 1 is nan"),
         ({"advantages": torch.tensor([1.0, torch.inf, 1.0])}, "the advantage of row 1 is inf"),
-        ({"advantages": torch.full((3,), 6e4).half(), "denominator": 1e3}, "not a finite torch.float16"),
+        ({"advantages": torch.full((3,), 3e38), "denominator": 1e3}, "scaled inf"),
+        ({"denominator": torch.tensor([1.0, -1.0, 1.0])}, "the denominator [1.0, -1.0, 1.0]"),
         ({"groups": "ab"}, "there are 2 group ids"),
         ({"mode": "balance"}, "Did you mean balanced?"),
     ],

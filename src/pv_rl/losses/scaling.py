@@ -46,36 +46,36 @@ def scale_advantages(
             Of a batch that is used for `M` updates, each divided by its own tokens, `M` times those tokens.
 
     Returns:
-        As `advantages` in shape and dtype; 0 for a row that does not count, and outside the mask.
+        As `advantages` in shape and device, in float32 at least; 0 for a row that does not count, and outside the mask.
 
     Raises:
-        LossModeError: the shapes differ from these, the denominator is not positive, an advantage that counts is not
-            finite, the scaled ones are beyond their dtype, or `response_weights` refuses the mode or the groups.
+        LossModeError: the shapes differ from these, the denominator of a row that counts is not positive, an advantage
+            that counts is not finite, also once it is scaled, or `response_weights` refuses the mode or the groups.
     """
-    rows, counts = advantages.shape[:1], mask != 0
-    denominator = torch.as_tensor(denominator, dtype=torch.float64, device=advantages.device)
-    if mask.dim() != 2 or advantages.shape not in (rows, mask.shape) or mask.shape[:1] != rows:
+    advantages, counts = torch.as_tensor(advantages), torch.as_tensor(mask) != 0
+    rows, dtype = advantages.shape[:1], torch.promote_types(advantages.dtype, torch.float32)
+    if counts.dim() != 2 or advantages.shape not in (rows, counts.shape) or counts.shape[:1] != rows:
         raise LossModeError(
-            f"scale_advantages got advantages {tuple(advantages.shape)} and mask {tuple(mask.shape)}; it takes (B,) or "
-            "(B, L), and (B, L)"
+            f"scale_advantages got advantages {tuple(advantages.shape)} and mask {tuple(counts.shape)}; it takes (B,) "
+            "or (B, L), and (B, L)"
         )
-    if denominator.shape not in ((), rows) or not (torch.isfinite(denominator) & (denominator > 0)).all():
+    lengths = counts.sum(dim=-1).cpu()  # float64 is not on every device, and these are one number a row
+    divisor = torch.as_tensor(denominator).to("cpu", torch.float64)
+    if divisor.shape not in ((), rows) or not ((divisor > 0) & divisor.isfinite() | (lengths == 0)).all():
         raise LossModeError(
-            f"scale_advantages got the denominator {denominator.tolist()}; it is a number > 0, or one for each of the "
+            f"scale_advantages got the denominator {divisor.tolist()}; it is a number > 0, or one for each of the "
             f"{len(advantages)} rows"
         )
-    kept = counts if advantages.dim() == 2 else counts.any(dim=-1)
-    values = torch.where(kept, advantages, 0.0).to(torch.float64)
+    values = torch.where(counts if advantages.dim() == 2 else counts.any(dim=-1), advantages, 0.0).to(dtype)
     mode = mode if isinstance(mode, LossMode) else resolve_mode(mode)
-    rewarded = (values if values.dim() == 1 else values.sum(dim=-1)) if mode.signs else None
-    weights = response_weights(mode, counts.sum(dim=-1), groups, rewarded)
-    scale = weights.to(values.device) * denominator
-    scaled = (values * (scale if values.dim() == 1 else scale[:, None])).to(advantages.dtype)
-    if not torch.isfinite(scaled).all():
-        row = int((~torch.isfinite(scaled)).nonzero()[0][0])
+    sums = (values if values.dim() == 1 else values.sum(dim=-1)).cpu() if mode.signs else None
+    scale = (response_weights(mode, lengths, groups, sums) * divisor.where(lengths > 0, 1.0)).to(values)
+    scaled = values * (scale if values.dim() == 1 else scale[:, None])
+    if (bad := ~torch.isfinite(scaled)).any():
+        place = tuple(bad.nonzero()[0].tolist())
         raise LossModeError(
-            f"the advantage of row {row} is {advantages[row].tolist()} and scaled {scaled[row].tolist()}: not a finite "
-            f"{advantages.dtype}. Leave a row without a reward out by a mask of zeros, or give float32 advantages"
+            f"the advantage of row {place[0]} is {advantages[place].item()}, scaled {scaled[place].item()}; both have "
+            "to be finite. Leave a row without a reward out by a mask of zeros"
         )
     return scaled
 
