@@ -86,13 +86,18 @@ def test_gradient_is_the_oracles_at_the_sequence_level(models, expected, mode):
     assert error(driver.gradients(models[1], step, mode, by_token=False), gradients) <= 5e-6
 
 
-@pytest.mark.parametrize(("mode", "spec"), driver.OWN.items())
 @pytest.mark.parametrize(
-    "cut", ["one micro-batch", "updates across groups", "two ranks", "rows that do not count"]
+    ("mode", "cut", "packed"),
+    [
+        *((mode, cut, False) for mode in driver.OWN for cut in list(CUTS)[:6]),
+        *((mode, "two ranks", True) for mode in driver.OWN),
+        ("token_level_loss=false", "sequence ratios", False),
+        ("token_level_loss=true", "cispo", False),
+    ],
 )
-def test_own_aggregation_equals_a_spec_of_ours(models, expected, mode, spec, cut):
-    step, gradients = expected(CUTS[cut], spec)
-    assert error(driver.gradients(models[1], step, mode), gradients) <= 5e-6
+def test_own_aggregation_equals_a_spec_of_ours(models, expected, mode, cut, packed):
+    step, gradients = expected(CUTS[cut], driver.OWN[mode])
+    assert error(driver.gradients(models[1], step, mode, packed=packed), gradients) <= 5e-6
 
 
 def test_kl_keeps_nemo_rls_aggregation(models, expected):

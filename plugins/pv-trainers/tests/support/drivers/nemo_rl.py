@@ -29,9 +29,10 @@ OWN = {"token_level_loss=true": "dapo@batch", "token_level_loss=false": "grpo@ba
 """By the setting of `loss_fn`. Both count over the rows of an update."""
 
 STUBS = ("mlflow", "nemo_automodel", "pynvml", "soundfile", "swanlab")
-ROOT = clone("PV_TRAINERS_NEMO_RL", ".", stubs=STUBS)
-
-with patch.object(typing, "TypedDict", typing_extensions.TypedDict):  # pydantic asks for it below Python 3.12
+with (
+    clone("PV_TRAINERS_NEMO_RL", ".", stubs=STUBS) as ROOT,
+    patch.object(typing, "TypedDict", typing_extensions.TypedDict),  # pydantic asks for it below Python 3.12
+):
     from nemo_rl.algorithms import grpo
     from nemo_rl.algorithms.loss import ClippedPGLossConfig, ClippedPGLossFn
     from nemo_rl.distributed.batched_data_dict import BatchedDataDict
