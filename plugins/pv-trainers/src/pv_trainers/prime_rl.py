@@ -23,7 +23,7 @@ __all__ = ["install"]
 
 def install(mode: str) -> None:
     """Scale the advantages of each batch that `TrainSink` cuts. Call it once, with a spec of pv-rl."""
-    sink = importlib.import_module("prime_rl.orchestrator.train_sink")
+    sink: Any = importlib.import_module("prime_rl.orchestrator.train_sink")
     mode, cut = resolve_mode(mode).spec, getattr(sink.TrainSink, "process_batch", install)
     if not {"pending_batch", "episode_by_trace", "filter_zero_advantages"} <= set(cut.__code__.co_names):
         raise LossModeError("prime-rl's TrainSink.process_batch is not that of commit 559b447. Use that one.")
@@ -67,7 +67,7 @@ if __name__ == "__main__":
     if len(sys.argv) < 3 or sys.argv[2] not in ("rl", "orchestrator"):
         sys.exit("usage: python -m pv_trainers.prime_rl SPEC rl|orchestrator ARGUMENTS")
     spec, sys.argv = resolve_mode(sys.argv[1]).spec, sys.argv[2:]
-    command = importlib.import_module(f"prime_rl.entrypoints.{sys.argv[0]}")
+    command: Any = importlib.import_module(f"prime_rl.entrypoints.{sys.argv[0]}")
     if sys.argv[0] == "orchestrator":
         install(spec)
     else:
