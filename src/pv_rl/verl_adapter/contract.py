@@ -115,16 +115,14 @@ def _warn() -> None:
 
 def remark() -> str:
     """What to know of a verl that is served: that nobody tested it, or which parts it lacks. Else ''."""
-    texts = []
-    if version().split()[1] not in TESTED:
-        texts.append(
-            f"{version()} is not a version that pv-rl was tested on ({', '.join(TESTED)}). It is served because its "
-            "seams hold. Compare a short run with one on a tested version: docs/verl.md, Versions of verl."
-        )
     _survey(*{seam.part for seam in SEAMS} - {"other trainers"})
-    if _recorded:
-        texts.append(f"pv-rl leaves out what needs these seams of {version()}: {'; '.join(_recorded)}.")
-    return " ".join(texts)
+    lacking = f"pv-rl leaves out what needs these seams of verl: {'; '.join(_recorded)}." if _recorded else ""
+    if version().split()[1] in TESTED:
+        return lacking
+    return (
+        f"{version()} is not a version that pv-rl was tested on ({', '.join(TESTED)}). It is served because it has the "
+        f"seams that are needed. Compare a short run with one on a tested version (docs/verl.md). {lacking}"
+    ).rstrip()
 
 
 def _survey(*parts: str) -> list[str]:
@@ -133,8 +131,11 @@ def _survey(*parts: str) -> list[str]:
         if seam.part in parts:
             try:
                 importlib.import_module(seam.module)
-            except ImportError as error:  # where it lacks another package, verl cannot run it either
-                if (error.name or "").partition(".")[0] == "verl":
+            except Exception as error:  # noqa: BLE001 - verl may not need this module
+                missing = (getattr(error, "name", None) or "") if isinstance(error, ImportError) else "verl"
+                if (
+                    missing.partition(".")[0] == "verl"
+                ):  # where it lacks another package, verl cannot run it either
                     record(f"{seam.module} cannot be imported: {error}", seam.part)
     return [problem for problem, about in _recorded.items() if about & {"", *parts}]
 

@@ -59,8 +59,7 @@ def _guarded(part: str, patch: str) -> Callable[[ModuleType], None]:
             return
         patched.add(part)
         try:
-            found = contract.problems(module, part)
-            if not found:
+            if not (found := contract.problems(module, part)):
                 pkgutil.resolve_name(patch)(module)
         except Exception as error:  # noqa: BLE001 - a stock run goes on, whatever is wrong with us
             found = [f"{module.__name__} could not be patched: {error!r}"]
