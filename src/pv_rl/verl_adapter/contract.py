@@ -116,13 +116,13 @@ def _warn() -> None:
 def remark() -> str:
     """What to know of a verl that is served: that nobody tested it, or which parts it lacks. Else ''."""
     _survey(*{seam.part for seam in SEAMS} - {"other trainers"})
-    lacking = f"pv-rl leaves out what needs these seams of verl: {'; '.join(_recorded)}." if _recorded else ""
+    seams = f"What needs these seams is left out: {'; '.join(_recorded)}." if _recorded else "All seams hold."
     if version().split()[1] in TESTED:
-        return lacking
+        return f"{version()}: {seams}" if _recorded else ""
     return (
-        f"{version()} is not a version that pv-rl was tested on ({', '.join(TESTED)}). It is served because it has the "
-        f"seams that are needed. Compare a short run with one on a tested version (docs/verl.md). {lacking}"
-    ).rstrip()
+        f"{version()} is served, and pv-rl was not tested on it (but on {', '.join(TESTED)}). {seams} Compare a short "
+        "run with one on a tested version (docs/verl.md)."
+    )
 
 
 def _survey(*parts: str) -> list[str]:
