@@ -44,7 +44,7 @@ test-paths: $(VENV)/.installed $(JUDGE)/.installed
 test-verl: $(VENV)/.installed
 	$(VENV)/bin/pip install --no-compile --no-deps --upgrade --target $(VENV)/beside/verl-$(VERL) "$(VERL_FROM)"
 	touch $(VENV)/beside/verl-$(VERL)/.installed
-	PV_RL_TEST_VERL=$(VERL) $(VENV)/bin/python -m pytest tests/verl/test_versions.py -k contract $(ARGS)
+	PV_RL_TEST_VERL=$(VERL) $(VENV)/bin/python -m pytest tests/verl/test_versions.py -k "contract and $(VERL)" $(ARGS)
 
 # Not part of test: pyright fetches its own program from the npm registry on first use.
 lint: $(VENV)/.installed
