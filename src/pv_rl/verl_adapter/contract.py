@@ -84,8 +84,8 @@ def check(what: str, *parts: str) -> None:
         )
 
 
-def check_run(config: Any) -> None:
-    """In a run's driver, `check` what its config needs, and warn once of an untested verl; nothing in a stock run."""
+def check_run(config: Any, *, warn: bool = False) -> None:
+    """In a run's driver, `check` what its config needs, and `warn` once of an untested verl; nothing in a stock run."""
     from pv_rl.trainer_hooks import names_our_reward, our_modes
 
     # A trainer beneath the legacy one does not read use_v1, and is loaded only where it runs.
@@ -103,7 +103,7 @@ def check_run(config: Any) -> None:
         needs["sentinel"] = ("log", trainer)
     for what, parts in needs.items():
         check(what, *parts)
-    if needs:
+    if needs and warn:
         _warn()
 
 

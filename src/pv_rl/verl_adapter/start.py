@@ -81,6 +81,6 @@ def check_config(config: DictConfig) -> None:
     from pv_rl.step_state import StepState
     from pv_rl.trainer_hooks import check_table, run_hooks
 
-    contract.check_run(config)
+    contract.check_run(config, warn=True)
     check_table(config)
     run_hooks("config", StepState(config=config))
