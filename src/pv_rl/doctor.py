@@ -111,7 +111,7 @@ def _adapter_state() -> dict[str, Any]:
     from pv_rl.verl_adapter import contract
 
     try:
-        contract.check("pv-rl", "weightings", "rewards", "V1 trainer")
+        contract.check("a reward, or a mode of scope prompt,", "weightings", "rewards", "V1 trainer")
         load_extern_object(module_path="pkg://pv_rl.rewards.named", object_name="verdict")
         problem = ""
     except PvRlError as error:
