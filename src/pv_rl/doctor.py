@@ -108,19 +108,19 @@ def _adapter_state() -> dict[str, Any]:
         return {"loaded": False}  # pv-cpu is not loaded either, and the rest of verl may need it
     from verl.utils.import_utils import load_extern_object
 
-    from pv_rl.losses import resolve_mode
     from pv_rl.verl_adapter import contract
 
     try:
-        contract.require(resolve_mode("balanced"))
-        contract.require_rewards()
+        contract.check("a reward, or a mode of scope prompt,", "weightings", "rewards", "V1 trainer")
         load_extern_object(module_path="pkg://pv_rl.rewards.named", object_name="verdict")
         problem = ""
     except PvRlError as error:
         problem = str(error)
     return {
         "loaded": True,
+        "verl": contract.version(),
         "problem": problem,
+        "remark": "" if problem else contract.remark(),
         "modes": list(LOSS_MODES.entries()),
         "rewards": list(REWARDS.entries()),
         "left_out": left_out(),
@@ -137,11 +137,12 @@ def _adapter_finding(state: dict[str, Any], where: str) -> Finding:
         )
     if state["problem"]:
         return Finding(state="wrong", text=state["problem"], remedy="follow that message")
-    text = f"verl loads pv-rl in {where}; modes {', '.join(state['modes'])}; rewards {', '.join(state['rewards'])}"
+    names = f"modes {', '.join(state['modes'])}; rewards {', '.join(state['rewards'])}"
+    text = f"{state['verl']} loads pv-rl in {where}; {names}. {state['remark']}".rstrip(". ")
     if state["left_out"]:
         text += f"; left out: {'; '.join(state['left_out'])}"
         return Finding(state="note", text=text, remedy="fix or uninstall what is left out")
-    return Finding(state="ok", text=text)
+    return Finding(state="note" if state["remark"] else "ok", text=text)
 
 
 def _driver() -> Finding:

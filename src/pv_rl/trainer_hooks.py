@@ -27,6 +27,7 @@ __all__ = [
     "Table",
     "check_table",
     "names_our_reward",
+    "our_modes",
     "pv_rl_trainer_hooks",
     "run_hooks",
     "state_of",
@@ -206,16 +207,16 @@ def _function(run: str) -> Callable[[StepState], None]:
 
 def _holds(condition: str, config: Any) -> bool:
     if condition in ("mode", "reward"):  # without a config, the rows say it
-        return config is None or (_names_our_mode if condition == "mode" else names_our_reward)(config)
+        return config is None or bool((our_modes if condition == "mode" else names_our_reward)(config))
     return not condition or (config is not None and config.get(condition) is not None)
 
 
-def _names_our_mode(config: Any) -> bool:
-    """Whether a verl config names a loss mode of ours, for the actor or for the critic."""
+def our_modes(config: Any) -> list[Any]:
+    """The loss modes (`LossMode`) of ours that a verl config names, for the actor and for the critic."""
     from pv_rl.losses.mode import find_mode
 
     parts = ((config.get("actor_rollout_ref") or {}).get("actor"), config.get("critic"))
-    return any(part and find_mode(part.get("loss_agg_mode")) is not None for part in parts)
+    return [mode for part in parts if part and (mode := find_mode(part.get("loss_agg_mode"))) is not None]
 
 
 def names_our_reward(config: Any) -> bool:

@@ -14,11 +14,23 @@ from pv_rl.hookspecs import Finding, hookimpl
 
 def test_a_plugin_that_is_left_out_is_a_note_that_names_it():
     state = {"loaded": True, "problem": "", "modes": ["grpo"], "rewards": ["verdict"], "left_out": []}
+    state |= {"verl": "verl 0.9.1 in /site", "remark": ""}
     assert doctor._adapter_finding(state, "this process").state == "ok"
     finding = doctor._adapter_finding(state | {"left_out": ["theirs: it failed to load"]}, "this process")
     assert finding.state == "note"
     assert "left out: theirs: it failed to load" in finding.text
     assert finding.remedy
+
+
+def test_a_verl_that_was_not_tested_is_a_note():
+    state = {"loaded": True, "problem": "", "modes": ["grpo"], "rewards": ["verdict"], "left_out": []}
+    state |= {"verl": "verl 0.10.0 in /site", "remark": "verl 0.10.0 in /site is served, and was not tested."}
+    finding = doctor._adapter_finding(state, "this process")
+    assert finding.state == "note"
+    assert finding.text.startswith(
+        "verl 0.10.0 in /site loads pv-rl in this process; modes grpo; rewards verdict. "
+    )
+    assert finding.text.endswith("is served, and was not tested")
 
 
 def test_plugins_add_checks_and_may_replace_one_of_the_core(monkeypatch):

@@ -14,7 +14,7 @@ from pv_rl.errors import ConfigError, DataError
 from pv_runs.hydra_record import saved_config
 from pv_runs.recipes import compose
 from pv_runs.run_folder import RunFolder, check_unused, find_runs, run_folders
-from pv_runs.run_record import Record, write_record
+from pv_runs.run_record import Record, versions, write_record
 
 
 def test_the_paths_are_those_that_a_composed_run_writes_to():
@@ -24,6 +24,11 @@ def test_the_paths_are_those_that_a_composed_run_writes_to():
     found = (config.trainer.default_local_dir, config.trainer.rollout_data_dir, kwargs.ledger)
     assert tuple(map(Path, found)) == (run.checkpoints, run.rollouts, run.ledger)
     assert Path(config.sentinel.file) == run.sentinel
+
+
+def test_the_version_of_verl_is_that_of_the_verl_that_is_imported(monkeypatch):
+    monkeypatch.setattr("verl.__version__", "0.10.0.dev")
+    assert versions()["verl"] == "0.10.0.dev"
 
 
 def test_a_sweep_holds_runs_and_is_none(tmp_path):

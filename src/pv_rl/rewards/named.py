@@ -58,7 +58,7 @@ def __getattr__(name: str) -> Scorer:
     if "verl.experimental" in sys.modules and not _served:
         raise VerlError(
             f"the reward {name!r} may have no answer for a row, and pv-rl's adapter, which keeps such rows out of the "
-            "training, is not active in this verl. It serves verl 0.9; VERL_USE_EXTERNAL_PLUGINS must not leave it out."
+            "training, is not active in this verl. Run `pv-rl doctor`; VERL_USE_EXTERNAL_PLUGINS must not leave it out."
         )
     return scorer(name)
 

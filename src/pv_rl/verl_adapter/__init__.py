@@ -1,4 +1,4 @@
-"""The only part of pv-rl that touches verl: makes an unmodified verl 0.9 know our modes.
+"""The only part of pv-rl that touches verl: makes an unmodified verl know our modes.
 
 verl imports this module in every process at the end of `import verl` (entry point group `verl.plugins`,
 verl/__init__.py:61). It never calls anything and hides failures at DEBUG, so the import does the work and

@@ -78,8 +78,18 @@ def patch_agg_loss(module: ModuleType) -> None:
 
     Symptom without it: "Invalid loss_agg_mode: balanced" at the first loss. Can go when verl has a registry of
     aggregations. A mode of verl's own goes straight to verl's function.
+
+    Raises:
+        VerlError: verl's function does not divide by the totals and multiply by `dp_size`, as `weighted_sum` is.
     """
     original = module.agg_loss
+    loss, mask = (
+        torch.tensor([[1.0, 2], [4, 8]], device="cpu"),
+        torch.tensor([[1.0, 1], [1, 0]], device="cpu"),
+    )
+    for stock in STOCK_EQUIVALENT.values():  # (1 + 2 + 4) / 14 * 2, and (1.5 + 4) / 11 * 2
+        if abs((found := float(original(loss, mask, stock, 2, 14, 11))) - 1) > 1e-6:
+            raise VerlError(f"agg_loss gives {found:g} for an example in mode {stock}, expected 1")
 
     @functools.wraps(original)
     def agg_loss(

@@ -40,7 +40,7 @@ def patch_actor_config(module: ModuleType) -> None:
                 raise LossModeError(
                     f"{ours} verl's own modes may be used too; verl says: {error}."
                 ) from error
-        contract.require(mode)
+        contract.check(f"loss_agg_mode={mode.spec}", "weightings")
         if self.loss_scale_factor is not None:
             raise VerlError(
                 f"actor_rollout_ref.actor.loss_scale_factor={self.loss_scale_factor} has no effect with loss_agg_mode="
@@ -74,7 +74,7 @@ def patch_critic_config(module: ModuleType) -> None:
         original(self)
         spec = self.loss_agg_mode
         if mode := find_mode(spec):
-            contract.require(mode)
+            contract.check(f"loss_agg_mode={mode.spec}", "weightings")
         elif str(spec) not in VERL_MODES and not _is_aggregated(spec):
             try:
                 resolve_mode(spec)

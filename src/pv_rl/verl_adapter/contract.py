@@ -1,162 +1,146 @@
-"""What the adapter relies on in verl, and the error when it is not so.
+"""Seams: what the adapter relies on in verl (`seams.csv`), and the error where one has changed.
 
-Each seam names an attribute and the parameters that we pass or read. tests/verl/test_contract.py pins them
-against the installed verl; at run time they are checked before anything is patched.
+A verl is served if its seams hold, whatever its version. They are checked before anything is patched.
 """
 
 from __future__ import annotations
 
+import csv
 import importlib
 import inspect
-from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+import logging
+import sys
+from functools import cache
+from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import Any, NamedTuple
 
 from pv_rl.errors import VerlError
 
-if TYPE_CHECKING:
-    from pv_rl.losses import LossMode
+__all__ = ["SEAMS", "TESTED", "Seam", "check", "check_run", "problems", "record", "remark", "version"]
 
-__all__ = ["SEAMS", "SUPPORTED", "Seam", "problems", "record", "require"]
-
-SUPPORTED = "0.9"
-"""The verl release series that this adapter serves; tests/verl/test_versions.py holds it to each release."""
+TESTED = ("0.9.0", "0.9.1")
+"""The versions of verl that the tests run on (`tests/verl/test_versions.py`). Another one is served with a warning."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Seam:
-    """One attribute of verl and the parameter names, in order, that it must begin with."""
+class Seam(NamedTuple):
+    """One attribute of verl."""
 
+    part: str
+    """The feature that needs it; empty if all do."""
     module: str
-    attribute: str
-    parameters: tuple[str, ...] = ()
-    trainer: bool = False
-    """Belongs to one of verl's trainers, which only scope `prompt` needs."""
+    seam: str
+    """`NAME`, or `NAME(PARAMETERS)` with the positional parameters that it must begin with. `exactly` after it allows
+    no others, which the adapter would not pass on; `async` before it is a coroutine function."""
 
     def problem(self, module: ModuleType) -> str | None:
         """What is wrong with this seam in the imported `module`, or None."""
-        target: object = module
-        for name in self.attribute.split("."):
-            target = getattr(target, name, None)
-            if target is None:
-                return f"{self.module} has no {self.attribute}"
-        if not self.parameters:
+        attribute, _, parameters = self.seam.removeprefix("async ").partition("(")
+        target: Any = module
+        for part in attribute.split("."):
+            owner, target = target, getattr(target, part, None)
+            if target is None and part not in getattr(owner, "__dataclass_fields__", ()):
+                return f"{self.module} has no {attribute}"
+        if not parameters:
             return None
-        found = tuple(inspect.signature(inspect.unwrap(target)).parameters)  # pyright: ignore[reportArgumentType]
-        if found[: len(self.parameters)] != self.parameters:
-            wanted = ", ".join(self.parameters)
-            return f"{self.module}.{self.attribute}({', '.join(found)}) does not begin with ({wanted})"
-        return None
-
-
-_OF_BOTH = """
-    fit(self); _save_checkpoint(self); _load_checkpoint(self);
-    _maybe_log_val_generations(self, inputs, outputs, scores);
-    _val_metrics_update(self, data_sources, sample_uids, reward_extra_infos_dict, sample_turns)"""
-_WORKERS = {
-    "verl.utils.config": "validate_config(config)",
-    "verl.trainer.ppo.core_algos": """agg_loss(loss_mat, loss_mask, loss_agg_mode, dp_size, batch_num_tokens,
-        global_batch_size, loss_scale_factor)""",
-    "verl.workers.utils.losses": """
-        ppo_loss(config, model_output, data, dp_group); value_loss(config, model_output, data, dp_group);
-        Metric(aggregation, value); AggregationType.SUM; AggregationType.MAX; AggregationType.MIN""",
-    "verl.trainer.distillation.losses": "distillation_loss(config, distillation_config, model_output, data)",
-    "verl.workers.engine_workers": """
-        TrainingWorker.train_batch(self, data); tu.assign_non_tensor; register; Dispatch.ONE_TO_ALL;
-        ActorRolloutRefWorker.load_checkpoint(self, local_path, hdfs_path, del_local_after_load)""",
-    "verl.workers.config.actor": "ActorConfig.__post_init__(self)",
-    "verl.workers.config.critic": "CriticConfig.__post_init__(self)",
-}
-_TRAINERS = {
-    "verl.utils.tracking": """
-        Tracking.__init__(self, project_name, experiment_name, default_backend, config);
-        Tracking.log(self, data, step, backend)""",
-    "verl.trainer.ppo.v1.trainer_base": """
-        PPOTrainer._compute_advantage(self, batch, metrics); PPOTrainer.step(self, metrics, timing_raw);
-        PPOTrainer._update_actor(self, batch, metrics); PPOTrainer._update_critic(self, batch, metrics);
-        tq.kv_batch_get; tq.kv_batch_put; tu.get_tensordict;"""
-    + _OF_BOTH.replace(" _", " PPOTrainer._").replace("fit", "PPOTrainer.fit"),
-    "verl.trainer.ppo.ray_trainer": """
-        compute_advantage(data); DataProto;
-        RayPPOTrainer._update_actor(self, batch); RayPPOTrainer._update_critic(self, batch);"""
-    + _OF_BOTH.replace(" _", " RayPPOTrainer._").replace("fit", "RayPPOTrainer.fit"),
-    "verl.experimental.separation.ray_trainer": "SeparateRayPPOTrainer.fit(self)",
-    "verl.experimental.one_step_off_policy.ray_trainer": "OneStepOffRayTrainer.fit(self)",
-    "verl.experimental.reward_loop.reward_loop": """
-        RewardLoopManager._init_reward_loop_workers(self); RewardLoopWorker.compute_score(self, data); ray.remote""",
-}
-
-
-def _seam(module: str, text: str, trainer: bool) -> Seam:
-    attribute, _, parameters = text.strip().rstrip(")").partition("(")
-    names = tuple(name.strip() for name in parameters.split(",") if name.strip())
-    return Seam(module=module, attribute=attribute, parameters=names, trainer=trainer)
-
-
-SEAMS = tuple(
-    _seam(module, text, trainer)
-    for trainer, modules in ((False, _WORKERS), (True, _TRAINERS))
-    for module, texts in modules.items()
-    for text in texts.split(";")
-)
-
-_recorded: dict[str, bool] = {}
-"""Problem to whether it is a trainer's, in the order in which they were met."""
-
-
-def problems(module: ModuleType) -> list[str]:
-    """What is wrong with the seams of one imported module."""
-    return [text for seam in SEAMS if seam.module == module.__name__ and (text := seam.problem(module))]
-
-
-def record(problem: str, *, module: str | None = None) -> None:
-    """Keep a problem until somebody needs the adapter, and the module that it is about if it is about one."""
-    _recorded.setdefault(problem, any(seam.trainer for seam in SEAMS if seam.module == module))
-
-
-def version_problem() -> str | None:
-    """Why the installed verl is not one of `SUPPORTED`, or None."""
-    installed = verl_version()
-    if f"{installed}.".startswith(f"{SUPPORTED}."):
-        return None
-    return f"verl {installed} is installed and the adapter serves verl {SUPPORTED}.x"
-
-
-def verl_version() -> str:
-    """The installed verl's version; `?` where it carries none."""
-    try:
-        return version("verl")
-    except PackageNotFoundError:
-        return "?"
-
-
-def require(mode: LossMode) -> None:
-    """Make sure that a config may name this mode, in this process; a `VerlError` names every problem if not."""
-    what = f"loss_agg_mode={mode.spec}"
-    _require(what, trainers=mode.scope == "prompt", instead="use one of verl's own modes")
-
-
-def require_rewards() -> None:
-    """The same for a reward of ours."""
-    _require("a reward of pv_rl.rewards", trainers=True, instead="use a reward function of your own")
-
-
-def _require(what: str, *, trainers: bool, instead: str) -> None:
-    # A trainer that cannot be imported (it lacks a package, or verl has dropped it) cannot run either, so it is no
-    # problem; one that has changed is.
-    seams = () if version_problem() else SEAMS  # a verl that is not ours to serve has seams of its own
-    needed = {seam.module: seam.trainer for seam in seams if trainers or not seam.trainer}
-    for name, trainer in needed.items():
+        name, (wanted, _, exactly) = f"{self.module}.{attribute}", parameters.partition(")")
         try:
-            importlib.import_module(name)  # runs our hook of that module, which records its problems
-        except ImportError as error:
-            if not trainer:
-                record(f"{name} cannot be imported: {error}", module=name)
-    found = [problem for problem, trainer in _recorded.items() if trainers or not trainer]
-    if found:
+            found = list(inspect.signature(target := inspect.unwrap(target)).parameters.values())
+        except (TypeError, ValueError) as error:
+            return f"{name} cannot be called with ({wanted}): {error}"
+        if inspect.iscoroutinefunction(target) != (is_async := self.seam.startswith("async ")):
+            return f"{name} {'is not' if is_async else 'is'} async"
+        leading = found if exactly else found[: wanted.count(",") + 1]
+        if wanted == ", ".join(one.name for one in leading if one.kind is one.POSITIONAL_OR_KEYWORD):
+            return None
+        bare = inspect.Signature([one.replace(annotation=one.empty, default=one.empty) for one in found])
+        return f"{name}{bare} {'is not' if exactly else 'does not begin with'} ({wanted})"
+
+
+with Path(__file__).with_name("seams.csv").open(encoding="utf-8", newline="") as _file:
+    SEAMS = tuple(Seam(*row) for row in list(csv.reader(_file))[1:])
+
+_recorded: dict[str, set[str]] = {}
+"""Problem to the parts that it is about, in the order in which they were met."""
+
+
+def problems(module: ModuleType, part: str) -> list[str]:
+    """What is wrong with one part's seams in an imported module."""
+    seams = [seam for seam in SEAMS if (seam.part, seam.module) == (part, module.__name__)]
+    return [text for seam in seams if (text := seam.problem(module))]
+
+
+def record(problem: str, part: str = "") -> None:
+    """Keep a problem of a part, or of all parts, until a config needs it."""
+    _recorded.setdefault(problem, set()).add(part)
+
+
+def check(what: str, *parts: str) -> None:
+    """Make sure that verl has the seams of these parts, which `what` needs; a `VerlError` names each other one."""
+    if found := _survey("", *parts):
         raise VerlError(
-            f"{what} needs pv-rl's adapter, which cannot serve this verl ({verl_version()}): "
-            + "; ".join(found)
-            + f". Install verl {SUPPORTED}.x, or a pv-rl that knows this one, or {instead}."
+            f"{what} needs pv-rl's adapter, which cannot serve {version()}: {'; '.join(found)}. Install verl "
+            f"{' or '.join(TESTED)}, or a pv-rl that knows this verl, or use verl's own modes and rewards."
         )
+
+
+def check_run(config: Any, *, warn: bool = False) -> None:
+    """In a run's driver, `check` what its config needs, and `warn` once of an untested verl; nothing in a stock run."""
+    from pv_rl.trainer_hooks import names_our_reward, our_modes
+
+    # A trainer beneath the legacy one does not read use_v1, and is loaded only where it runs.
+    beneath = "verl.experimental.separation.ray_trainer" in sys.modules
+    is_v1 = (config.get("trainer") or {}).get("use_v1", True) and not beneath
+    trainer = "V1 trainer" if is_v1 else "legacy trainer"
+    distills = "distillation" if (config.get("distillation") or {}).get("enabled") else ""
+    needs = {
+        f"loss_agg_mode={mode.spec}": ("weightings", distills, trainer if mode.scope == "prompt" else "")
+        for mode in our_modes(config)
+    }
+    if names_our_reward(config):
+        needs["a reward of pv_rl.rewards"] = ("rewards", trainer)
+    if config.get("sentinel") is not None:
+        needs["sentinel"] = ("log", trainer)
+    for what, parts in needs.items():
+        check(what, *parts)
+    if needs and warn:
+        _warn()
+
+
+@cache
+def _warn() -> None:
+    if text := remark():
+        logging.getLogger("pv_rl").warning(text)
+
+
+def remark() -> str:
+    """What to know of a verl that is served: that nobody tested it, or which parts it lacks. Else ''."""
+    _survey(*{seam.part for seam in SEAMS} - {"other trainers"})
+    seams = f"What needs these seams is left out: {'; '.join(_recorded)}." if _recorded else "All seams hold."
+    if version().split()[1] in TESTED:
+        return f"{version()}: {seams}" if _recorded else ""
+    return (
+        f"{version()} is served, and pv-rl was not tested on it (but on {', '.join(TESTED)}). {seams} Compare a short "
+        "run with one on a tested version (docs/verl.md)."
+    )
+
+
+def _survey(*parts: str) -> list[str]:
+    """What is wrong with the seams of these parts; imports their modules, which runs our hook of each."""
+    for seam in SEAMS:
+        if seam.part in parts:
+            try:
+                importlib.import_module(seam.module)
+            except Exception as error:  # noqa: BLE001 - verl may not need this module
+                missing = (getattr(error, "name", None) or "") if isinstance(error, ImportError) else "verl"
+                if (
+                    missing.partition(".")[0] == "verl"
+                ):  # where it lacks another package, verl cannot run it either
+                    record(f"{seam.module} cannot be imported: {error}", seam.part)
+    return [problem for problem, about in _recorded.items() if about & {"", *parts}]
+
+
+def version() -> str:
+    """Version and folder of the verl that is imported, which need not be the one that pip has installed."""
+    verl: Any = sys.modules.get("verl")
+    return f"verl {getattr(verl, '__version__', '') or '?'} in {getattr(verl, '__path__', '?')[0]}"

@@ -43,9 +43,9 @@ def patch_distillation_loss(module: Any) -> None:
     original = module.distillation_loss
 
     @functools.wraps(original)
-    def distillation_loss(config, distillation_config, model_output, data):
+    def distillation_loss(config, distillation_config, model_output, data, *arguments, **options):
         def of_micro_batch(config, model_output, data, dp_group):
-            return original(config, distillation_config, model_output, data)
+            return original(config, distillation_config, model_output, data, *arguments, **options)
 
         return _aggregated(losses, of_micro_batch, lambda *_: 1)(config, model_output, data)
 
@@ -66,16 +66,16 @@ def _aggregated(
     module: Any, original: Callable[..., Any], terms: Callable[[Any, Any], int]
 ) -> Callable[..., Any]:
     @functools.wraps(original)
-    def loss(config, model_output, data, dp_group=None):
+    def loss(config, model_output, data, dp_group=None, *more, **options):
         mode = find_mode(config.loss_agg_mode)
         if mode is None:
-            return original(config, model_output, data, dp_group)
+            return original(config, model_output, data, dp_group, *more, **options)
         weights = _fetch(data, mode)
         totals = batch_totals(data) if mode.scope == "batch" else None
         lengths = torch.stack([mask.sum() for mask in data["response_mask"].unbind()]).to(weights.device)
         micro_batch = MicroBatch(mode, weights, lengths, data["dp_size"], totals, _alias(config))
         with in_use(micro_batch):
-            value, metrics = original(config, model_output, data, dp_group)
+            value, metrics = original(config, model_output, data, dp_group, *more, **options)
         micro_batch.check_order()
         expected = terms(config, model_output)
         if micro_batch.uses < expected:

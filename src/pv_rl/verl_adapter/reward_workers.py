@@ -34,24 +34,24 @@ def patch_reward_loop(module: ModuleType) -> None:
     start, score = manager._init_reward_loop_workers, worker.compute_score
 
     @functools.wraps(start)
-    def _init_reward_loop_workers(self) -> None:
+    def _init_reward_loop_workers(self, *arguments, **options) -> None:
         state = state_of()
         state.config = self.config
         run_hooks("rewards_start", state)
         if names_our_reward(self.config):
-            contract.require_rewards()
+            contract.check_run(self.config)
             _prepare(self.config, self.reward_router_address)
             # A few times only: a row that kills its worker would kill the next one too.
             restarted = module.ray.remote(max_restarts=-1, max_task_retries=3)
             self._pv_rl_config = module.ray.put(self.config)
             self.reward_loop_workers_class = _Kept(restarted(worker), self._pv_rl_config)
-        start(self)
+        start(self, *arguments, **options)
 
     @functools.wraps(score)
-    async def compute_score(self, data):
+    async def compute_score(self, data, *arguments, **options):
         token = named.row.set(_row(data.non_tensor_batch))
         try:
-            return await score(self, data)
+            return await score(self, data, *arguments, **options)
         finally:
             named.row.reset(token)
 
@@ -87,8 +87,8 @@ def _prepare(config: Any, router_address: str | None) -> None:
         )
     if reward.reward_model.enable and not reward.reward_model.enable_resource_pool:
         raise ConfigError(
-            "reward.reward_model.enable_resource_pool=false: verl 0.9 calls a reward function without its row where "
-            "the reward model is colocated; set it to true, or serve the model outside the run"
+            "reward.reward_model.enable_resource_pool=false: verl calls a reward function without its row where the "
+            "reward model is colocated; set it to true, or serve the model outside the run"
         )
     if "async_training" in config:
         raise ConfigError(

@@ -6,6 +6,7 @@ import functools
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from pv_rl.verl_adapter import contract
 from pv_rl.verl_adapter.install import replace_everywhere
 
 if TYPE_CHECKING:
@@ -42,18 +43,19 @@ def patch_tracking(module: ModuleType) -> None:
     begin, log = tracking.__init__, tracking.log
 
     @functools.wraps(begin)
-    def __init__(self, project_name, experiment_name, default_backend="console", config=None):
+    def __init__(self, *arguments, **options):
         from pv_rl.trainer_hooks import run_hooks, state_of
 
-        begin(self, project_name, experiment_name, default_backend, config)
+        begin(self, *arguments, **options)
         before = state_of()  # the legacy trainer opens its log before anything else
         state = state_of(new=before.ended or (before.log is not None and before.trainer is None))
         if state.log is None:
-            state.log, state.config = self, state.config if state.config is not None else config
+            given = options.get("config", *arguments[3:4])
+            state.log, state.config = self, state.config if state.config is not None else given
             run_hooks("log_opened", state)
 
     @functools.wraps(log)
-    def logging_log(self, data, step, backend=None):
+    def logging_log(self, data, step, *arguments, **options):
         from pv_rl.trainer_hooks import run_hooks, state_of
 
         state = state_of()
@@ -61,22 +63,24 @@ def patch_tracking(module: ModuleType) -> None:
             state.step, state.metrics = step, dict(data)
             run_hooks("log", state)
             data = state.metrics
-        return log(self, data, step, backend)
+        return log(self, data, step, *arguments, **options)
 
     tracking.__init__, tracking.log = __init__, logging_log
 
 
 def check_config(config: DictConfig) -> None:
-    """Check for errors that neither verl nor Hydra detects: the hooks of the point `config`.
+    """Check for errors that neither verl nor Hydra detects: the seams, and the hooks of the point `config`.
 
     Raises:
         ConfigError: a group that Hydra took for a key, settings that undo each other, a sentinel that cannot be made,
             or a key whose package is not installed.
         LossModeError: a recipe's values make no weighting.
         PluginError: trainer hooks that the config needs cannot run.
+        VerlError: verl has not the seams that the config needs.
     """
     from pv_rl.step_state import StepState
     from pv_rl.trainer_hooks import check_table, run_hooks
 
+    contract.check_run(config, warn=True)
     check_table(config)
     run_hooks("config", StepState(config=config))

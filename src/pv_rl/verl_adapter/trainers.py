@@ -36,7 +36,7 @@ from pv_rl.trainer_hooks import names_our_reward, run_hooks, state_of
 from pv_rl.verl_adapter.install import replace_everywhere
 from pv_rl.verl_adapter.rows import LegacyRows, TransferQueueRows
 
-__all__ = ["patch_legacy_trainer", "patch_other_fit", "patch_v1_trainer"]
+__all__ = ["patch_legacy_trainer", "patch_other_fit", "patch_v1_trainer", "patch_validation"]
 
 
 def patch_v1_trainer(module: ModuleType) -> None:
@@ -45,9 +45,9 @@ def patch_v1_trainer(module: ModuleType) -> None:
     compute_step, compute_advantage = trainer.step, trainer._compute_advantage
 
     @functools.wraps(compute_step)
-    def step(self, metrics, timing_raw):
+    def step(self, metrics, *arguments, **options):
         state_of(self).waiting_since = time.time()
-        batch = compute_step(self, metrics, timing_raw)
+        batch = compute_step(self, metrics, *arguments, **options)
         state = state_of(self)
         state.metrics = metrics
         run_hooks("step_end", state)
@@ -60,24 +60,24 @@ def patch_v1_trainer(module: ModuleType) -> None:
         return batch
 
     @functools.wraps(compute_advantage)
-    def _compute_advantage(self, batch, metrics):
+    def _compute_advantage(self, batch, metrics, *arguments, **options):
         state, rows = state_of(self), TransferQueueRows(module, batch)
         state.begin(rows, metrics)
         run_hooks("before_advantage", state)
         nothing_counts = names_our_reward(self.config) and rows.nothing_counts
         with _without_correction(self.config) if nothing_counts else nullcontext():
-            batch = compute_advantage(self, batch, metrics)
+            batch = compute_advantage(self, batch, metrics, *arguments, **options)
         rows.weighed(batch)
         run_hooks("after_advantage", state)
         return rows.batch
 
     def wrapped_update(part: str, original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
-        def update(self, batch, metrics):
+        def update(self, batch, metrics, *arguments, **options):
             state = state_of(self)
             state.part, state.metrics, state.skip_update = part, metrics, False
             run_hooks("before_update", state)
-            batch = batch if state.skip_update else original(self, batch, metrics)
+            batch = batch if state.skip_update else original(self, batch, metrics, *arguments, **options)
             state.waiting_since = time.time()  # for the rows of verl's next round of this step
             return batch
 
@@ -108,7 +108,7 @@ def patch_legacy_trainer(module: ModuleType) -> None:
 
     def wrapped_update(part: str, original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
-        def update(self, batch):
+        def update(self, batch, *arguments, **options):
             state = state_of(self)
             rows = state.rows
             if not isinstance(rows, LegacyRows) or rows.data is not batch:
@@ -120,7 +120,7 @@ def patch_legacy_trainer(module: ModuleType) -> None:
                 run_hooks("after_advantage", state)
             run_hooks("before_update", state)
             nothing = module.DataProto(meta_info={"metrics": {}}) if state.skip_update else None
-            output = original(self, batch) if nothing is None else nothing
+            output = original(self, batch, *arguments, **options) if nothing is None else nothing
             if part == "actor":
                 run_hooks("step_end", state)
                 output.meta_info["metrics"].update(state.metrics)
@@ -155,7 +155,6 @@ def _patch_common(trainer: Any) -> None:
     counts two, and with `max_actor_ckpt_to_keep=1` removes the one that was just written.
     """
     save, load = trainer._save_checkpoint, trainer._load_checkpoint
-    show, validate = trainer._maybe_log_val_generations, trainer._val_metrics_update
 
     @functools.wraps(save)
     def _save_checkpoint(self, *arguments, **options):
@@ -174,15 +173,24 @@ def _patch_common(trainer: Any) -> None:
             run_hooks("checkpoint_loaded", state)
         return result
 
+    trainer._save_checkpoint, trainer._load_checkpoint = _save_checkpoint, _load_checkpoint
+    trainer.fit = _ending(trainer.fit)
+
+
+def patch_validation(module: ModuleType) -> None:
+    """Wrap the two functions that a validation of either trainer calls with its rows."""
+    trainer: Any = vars(module).get("PPOTrainer") or module.RayPPOTrainer
+    show, validate = trainer._maybe_log_val_generations, trainer._val_metrics_update
+
     @functools.wraps(show)
-    def _maybe_log_val_generations(self, inputs, outputs, scores):
+    def _maybe_log_val_generations(self, inputs, outputs, *arguments, **options):
         lengths = [len(output) for output in outputs]  # verl calls it before the next one, rows in its order
         state_of(self).validation = Validation([], {}, lengths)
-        return show(self, inputs, outputs, scores)
+        return show(self, inputs, outputs, *arguments, **options)
 
     @functools.wraps(validate)
-    def _val_metrics_update(self, data_sources, sample_uids, reward_extra_infos_dict, sample_turns, **others):
-        metrics = validate(self, data_sources, sample_uids, reward_extra_infos_dict, sample_turns, **others)
+    def _val_metrics_update(self, data_sources, sample_uids, reward_extra_infos_dict, *arguments, **options):
+        metrics = validate(self, data_sources, sample_uids, reward_extra_infos_dict, *arguments, **options)
         state = state_of(self)
         lengths = state.validation.lengths if state.validation else None
         state.validation = Validation(list(data_sources), reward_extra_infos_dict, lengths)
@@ -191,37 +199,34 @@ def _patch_common(trainer: Any) -> None:
         state.validation = None
         return metrics
 
-    trainer._save_checkpoint, trainer._load_checkpoint = _save_checkpoint, _load_checkpoint
     trainer._maybe_log_val_generations = _maybe_log_val_generations
     trainer._val_metrics_update = _val_metrics_update
-    trainer.fit = _ending(trainer.fit)
 
 
 def _ending(original: Callable[..., Any]) -> Callable[..., Any]:
     """`fit`, after which the hooks of `fit_end` run; where one has stopped the run, the exit says so."""
 
-    @functools.wraps(original)
-    def fit(self, *arguments, **options):
+    @contextmanager
+    def end(trainer: Any) -> Iterator[None]:
         try:
-            original(self, *arguments, **options)
+            yield
         finally:
-            _end(state_of(self))
-        if halted := state_of(self).halted:
+            state_of(trainer).ended = True
+            run_hooks("fit_end", state_of(trainer))
+        if halted := state_of(trainer).halted:
             raise RunHalted(halted)
 
     @functools.wraps(original)
+    def fit(self, *arguments, **options):
+        with end(self):
+            return original(self, *arguments, **options)
+
+    @functools.wraps(original)
     async def fit_async(self, *arguments, **options):
-        try:
-            await original(self, *arguments, **options)
-        finally:
-            _end(state_of(self))
+        with end(self):
+            return await original(self, *arguments, **options)
 
     return fit_async if inspect.iscoroutinefunction(original) else fit
-
-
-def _end(state: StepState) -> None:
-    state.ended = True
-    run_hooks("fit_end", state)
 
 
 def _save_and_halt(state: StepState) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import secrets
+import sys
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
@@ -70,14 +71,15 @@ def now() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Of the packages that are installed."""
+    """Of the packages that are installed; of verl the version that is imported, such as a checkout on PYTHONPATH."""
     found = {}
     for package in ("pv-rl", "verl", "torch", "transformers", "vllm", "ray"):
         try:
             found[package.replace("-", "_")] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    imported = getattr(sys.modules.get("verl"), "__version__", None)
+    return {**found, "verl": str(imported)} if imported else found
 
 
 def write_record(folder: Path, record: Record) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
-from importlib import metadata
 from types import ModuleType
 from typing import Any
 
@@ -39,13 +38,11 @@ def is_patched(current: Any) -> bool:
 
 
 def changed(what: str) -> VerlChangedError:
-    """The error that says which verl is installed and which name in it is not as expected."""
-    try:
-        version = metadata.version("verl")
-    except metadata.PackageNotFoundError:
-        version = "unknown"
+    """The error that says which verl is imported and which name in it is not as expected."""
+    verl = sys.modules.get("verl")
+    version = f"verl {getattr(verl, '__version__', '?')} in {', '.join(getattr(verl, '__path__', '?'))}"
     return VerlChangedError(
-        f"verl {version} is not as pv-cpu expects it: {what}. pv-cpu was written for verl 0.9.1; "
+        f"{version} is not as pv-cpu expects it: {what}. pv-cpu was tested on verl 0.9.1; "
         "install that version, or a pv-cpu that knows this one."
     )
 

@@ -1,4 +1,4 @@
-"""Packages, loggers and code that the run imports, looked for without importing them."""
+"""Packages, loggers and code that the run imports, looked for without importing them, and the version of verl."""
 
 from __future__ import annotations
 
@@ -56,6 +56,10 @@ def check_packages(config: DictConfig, machine: Machine) -> Iterator[Finding]:
         yield (
             note(f"{text}. The nodes of the cluster need it", "") if machine.cluster else wrong(text, remedy)
         )
+    from pv_rl.verl_adapter import contract
+
+    if text := contract.remark():  # a seam that the run needs is refused by the check of its settings
+        yield note(text)
     found = True
     for key, what in _code(config):
         module = what.removeprefix("pkg://").replace("/", ".")
