@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from pv_rl import doctor, plugins
+import pv_doctor as doctor
+from pv_rl import plugins
 from pv_rl.hookspecs import Finding, hookimpl
 
 

@@ -6,11 +6,11 @@ import logging
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pv_rl import metric_names
 from pv_rl.losses import LossMode
 from pv_rl.losses.mode import find_mode
 from pv_rl.recipes.choices import MODE, RESPONSES, value
 from pv_rl.step_state import VERDICT_KEYS, gives_verdicts
+from pv_runs import metric_names
 from pv_runs.mass import expected_remark, mass, mass_remark
 from pv_runs.weight_shares import diagnose
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pv_rl import metric_names
+from pv_runs import metric_names
 from pv_runs.sentinel.path_length import PATH_LENGTH
 from pv_runs.sentinel.reading import (
     ARCSINE,
