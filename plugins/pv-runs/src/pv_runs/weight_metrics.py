@@ -76,7 +76,7 @@ def weight_numbers(
     verdicts = [_verdict(info) for info in infos] if any(map(gives_verdicts, infos)) else None
     numbers = diagnose(mode, lengths, groups, advantages, verdicts)
     if numbers and mode.spec not in _remarked:
-        remark = mass_remark(mode, [mass(mode, lengths, groups)], "in this step")
+        remark = mass_remark(mode, [mass(mode, lengths, groups, advantages)], "in this step")
         if remark:
             _remarked.add(mode.spec)
             logger.warning("%s actor/pv_rl/update_mass shows it for each update.", remark)
