@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -107,12 +108,11 @@ def doctor(
     ] = None,
 ) -> None:
     """Check this environment, and a run's config if one is named, in ten lines. Exit code 1 if a check fails."""
-    from pv_rl.doctor import examine, quiet
-
-    quiet()  # only the findings matter
+    checks = importlib.import_module("pv_doctor")  # in the same wheel, above the core
+    checks.quiet()  # only the findings matter
     console = Console(soft_wrap=True)
     with console.status("checking, up to a minute"):
-        findings = examine(run or ())
+        findings = checks.examine(run or ())
     marks = {"ok": "[green]ok   [/]", "note": "[yellow]note [/]", "wrong": "[red]wrong[/]"}
     for name, finding in findings.items():
         remedy = f" [bold]Remedy:[/] {escape(finding.remedy)}" if finding.remedy else ""

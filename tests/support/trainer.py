@@ -11,9 +11,9 @@ from statistics import mean
 from typing import Any
 
 import pytest
+from metric_catalogue import describe
 
 from pv_rl.losses import resolve_mode, response_weights
-from pv_rl.metric_names import describe
 from pv_rl.verdict import parse_verdict
 from pv_runs.weight_shares import diagnose
 

@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from pv_rl import doctor, plugins
+import pv_doctor as doctor
+from pv_rl import plugins
 from pv_rl.hookspecs import Finding, hookimpl
 
 
@@ -95,9 +96,8 @@ def test_the_doctor_finds_this_environment_well():
     assert len(lines) == 10
     assert lines[-1] == "This environment will work."
     worker = next(line for line in lines if line.startswith("ok    worker"))
-    assert (
-        "modes grpo, dapo, balanced, dr_grpo, vl_norm; rewards verdict, verdict_fluency, weighted" in worker
-    )
+    assert "modes grpo, dapo, balanced, dr_grpo, vl_norm, ba, " in worker
+    assert "; rewards verdict, verdict_fluency, weighted" in worker
 
 
 @pytest.mark.slow

@@ -161,12 +161,15 @@ def test_the_sampler_draws_what_the_enumeration_says(tiny):
         assert share == pytest.approx(p, abs=5 * math.sqrt(p * (1 - p) / number) + 1e-9), key
 
 
-@pytest.mark.parametrize("mode", [*MODES, "dr_grpo:400"])
+@pytest.mark.parametrize("mode", [*MODES, "dr_grpo:400", "ba"])
 def test_weights_are_those_of_response_weights(mode):
-    length = np.random.default_rng(1).integers(8, 400, (3, 6 * 4))
-    found = token_weights(resolve_mode(mode), length, 4)
-    for row, own in zip(found, length, strict=True):
-        expected = response_weights(mode, own.tolist(), np.repeat(range(6), 4).tolist()).numpy()
+    rng = np.random.default_rng(1)
+    length, advantage = rng.integers(8, 400, (3, 6 * 4)), rng.integers(-1, 2, (3, 6 * 4))
+    found = token_weights(resolve_mode(mode), length, 4, advantage)
+    for row, own, signs in zip(found, length, advantage, strict=True):
+        expected = response_weights(
+            mode, own.tolist(), np.repeat(range(6), 4).tolist(), signs.tolist()
+        ).numpy()
         assert row == pytest.approx(expected, rel=1e-12)
 
 

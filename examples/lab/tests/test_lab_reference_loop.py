@@ -85,6 +85,9 @@ def test_the_first_policy_loss_is_minus_the_weighted_advantages():
     second = (3 * 0.25 + 5 * 0.25 - 5 * 0.75 + 5 * 0.25) / 0.5 / 18
     assert measured["pg_loss"].item() == pytest.approx(-(first + second) / 2, rel=1e-4)
     assert measured["kl_loss"].item() == 0
+    # A sign has the mass of its responses, whatever their lengths: 2/4 * 1/2 - 2/4 * 1/2 and 3/4 * 1/4 - 1/4 * 3/4.
+    of_signs, _ = updated([Run(mode="ba")])
+    assert of_signs["pg_loss"].item() == pytest.approx(0, abs=1e-6)
 
 
 def test_mini_batches_are_updates_whose_weights_are_those_of_the_step():

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import threading
 import time
 from collections import namedtuple
@@ -21,7 +22,7 @@ from rich.console import Console
 
 from pv_lab import environment
 from pv_lab.runs import LabSettings, run_lab, running
-from pv_lab.runs.display import Display, Pace, said
+from pv_lab.runs.display import Display
 from pv_lab.runs.plan import compose_run, plan_runs, save_config
 from pv_rl.errors import ConfigError, LossModeError, SetupError
 from pv_rl.stop_file import ask_to_stop
@@ -303,54 +304,24 @@ def test_two_labs_do_not_share_a_folder(lab):
     assert attempts(settings) == {}
 
 
-def test_the_time_left_counts_the_start_of_each_run_and_only_what_was_measured():
-    pace = Pace(30)
-    pace.begin(0)
-    assert pace.left(1) is None
-    pace.at(0, 40)
-    assert pace.left(1) is None  # no step was timed
-    pace.at(10, 100)  # 6 s a step
-    assert pace.left(1) == pytest.approx(20 * 6 + 40 + 30 * 6)
-    pace.begin(220)  # the second run, before its first line
-    assert pace.left(0) == pytest.approx(40 + 30 * 6)
-    pace.at(0, 280)  # it took 60 s to start, 50 s in the mean
-    pace.at(5, 310)  # 15 steps in 90 s
-    assert pace.left(2) == pytest.approx(25 * 6 + 2 * (50 + 30 * 6))
-
-
-def test_a_run_that_goes_on_has_only_its_own_steps_left():
-    pace = Pace(30)
-    pace.begin(0)
-    pace.at(20, 30)  # the validation of the step that it goes on from
-    pace.at(22, 40)
-    assert pace.left(0) == pytest.approx(8 * 5)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(49.6, "50 s"), (90, "2 min"), (1500, "25 min"), (7500, "2 h 5 min")]
-)
-def test_a_time_is_said_in_one_unit_or_two(seconds, text):
-    assert said(seconds) == text
-
-
 def test_a_terminal_shows_one_bar_with_runs_step_reward_length_and_time_left(tmp_path, monkeypatch):
-    clock = iter([0.0, 40.0, 46.0, 100.0])
-    monkeypatch.setattr("pv_lab.runs.display.time.monotonic", lambda: next(clock))
-    console = Console(file=io.StringIO(), force_terminal=True, width=100, color_system=None)
+    console = Console(file=io.StringIO(), force_terminal=True, width=120, color_system=None)
     display = Display(console, runs=9, ended=3, steps=30)
+    clock = iter(range(0, 1000, 40))
+    monkeypatch.setattr(display._bar, "get_time", lambda: next(clock))
     display.begin(plan_runs(LabSettings(out=tmp_path))[0])
     metrics = tmp_path / "metrics.jsonl"
     lines = [
         {"step": 0, "data": {"val-core/lab/right/acc/mean@1": 0.9}},
-        {"step": 1, "data": {"critic/score/mean": 0.625, "response_length/mean": 21.4}},
+        *({"step": n, "data": {"critic/score/mean": 0.625, "response_length/mean": 21.4}} for n in (1, 2)),
     ]
     metrics.write_text("".join(json.dumps(line) + "\n" for line in lines))
     Progress(metrics, 30, display.run_console).look()  # the lines of pv-rl train, as it prints them
     display.run_console.print("stopping after this step")
-    shown = Console(file=io.StringIO(), width=100)
-    shown.print(display._render())
+    shown = Console(file=io.StringIO(), width=120)
+    shown.print(display._bar.get_renderable())
     text = shown.file.getvalue()
     assert "3 of 9 runs" in text
-    assert "about 21 min left" in text  # 29 x 6 + 5 x (40 + 180) = 1274 s
-    assert "grpo, seed 0   step 1 of 30  reward 0.625  length 21" in text
+    assert re.search(r"[0-9]+:[0-9]{2}:[0-9]{2} +[0-9]+:[0-9]{2}:[0-9]{2}", text)  # elapsed, and left
+    assert "grpo, seed 0   step 2 of 30  reward 0.625  length 21" in text
     assert console.file.getvalue().strip() == "stopping after this step"  # steps are in the bar alone

@@ -20,6 +20,8 @@ GRPO, DAPO = resolve_mode("grpo"), resolve_mode("dapo")
 def test_the_mass_of_an_update_is_reported_where_it_is_far_from_1():
     assert mass(resolve_mode("dr_grpo:10"), [1, 2, 5], "aaa") == pytest.approx(8 / 30)
     assert mass(resolve_mode("balanced"), [1, 2, 5, 0], "aabb") == pytest.approx(1.0)
+    for signs in (None, [1, -1, -1, 0]):
+        assert mass(resolve_mode("ba"), [1, 2, 5, 0], "aaab", signs) == pytest.approx(1.0)
 
     # Two prompts of 480 tokens and 4,800: 4,800 / 15,000 is less than 1/3, 4,800 / 14,000 is not.
     remark = expected_remark(resolve_mode("dr_grpo:15000"), 2, 4, (480, 4800), "at 480 to 4,800 tokens")
@@ -45,6 +47,13 @@ def test_shares_by_length_and_sign_follow_the_mass():
     assert numbers["weight_share/advantage_zero"] == pytest.approx(0.3)
     assert "eta" not in numbers
     assert not [name for name in numbers if "verdict" in name]
+
+
+def test_shares_of_balanced_aggregation_follow_the_signs():
+    """+ - - of lengths 1, 2, 5: w = 1/3, 2/21, 2/21."""
+    numbers = diagnose(resolve_mode("ba"), [1, 2, 5], "aaa", [0.5, -1.0, -0.1])
+    assert numbers["weight_share/advantage_positive"] == pytest.approx(1 / 3)
+    assert numbers["weight_share/length_q3"] == pytest.approx(10 / 21)
 
 
 def test_equal_lengths_are_in_one_quartile():

@@ -63,17 +63,10 @@ def test_many_responses_are_shown_by_quarters():
     assert ["31", "to", "40", "tokens", "10", "0.00122", "43.3%"] in lines  # 355 of 820
 
 
-def test_a_mass_that_is_not_one_is_shown(monkeypatch):
-    import torch
-
-    import pv_rl.losses
-
-    monkeypatch.setattr(
-        pv_rl.losses, "response_weights", lambda spec, lengths, groups: torch.full((3,), 0.01).double()
-    )
-    stdout = weights("--lengths", "1,2,5", "--mode", "dapo").stdout
+def test_a_mass_that_is_not_one_is_shown():
+    stdout = weights("--lengths", "1,2,5", "--mode", "dr_grpo:10").stdout
     assert "mass of the update" in stdout
-    assert "dapo 2.5 of 3 62.5% 0.08" in map(words, stdout.splitlines())
+    assert "dr_grpo:10 2.5 of 3 62.5% 0.267" in map(words, stdout.splitlines())
 
 
 def test_piped_output_is_not_cut_however_many_modes_there_are(tmp_path):

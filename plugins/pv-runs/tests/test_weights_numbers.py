@@ -32,6 +32,29 @@ def test_one_prompt_by_hand():
     assert (summary.prompts, summary.responses, summary.tokens) == (1, 3, 8)
 
 
+@pytest.mark.parametrize(
+    ("scores", "weights"),
+    [
+        ([1.0, 0.0, 0.0, None], [1 / 3, 2 / 21, 2 / 21, 0]),  # + - -
+        (
+            [0.1, 0.1, 0.1, None],
+            [1 / 8, 1 / 8, 1 / 8, 0],
+        ),  # their mean is 0.1, whose sum in float64 is more than 0.3
+    ],
+)
+def test_balanced_aggregation_takes_its_signs_from_the_scores(scores, weights):
+    summary = summarise(rollouts([1, 2, 5, 0], scores=scores), ["ba", "dapo"])
+    assert summary.modes[0].weights == pytest.approx(weights)
+    assert summary.modes[1].weights == pytest.approx([1 / 8, 1 / 8, 1 / 8, 0])
+    assert summary.notes == ("ba@prompt is given the sign of the score minus its prompt's mean.",)
+
+
+@pytest.mark.parametrize("scores", [None, [1.0, None, 0.0]])
+def test_balanced_aggregation_without_a_score_is_refused(scores):
+    with pytest.raises(DataError, match=r"ba@prompt uses the signs .* not every response has a score"):
+        summarise(rollouts([1, 2, 5], scores=scores), ["dapo", "ba"])
+
+
 def test_prompts_share_the_update_and_batch_scope_ignores_them():
     prompt, batch = summarise(rollouts([1, 3, 4, 12], [0, 0, 1, 1]), ["dapo", "dapo@batch"]).modes
     assert prompt.weights == pytest.approx([1 / 8, 1 / 8, 1 / 32, 1 / 32])
@@ -46,20 +69,13 @@ def test_a_response_of_length_zero_counts_for_nothing():
     assert [(part.name, part.responses) for part in summary.parts] == [("2 tokens", 2)]
 
 
-def test_shares_are_of_the_modes_own_mass(monkeypatch):
-    import torch
-
-    import pv_rl.losses
-
-    # As a mode of constant normaliser has: every token weighs 1/100.
-    monkeypatch.setattr(
-        pv_rl.losses, "response_weights", lambda spec, lengths, groups: torch.full((3,), 0.01).double()
-    )
-    summary = summarise(rollouts([1, 2, 5]), ["dapo"])
+def test_shares_are_of_the_modes_own_mass():
+    """A token weighs 1/30 each."""
+    summary = summarise(rollouts([1, 2, 5]), ["dr_grpo:10"])
     (mode,) = summary.modes
-    assert mode.mass == pytest.approx(0.08)
+    assert mode.mass == pytest.approx(8 / 30)
     assert mode.shares == pytest.approx([1 / 8, 2 / 8, 5 / 8])
-    assert [part.weight[mode.spec] for part in summary.parts] == pytest.approx([0.01] * 3)
+    assert [part.weight[mode.spec] for part in summary.parts] == pytest.approx([1 / 30] * 3)
 
 
 def test_a_mode_that_gives_no_weight_is_an_error(monkeypatch):

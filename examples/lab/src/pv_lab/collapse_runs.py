@@ -25,8 +25,8 @@ from typing import Annotated
 import typer
 
 from pv_lab.loop_settings import Run, Settings
-from pv_lab.many_runs import train_runs
-from pv_rl.errors import DataError, PvRlError
+from pv_lab.many_runs import AtOnce, Device, Out, PartOfWork, Prompts, Proofs, Steps, run_command, train_runs
+from pv_rl.errors import DataError
 
 __all__ = ["CONFIRM", "HEALTHY", "TUNE", "collapsing", "collapsing_slowly", "healthy", "runs"]
 
@@ -91,27 +91,22 @@ def runs(starts: Path, seeds: list[int], causes: str = "sudden") -> list[Run]:
 
 
 def main(
-    out: Annotated[Path, typer.Option(help="Folder for the runs; one that was stopped goes on.")],
+    out: Out,
     starts: Annotated[Path, typer.Option(help="Folder with the start loops, see pv_lab.veto_runs.")],
-    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cuda",
-    steps: Annotated[int, typer.Option(help="Steps of a run.")] = 60,
-    prompts: Annotated[int, typer.Option(help="Prompts a step.")] = 16,
+    device: Device = "cuda",
+    steps: Steps = 60,
+    prompts: Prompts = 16,
     causes: Annotated[str, typer.Option(help="sudden or slow.")] = "sudden",
     seeds: Annotated[int, typer.Option(help="Seeds to tune on, and as many to confirm.")] = 5,
-    proofs: Annotated[int, typer.Option(help="Held-out proofs.")] = 128,
-    at_once: Annotated[int, typer.Option(help="Runs trained together.")] = 30,
-    part: Annotated[
-        str, typer.Option(help="2/3: the second of three processes that share the work.")
-    ] = "1/1",
+    proofs: Proofs = 128,
+    at_once: AtOnce = 30,
+    part: PartOfWork = "1/1",
 ) -> None:
     """Train every cause and the healthy runs, with a held-out measurement at every step."""
     settings = Settings(steps=steps, prompts=prompts, eval_every=1, eval_proofs=proofs)
     both = [*TUNE[:seeds], *CONFIRM[:seeds]]
-    try:
-        train_runs(runs(starts, both, causes), settings, out, device=device, at_once=at_once, part=part)
-    except PvRlError as error:
-        raise typer.BadParameter(str(error)) from error
+    train_runs(runs(starts, both, causes), settings, out, device=device, at_once=at_once, part=part)
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_command(main)

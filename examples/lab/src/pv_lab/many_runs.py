@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
+import typer
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -20,15 +22,50 @@ from rich.progress import (
 
 from pv_judge.files import write_atomically
 from pv_lab.reference_loop import ReferenceLoop, Run, Settings
-from pv_rl.errors import DataError
+from pv_rl.errors import DataError, PvRlError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["read_runs", "train_runs"]
+__all__ = [
+    "AtOnce",
+    "Device",
+    "Out",
+    "PartOfWork",
+    "Prompts",
+    "Proofs",
+    "Steps",
+    "read_runs",
+    "run_command",
+    "train_runs",
+]
+
+Out: TypeAlias = Annotated[Path, typer.Option(help="Folder for the runs; one that was stopped goes on.")]
+Device: TypeAlias = Annotated[str, typer.Option(help="cpu or cuda.")]
+Steps: TypeAlias = Annotated[int, typer.Option(help="Steps of a run.")]
+Prompts: TypeAlias = Annotated[int, typer.Option(help="Prompts a step.")]
+Proofs: TypeAlias = Annotated[int, typer.Option(help="Held-out proofs.")]
+AtOnce: TypeAlias = Annotated[int, typer.Option(help="Runs trained together.")]
+PartOfWork: TypeAlias = Annotated[
+    str, typer.Option(help="2/3: the second of three processes that share the work.")
+]
+"""Options that the commands on top of `train_runs` share."""
 
 RUN = tuple(one.name for one in fields(Run))
 """Columns that tell runs apart."""
+
+
+def run_command(command: Callable[..., Any]) -> None:
+    """Run a module's command; an error that the user can correct is a line."""
+
+    @functools.wraps(command)
+    def shown(*arguments: Any, **options: Any) -> None:
+        try:
+            command(*arguments, **options)
+        except (PvRlError, OSError) as error:
+            raise typer.BadParameter(str(error)) from error
+
+    typer.run(shown)
 
 
 def train_runs(

@@ -129,13 +129,13 @@ class ReferenceLoop:
         counts = torch.ones_like(batch.scores, dtype=torch.bool) if batch.counts is None else batch.counts
         lengths = mask.sum(-1) * counts
         groups = batch.groups or [row // settings.responses for row in range(rows)]
+        advantages = group_advantages(batch.scores, torch.tensor(groups, device=self.device), counts)
         weights = torch.stack(
             [
-                response_weights(run.mode, of_run.cpu(), groups)
-                for run, of_run in zip(self.runs, lengths, strict=True)
+                response_weights(run.mode, of_run.cpu(), groups, of_rows.cpu())
+                for run, of_run, of_rows in zip(self.runs, lengths, advantages, strict=True)
             ]
         ).to(self.device, torch.float32)
-        advantages = group_advantages(batch.scores, torch.tensor(groups, device=self.device), counts)
         parts = torch.arange(rows, device=self.device).chunk(settings.mini_batches)
         old = None
         if len(parts) > 1:

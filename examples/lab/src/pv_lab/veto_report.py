@@ -13,9 +13,9 @@ from pv_judge.pages.blocks import Block, Column, Paragraph, Table
 from pv_judge.pages.figure import choose_colours, new_figure, save_figure
 from pv_judge.pages.markdown import to_markdown
 from pv_judge.pages.text import MISSING, estimate
-from pv_lab.many_runs import RUN, read_runs
+from pv_lab.many_runs import RUN, read_runs, run_command
 from pv_lab.map_report import COLLAPSED
-from pv_rl.errors import DataError, PvRlError
+from pv_rl.errors import DataError
 from pv_runs.report.interval import mean_of_seeds
 
 if TYPE_CHECKING:
@@ -147,11 +147,8 @@ def main(
     out: Annotated[Path, typer.Option(help="Folder to write to.")],
 ) -> None:
     """Put the runs of the veto experiment side by side."""
-    try:
-        write_report(runs, out)
-    except (PvRlError, OSError) as error:
-        raise typer.BadParameter(str(error)) from error
+    write_report(runs, out)
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_command(main)

@@ -22,8 +22,7 @@ from typing import Annotated
 import typer
 
 from pv_lab.loop_settings import Run, Settings
-from pv_lab.many_runs import train_runs
-from pv_rl.errors import PvRlError
+from pv_lab.many_runs import AtOnce, Device, Out, PartOfWork, Prompts, Proofs, Steps, run_command, train_runs
 
 __all__ = ["LENGTH_BONUS", "OUTAGE", "cells", "grid"]
 
@@ -65,25 +64,20 @@ def grid(starts: Path, seeds: range = range(5)) -> list[Run]:
 
 
 def main(
-    out: Annotated[Path, typer.Option(help="Folder for the runs; one that was stopped goes on.")],
+    out: Out,
     starts: Annotated[Path, typer.Option(help="Folder with the starts loops and only_loops.")],
-    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cuda",
-    steps: Annotated[int, typer.Option(help="Steps of a run.")] = 60,
-    prompts: Annotated[int, typer.Option(help="Prompts a step.")] = 16,
+    device: Device = "cuda",
+    steps: Steps = 60,
+    prompts: Prompts = 16,
     seeds: Annotated[int, typer.Option(help="Seeds of each cell.")] = 5,
-    proofs: Annotated[int, typer.Option(help="Held-out proofs.")] = 256,
-    at_once: Annotated[int, typer.Option(help="Runs trained together.")] = 34,
-    part: Annotated[
-        str, typer.Option(help="2/3: the second of three processes that share the work.")
-    ] = "1/1",
+    proofs: Proofs = 256,
+    at_once: AtOnce = 34,
+    part: PartOfWork = "1/1",
 ) -> None:
     """Train every cell of the grid."""
     settings = Settings(steps=steps, prompts=prompts, eval_proofs=proofs)
-    try:
-        train_runs(grid(starts, range(seeds)), settings, out, device=device, at_once=at_once, part=part)
-    except PvRlError as error:
-        raise typer.BadParameter(str(error)) from error
+    train_runs(grid(starts, range(seeds)), settings, out, device=device, at_once=at_once, part=part)
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_command(main)

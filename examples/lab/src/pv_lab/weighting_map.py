@@ -18,9 +18,20 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from pv_lab.many_runs import read_runs, train_runs
+from pv_lab.many_runs import (
+    AtOnce,
+    Device,
+    Out,
+    PartOfWork,
+    Prompts,
+    Proofs,
+    Steps,
+    read_runs,
+    run_command,
+    train_runs,
+)
 from pv_lab.reference_loop import Run, Settings
-from pv_rl.errors import DataError, PvRlError
+from pv_rl.errors import DataError
 
 __all__ = ["best_rates", "fresh_runs", "grid", "last_accuracy", "rates_of"]
 
@@ -96,8 +107,8 @@ def _best(runs: Iterable[tuple[str, float, float, float]]) -> dict[tuple[str, fl
 
 
 def main(
-    out: Annotated[Path, typer.Option(help="Folder for the runs; one that was stopped goes on.")],
-    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cuda",
+    out: Out,
+    device: Device = "cuda",
     only: Annotated[Literal["both", "grid", "fresh"], typer.Option(help="Which half to train.")] = "both",
     rates_from: Annotated[
         Path | None, typer.Option(help="runs.csv of an earlier map whose best rates are taken.")
@@ -108,13 +119,11 @@ def main(
     share: Annotated[list[float] | None, typer.Option(help="Shares of right proofs of the grid.")] = None,
     seeds: Annotated[int, typer.Option(help="Seeds of the grid.")] = 5,
     fresh_seeds: Annotated[int, typer.Option(help="Seeds of the second half, 100 and up.")] = 10,
-    steps: Annotated[int, typer.Option(help="Steps of a run.")] = 60,
-    prompts: Annotated[int, typer.Option(help="Prompts a step.")] = 16,
-    proofs: Annotated[int, typer.Option(help="Held-out proofs.")] = 256,
-    at_once: Annotated[int, typer.Option(help="Runs trained together.")] = 100,
-    part: Annotated[
-        str, typer.Option(help="2/3: the second of three processes that share the work.")
-    ] = "1/1",
+    steps: Steps = 60,
+    prompts: Prompts = 16,
+    proofs: Proofs = 256,
+    at_once: AtOnce = 100,
+    part: PartOfWork = "1/1",
 ) -> None:
     """Train the grid on seeds 0 to 4, choose rates, train each weighting at its rate on seeds 100 to 109."""
     settings = Settings(steps=steps, prompts=prompts, eval_proofs=proofs, eval_seed=eval_seed)
@@ -123,16 +132,13 @@ def main(
         runs = [replace(run, start=start) for run in runs]
         train_runs(runs, settings, folder, device=device, at_once=at_once, part=part)
 
-    try:
-        if only != "fresh":
-            train(grid(range(seeds), rate or RATES, share or SHARES), out / "grid")
-        if only != "grid":
-            # All of the grid has to be there: with --part train it first, by --only grid.
-            rates = rates_of(rates_from) if rates_from else best_rates(read_runs(out / "grid").to_pylist())
-            train(fresh_runs(rates, range(100, 100 + fresh_seeds)), out / "fresh")
-    except PvRlError as error:
-        raise typer.BadParameter(str(error)) from error
+    if only != "fresh":
+        train(grid(range(seeds), rate or RATES, share or SHARES), out / "grid")
+    if only != "grid":
+        # All of the grid has to be there: with --part train it first, by --only grid.
+        rates = rates_of(rates_from) if rates_from else best_rates(read_runs(out / "grid").to_pylist())
+        train(fresh_runs(rates, range(100, 100 + fresh_seeds)), out / "fresh")
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_command(main)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ctypes
 import os
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import psutil
 
-__all__ = ["interruptible", "process_tree"]
+__all__ = ["in_loop", "interruptible", "process_tree"]
 
 PATIENCE = 10.0
 """Seconds that a process gets to end by itself."""
@@ -126,3 +127,22 @@ def interruptible() -> Iterator[None]:
     """End the block on SIGTERM and SIGHUP (a closed terminal) as on Ctrl-C, so that clean-up runs."""
     with _handled((signal.SIGTERM, signal.SIGHUP), _interrupt):
         yield
+
+
+@contextlib.contextmanager
+def in_loop(numbers: Iterable[signal.Signals], act: Callable[[], object]) -> Iterator[None]:
+    """Let the running event loop call `act` for signals within the block, in the main thread; else nothing changes."""
+    loop, before = asyncio.get_running_loop(), {}
+    with contextlib.suppress(
+        RuntimeError, ValueError, NotImplementedError
+    ):  # not the main thread, or no Unix
+        for number in numbers:
+            handler = signal.getsignal(number)
+            loop.add_signal_handler(number, act)
+            before[number] = handler
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            loop.remove_signal_handler(number)  # this alone would leave the default handler
+            signal.signal(number, handler)

@@ -54,7 +54,7 @@ def train(
 
     console = Console(soft_wrap=True)
     if check:
-        from pv_rl.doctor import quiet
+        from pv_doctor import quiet
 
         quiet()  # only the findings matter
     if resume is not None:
@@ -80,7 +80,7 @@ def plan(
     ] = None,
 ) -> None:
     """Estimate memory, time and cost of a run before it starts. Exit code 1 if it cannot run."""
-    from pv_rl.doctor import quiet
+    from pv_doctor import quiet
     from pv_runs.plan.command import plan_run
 
     quiet()

@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pv_rl.metric_names import HELD_OUT
 from pv_rl.rewards.named import VALID
+from pv_runs.metric_names import HELD_OUT
 
 if TYPE_CHECKING:
     from pv_rl.step_state import StepState

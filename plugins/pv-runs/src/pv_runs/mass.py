@@ -16,8 +16,13 @@ FAR = 3.0
 """A mass above this, or below 1 over this, causes a remark."""
 
 
-def mass(mode: LossMode, lengths: Sequence[int], groups: Sequence[Hashable]) -> float:
-    """The mass of a step: 1 for `grpo`, `dapo` and `balanced`, 0 if no row counts.
+def mass(
+    mode: LossMode,
+    lengths: Sequence[int],
+    groups: Sequence[Hashable],
+    advantages: Sequence[float] | None = None,
+) -> float:
+    """The mass of a step: 1 for `grpo`, `dapo`, `balanced` and `ba`, 0 if no row counts.
 
     Example: `dr_grpo:10` with lengths 1, 2, 5 of one prompt: 8/30.
 
@@ -25,11 +30,13 @@ def mass(mode: LossMode, lengths: Sequence[int], groups: Sequence[Hashable]) -> 
         mode: the weighting.
         lengths: (B,) response tokens that count.
         groups: B prompt ids.
+        advantages: (B,) for a mode that uses their signs; None: all are positive. The mass of `ba` is 1 for any.
 
     Raises:
         LossModeError: the mode (a plugin's) fails.
     """
-    return float((response_weights(mode, lengths, groups) * torch.as_tensor(lengths)).sum())
+    signs = ([1.0] * len(lengths) if advantages is None else advantages) if mode.signs else None
+    return float((response_weights(mode, lengths, groups, signs) * torch.as_tensor(lengths)).sum())
 
 
 def expected_remark(

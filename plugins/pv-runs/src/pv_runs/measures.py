@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
-from pv_rl import metric_names
+from pv_runs import metric_names
 
 __all__ = ["BALANCED", "HELD_OUT", "KEYS", "MEASURES", "Kind", "Measure", "keys_of"]
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pv_rl import metric_names
 from pv_rl.errors import DataError
+from pv_runs import metric_names
 from pv_runs.former_names import present_name
 from pv_runs.growing_file import LONGEST_LINE
 from pv_runs.measures import BALANCED, HELD_OUT, KEYS

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pv_rl import metric_names
 from pv_rl.hookspecs import Finding, TrainerHook, hookimpl
+from pv_runs import metric_names
 
 if TYPE_CHECKING:
     import typer

@@ -6,11 +6,11 @@ import logging
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pv_rl import metric_names
 from pv_rl.losses import LossMode
 from pv_rl.losses.mode import find_mode
 from pv_rl.recipes.choices import MODE, RESPONSES, value
 from pv_rl.step_state import VERDICT_KEYS, gives_verdicts
+from pv_runs import metric_names
 from pv_runs.mass import expected_remark, mass, mass_remark
 from pv_runs.weight_shares import diagnose
 
@@ -76,7 +76,7 @@ def weight_numbers(
     verdicts = [_verdict(info) for info in infos] if any(map(gives_verdicts, infos)) else None
     numbers = diagnose(mode, lengths, groups, advantages, verdicts)
     if numbers and mode.spec not in _remarked:
-        remark = mass_remark(mode, [mass(mode, lengths, groups)], "in this step")
+        remark = mass_remark(mode, [mass(mode, lengths, groups, advantages)], "in this step")
         if remark:
             _remarked.add(mode.spec)
             logger.warning("%s actor/pv_rl/update_mass shows it for each update.", remark)

@@ -43,7 +43,7 @@ def diagnose(
         advantages are all 0; and the mode's own numbers, for example `eta`. Empty if no row counts.
     """
     length = torch.as_tensor(lengths, dtype=torch.float64)
-    mass = response_weights(mode, lengths, groups) * length
+    mass = response_weights(mode, lengths, groups, advantages if mode.signs else None) * length
     if not mass.sum() > 0:
         return {}
     share = mass / mass.sum()

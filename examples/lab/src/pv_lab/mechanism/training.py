@@ -82,7 +82,7 @@ def train(runs: Sequence[Run], seed: int | Sequence[int]) -> History:
         length = responses.length.reshape(len(runs), -1)
         weight = np.empty(length.shape)
         for mode, places in of_mode.items():
-            weight[places] = token_weights(mode, length[places], group)
+            weight[places] = token_weights(mode, length[places], group, advantage[places])
         gradient = score(responses.counts, policy, of_run).reshape(len(runs), prompts * group, -1)
         rows.append(
             (length.mean(axis=1), *_accuracy(correct, proofs, len(runs)), policy.behaviour, policy.chance)

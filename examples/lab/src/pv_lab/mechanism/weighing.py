@@ -25,7 +25,9 @@ def advantages(reward: NDArray[np.float64]) -> NDArray[np.float64]:
     return centred / (reward.std(axis=1, ddof=1, keepdims=True) + 1e-6)
 
 
-def token_weights(mode: LossMode, length: NDArray[np.int64], group: int) -> NDArray[np.float64]:
+def token_weights(
+    mode: LossMode, length: NDArray[np.int64], group: int, advantage: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
     """`pv_rl.losses.response_weights` of each run's step, in one call and without its loop over the ids of groups.
 
     Args:
@@ -33,6 +35,7 @@ def token_weights(mode: LossMode, length: NDArray[np.int64], group: int) -> NDAr
             each other.
         length: (runs, P * group) tokens, the responses of a prompt side by side.
         group: responses of a prompt, G.
+        advantage: (runs, P * group), for a mode that uses its signs.
 
     Returns:
         (runs, P * group) weights.
@@ -43,6 +46,7 @@ def token_weights(mode: LossMode, length: NDArray[np.int64], group: int) -> NDAr
         group_size=torch.full_like(tokens, group),
         group_tokens=tokens.reshape(-1, group).sum(dim=1).repeat_interleave(group),
         group=torch.arange(len(tokens) // group).repeat_interleave(group),
+        sign=None if advantage is None else torch.as_tensor(advantage.ravel()).sign(),
     )
     rows = length.shape[1]
     # P, N and T of one run; T is used by scope `batch` alone

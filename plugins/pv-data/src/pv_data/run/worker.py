@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from pv_data.asking.asker import Stopped
 from pv_data.run.stage import Job, open_resources, pending, write
+from pv_judge.processes import in_loop
 
 __all__ = ["gather_all", "root_cause", "run_shard"]
 
@@ -97,15 +98,5 @@ def _interrupts(
             for lane in lanes:
                 lane.cancel()
 
-    before = {}
-    with contextlib.suppress(RuntimeError, ValueError):  # not the main thread: its owner handles signals
-        for number in signals:
-            handler = signal.getsignal(number)
-            loop.add_signal_handler(number, interrupted)
-            before[number] = handler
-    try:
+    with in_loop(signals, interrupted):
         yield
-    finally:
-        for number, handler in before.items():
-            loop.remove_signal_handler(number)  # this alone would leave the default handler
-            signal.signal(number, handler)

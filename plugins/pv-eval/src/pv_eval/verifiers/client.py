@@ -26,6 +26,7 @@ from pv_judge.answer import JudgeFailure, Messages
 from pv_judge.budget import BudgetKeeper
 from pv_judge.client import JudgeClient
 from pv_judge.config import read_config
+from pv_judge.processes import in_loop
 from pv_judge.scoring.command import read_options
 from pv_rl.errors import ConfigError, SetupError
 
@@ -261,7 +262,6 @@ class _Run:
 @contextlib.contextmanager
 def _signals(stop: Callable[[str], None], leave: Callable[[], object]) -> Iterator[None]:
     """The first Ctrl-C or SIGTERM stops the run; a second one leaves at once."""
-    loop = asyncio.get_running_loop()
     asked = False
 
     def handle() -> None:
@@ -271,17 +271,5 @@ def _signals(stop: Callable[[str], None], leave: Callable[[], object]) -> Iterat
         asked = True
         stop("it was stopped")
 
-    before = {}
-    with contextlib.suppress(
-        ValueError, RuntimeError, NotImplementedError
-    ):  # not the main thread, or no Unix
-        for number in (signal.SIGINT, signal.SIGTERM):
-            handler = signal.getsignal(number)
-            loop.add_signal_handler(number, handle)
-            before[number] = handler
-    try:
+    with in_loop((signal.SIGINT, signal.SIGTERM), handle):
         yield
-    finally:
-        for number, handler in before.items():
-            loop.remove_signal_handler(number)  # which sets the default and not the handler before
-            signal.signal(number, handler)

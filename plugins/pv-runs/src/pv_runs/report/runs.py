@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from pv_judge.pages.text import plain
-from pv_rl.metric_names import ROLLED_BACK_TO
 from pv_runs.hydra_record import look_up, read_config, read_overrides
 from pv_runs.in_force import Phases, describe, in_force, is_setting
 from pv_runs.measures import KEYS
+from pv_runs.metric_names import ROLLED_BACK_TO
 from pv_runs.metrics_log import Log, read_log
 from pv_runs.run_folder import RunFolder
 from pv_runs.run_record import read_about

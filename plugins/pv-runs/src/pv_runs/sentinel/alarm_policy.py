@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from pv_rl import metric_names
 from pv_rl.errors import ConfigError, DataError
 from pv_rl.plugins import nearest
+from pv_runs import metric_names
 from pv_runs.sentinel.detectors import DETECTORS
 from pv_runs.sentinel.settings import SentinelConfig
 from pv_runs.sentinel.watcher import Alarm, Watcher

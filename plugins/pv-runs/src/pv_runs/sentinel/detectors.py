@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pv_rl import metric_names
+from pv_runs import metric_names
 from pv_runs.sentinel.path_length import PATH_LENGTH
 from pv_runs.sentinel.reading import (
     ARCSINE,
@@ -63,12 +63,12 @@ class Detector:
     read: Callable[[Metrics, int], Reading | None]
     """From the numbers of a step and the responses of a step; None where something is absent or impossible."""
     scale: Scale
-    sides: tuple[Side, ...]
-    """The directions in which it must not move. A move in the other direction is no alarm."""
     advice: str
     """What to look at first."""
     family: str
     """Signs of a family read the same responses and alarm together: several are one piece of evidence."""
+    sides: tuple[Side, ...] = ("up",)
+    """The directions in which it must not move. A move in the other direction is no alarm."""
     from_zero: bool = False
     """Only moves away from 0 are bad."""
     beyond_record: bool = False
@@ -147,13 +147,27 @@ def _accepting_bias(metrics: Metrics, responses: int) -> Reading | None:
     return difference(accepted, labels, (responses, float("inf")))  # labels are given, not sampled
 
 
+def _length(name: str, kind: str, metric: str) -> Detector:
+    return Detector(
+        name=name,
+        family="length",
+        what=f"the mean length of {kind}responses",
+        **_log_of(metric, name),
+        sides=("up", "down"),
+        drifts=("up",),
+        farthest={"up": THREE_TIMES, "down": THREE_TIMES},
+        slack=TIMES,
+        unit=" tokens",
+        advice=f"Read short and long {kind}traces: checks are being skipped, or repeated for nothing",
+    )
+
+
 _ALL = (
     Detector(
         name="veto_rate",
         family="malformed",
         what="the share of vetoed responses",
         **_share_of(metric_names.VETOED, "vetoed"),
-        sides=("up",),
         slack=SHARE,
         advice="Read the last vetoed traces: a looping or malformed style is spreading, or the judge has changed",
     ),
@@ -162,52 +176,17 @@ _ALL = (
         family="unfinished",
         what="the share of responses without a verdict",
         **_share_of(metric_names.VERDICT_MISSING, "no_verdict"),
-        sides=("up",),
         slack=SHARE,
         advice="Read traces without a verdict: they are cut off, or the format is being lost",
     ),
-    Detector(
-        name="length",
-        family="length",
-        what="the mean length of responses",
-        **_log_of("response_length/mean", "length"),
-        sides=("up", "down"),
-        drifts=("up",),
-        farthest={"up": THREE_TIMES, "down": THREE_TIMES},
-        slack=TIMES,
-        unit=" tokens",
-        advice="Read short and long traces: checks are being skipped, or repeated for nothing",
-    ),
-    Detector(
-        name="length_accepting",
-        family="length",
-        what="the mean length of accepting responses",
-        **_log_of(metric_names.LENGTH_TRUE, "length_accepting"),
-        sides=("up", "down"),
-        drifts=("up",),
-        farthest={"up": THREE_TIMES, "down": THREE_TIMES},
-        slack=TIMES,
-        unit=" tokens",
-        advice="Read short and long accepting traces: checks are being skipped, or repeated for nothing",
-    ),
-    Detector(
-        name="length_rejecting",
-        family="length",
-        what="the mean length of rejecting responses",
-        **_log_of(metric_names.LENGTH_FALSE, "length_rejecting"),
-        sides=("up", "down"),
-        drifts=("up",),
-        farthest={"up": THREE_TIMES, "down": THREE_TIMES},
-        slack=TIMES,
-        unit=" tokens",
-        advice="Read short and long rejecting traces: checks are being skipped, or repeated for nothing",
-    ),
+    _length("length", "", "response_length/mean"),
+    _length("length_accepting", "accepting ", metric_names.LENGTH_TRUE),
+    _length("length_rejecting", "rejecting ", metric_names.LENGTH_FALSE),
     Detector(
         name="cut_off",
         family="unfinished",
         what="the share of responses that reach the length limit",
         **_share_of("response_length/clip_ratio", "cut_off"),
-        sides=("up",),
         slack=SHARE,
         advice="Read the longest traces: lengths are running away, or the limit is too low",
     ),
@@ -216,7 +195,6 @@ _ALL = (
         family="malformed",
         what="the share of responses that are a verdict and nothing else",
         **_share_of(metric_names.RULE + "empty_justification", "bare"),
-        sides=("up",),
         slack=SHARE,
         advice="Proofs are no longer checked; look at the accuracy on wrong proofs, and weigh short responses less",
     ),
@@ -264,7 +242,6 @@ _ALL = (
         family="malformed",
         what="the share of responses that loop",
         **_largest_share_of(tuple(f"{metric_names.RULE}{rule}" for rule in LOOP_RULES), "repetitive"),
-        sides=("up",),
         slack=SHARE,
         advice="Read looping traces: if they are paid, turn the veto on",
     ),
@@ -273,7 +250,6 @@ _ALL = (
         family="gradient",
         what="the norm of the gradient",
         **_log_of("actor/grad_norm", "grad_norm"),
-        sides=("up",),
         beyond_record=True,  # where most groups are all right or all wrong the norm is small, and scatters more
         finite=True,
         slack=TIMES,
@@ -300,7 +276,6 @@ _ALL = (
         metrics=(KL,),  # and the path length, which the watcher adds
         read=_policy_speed,
         scale=LOG,
-        sides=("up",),
         finite=True,
         advice="The policy leaves its start faster and faster: lower the learning rate, and look at what is paid",
     ),
@@ -311,7 +286,6 @@ _ALL = (
         metrics=(("actor/ppo_kl",),),
         read=_update_kl,
         scale=PLAIN,
-        sides=("up",),
         finite=True,
         advice="A step changes the policy more than it did: lower the learning rate, or clip more",
     ),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pv_judge.files import write_atomically
 from pv_rl.errors import DataError
-from pv_rl.metric_names import ROLLED_BACK_TO
+from pv_runs.metric_names import ROLLED_BACK_TO
 from pv_runs.sentinel.alarm_policy import AlarmPolicy, AlarmPolicyConfig, Due
 from pv_runs.sentinel.watcher import Watcher
 

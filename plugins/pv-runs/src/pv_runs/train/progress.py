@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from pv_rl import metric_names
+from pv_runs import metric_names
 from pv_runs.growing_file import Replaced, Tail
 from pv_runs.metrics_log import parse_line
 

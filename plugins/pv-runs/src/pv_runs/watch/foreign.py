@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from pv_judge.pages.text import plain, plural
-from pv_rl import metric_names
 from pv_rl.errors import ConfigError
+from pv_runs import metric_names
 from pv_runs.growing_file import Replaced
 from pv_runs.watch.frame import Alarm, Frame
 from pv_runs.watch.metrics_file import Reader, open_metrics

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from pv_judge.pages.text import plain
-from pv_rl import metric_names
 from pv_rl.hookspecs import NAME
+from pv_runs import metric_names
 from pv_runs.measures import KEYS, MEASURES, Measure
 from pv_runs.metrics_log import Series
 from pv_runs.watch.frame import Form, Row, Section

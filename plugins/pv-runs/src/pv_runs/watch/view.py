@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pv_judge.pages.text import one_line, plain, plural, redact
-from pv_rl import metric_names
 from pv_rl.errors import DataError
+from pv_runs import metric_names
 from pv_runs.growing_file import last_lines
 from pv_runs.hydra_record import read_config
 from pv_runs.in_force import describe, in_force

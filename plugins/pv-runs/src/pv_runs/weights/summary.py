@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -14,6 +15,8 @@ from pv_runs.weights.rollouts import Rollouts
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from pv_rl.losses import LossMode
 
 __all__ = ["DEFAULT_MODES", "ModeSummary", "Part", "Summary", "summarise"]
 
@@ -83,7 +86,7 @@ def summarise(rollouts: Rollouts, specs: Sequence[str] = DEFAULT_MODES) -> Summa
             given twice is taken once.
 
     Raises:
-        DataError: no response has a token.
+        DataError: no response has a token, or a mode uses signs and a response that counts has no score.
         LossModeError: a mode cannot be read, or gives every response weight 0.
         SetupError: torch is missing.
     """
@@ -92,14 +95,16 @@ def summarise(rollouts: Rollouts, specs: Sequence[str] = DEFAULT_MODES) -> Summa
 
         from pv_rl.losses import resolve_mode
 
-    resolved = {spec: resolve_mode(VERL_NAMES.get(spec, spec)).spec for spec in specs}
+    resolved = {spec: resolve_mode(VERL_NAMES.get(spec, spec)) for spec in specs}
+    signed = [mode.spec for mode in resolved.values() if mode.signs]
     if not any(rollouts.lengths):
         raise DataError(
             f"{rollouts.source}: no response has any {rollouts.unit}, so there is nothing to weigh. Give responses "
             "of length 1 or more"
         )
     lengths = torch.tensor(rollouts.lengths, dtype=torch.float64)
-    modes = tuple(_mode(spec, rollouts, lengths) for spec in dict.fromkeys(resolved.values()))
+    signs = _signs(rollouts, signed[0]) if signed else None
+    modes = tuple(_mode(mode, rollouts, lengths, signs) for mode in dict.fromkeys(resolved.values()))
     counts = lengths > 0
     return Summary(
         rollouts=rollouts,
@@ -118,7 +123,12 @@ def summarise(rollouts: Rollouts, specs: Sequence[str] = DEFAULT_MODES) -> Summa
             )
             if (rows & counts).any()
         ),
-        notes=rollouts.notes + tuple(_verl_note(spec, counts) for spec in resolved if spec in VERL_NAMES),
+        notes=rollouts.notes
+        + tuple(_verl_note(spec, counts) for spec in resolved if spec in VERL_NAMES)
+        + tuple(
+            f"{spec} is given the sign of the score minus its prompt's mean."
+            for spec in dict.fromkeys(signed)
+        ),
     )
 
 
@@ -127,18 +137,37 @@ def _verl_note(spec: str, counts: Tensor) -> str:
     return note + ("." if counts.all() else " where every row counts; verl has the others in its totals.")
 
 
-def _mode(spec: str, rollouts: Rollouts, lengths: Tensor) -> ModeSummary:
+def _signs(rollouts: Rollouts, spec: str) -> list[float]:
+    """(B,) the score minus the mean over the rows of its prompt that count; of those that do not, any number."""
+    scores = rollouts.scores or [None] * len(rollouts.lengths)
+    of_prompt: dict[int, list[float]] = {}
+    for group, length, score in zip(rollouts.groups, rollouts.lengths, scores, strict=True):
+        if length and score is None:
+            raise DataError(
+                f"{rollouts.source}: {spec} uses the signs of the advantages, and not every response has a score. Give "
+                "--rollouts with a column 'score' that has numbers only, or leave this mode out"
+            )
+        if length and score is not None:
+            of_prompt.setdefault(group, []).append(score)
+    # `statistics` adds exactly: none of equal scores is above their mean.
+    means = {group: statistics.mean(known) for group, known in of_prompt.items()}
+    return [
+        (score or 0.0) - means.get(group, 0.0) for group, score in zip(rollouts.groups, scores, strict=True)
+    ]
+
+
+def _mode(mode: LossMode, rollouts: Rollouts, lengths: Tensor, signs: Sequence[float] | None) -> ModeSummary:
     from pv_rl.losses import response_weights
     from pv_runs.weight_shares import effective_number
 
-    weights = response_weights(spec, rollouts.lengths, rollouts.groups)
+    weights = response_weights(mode, rollouts.lengths, rollouts.groups, signs if mode.signs else None)
     masses = weights * lengths
     mass = float(masses.sum())
     if mass <= 0:
-        raise LossModeError(f"{spec} gives every response weight 0 here: no token would be trained on")
+        raise LossModeError(f"{mode.spec} gives every response weight 0 here: no token would be trained on")
     shares = masses / mass
     return ModeSummary(
-        spec=spec,
+        spec=mode.spec,
         weights=weights.tolist(),
         shares=shares.tolist(),
         mass=mass,

@@ -1,4 +1,7 @@
-"""Checks of `pv-rl doctor`: whether an environment works, one line each, with a remedy for each problem."""
+"""Checks of `pv-rl doctor`: whether an environment works, one line each, with a remedy for each problem.
+
+No run needs them, so they are outside the core. They come in the same wheel; plugins add checks by a hook.
+"""
 
 from __future__ import annotations
 
