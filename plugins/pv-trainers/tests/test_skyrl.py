@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -183,6 +184,21 @@ def test_an_advantage_that_is_not_finite_stops_the_step(measure):
     rows = [replace(step.rows[0], advantages=step.rows[0].advantages * torch.nan), *step.rows[1:]]
     with pytest.raises(LossModeError, match="row 0"):
         driver.gradients(measure.model(torch.float32), replace(step, rows=rows), "balanced")
+
+
+def test_the_example_of_the_page_builds_its_trainer():
+    page = (Path(__file__).parents[3] / "docs/trainers/skyrl.md").read_text(encoding="utf-8")
+    names = {"__name__": "page"}
+    exec(page.split("```python\n")[1].split("```")[0], names)
+    cfg = names["SkyRLTrainConfig"].from_cli_overrides(
+        ["generator.inference_engine.enable_ray_prometheus_stats=false"]
+    )
+    others = ("tracker", "tokenizer", "train_dataset", "eval_dataset", "inference_engine_client", "generator")
+    trainer = object.__new__(names["Experiment"]).get_trainer(
+        cfg=cfg, colocate_pg=None, **dict.fromkeys(others)
+    )
+    assert isinstance(trainer, Weighted)
+    assert trainer.mode == "balanced:0.6"
 
 
 def test_skyrl_030_has_the_seam_that_the_mixin_takes():
