@@ -145,7 +145,7 @@ def trainer_class(mode: str = "balanced", base: type = skyrl.trainer.RayPPOTrain
     ("algorithm", "text"),
     [
         ({"loss_reduction": "prompt_mean"}, "loss_reduction=token_mean .* they are prompt_mean"),
-        ({"policy_loss_type": "clip_cov"}, "another policy_loss_type than clip_cov"),
+        ({"policy_loss_type": "clip_cov"}, "unlike clip_cov"),
         ({"policy_loss_type": "kl_cov"}, "where all advantages are 0"),
         ({"policy_loss_type": "cross_entropy"}, "where all advantages are 0"),
     ],
@@ -153,6 +153,25 @@ def trainer_class(mode: str = "balanced", base: type = skyrl.trainer.RayPPOTrain
 def test_settings_that_are_not_served_are_refused_before_the_trainer_is_built(algorithm, text):
     with pytest.raises((ConfigError, LossModeError), match=text):
         trainer_class()(settings(**algorithm), None, None, None, None, None)
+
+
+def divided(log_probs, old_log_probs, advantages, config, loss_mask=None, rollout_logprobs=None):
+    return -(log_probs * advantages * loss_mask).sum() / loss_mask.sum(), {}
+
+
+def centred(log_probs, old_log_probs, advantages, config, loss_mask=None, rollout_logprobs=None):
+    return -(log_probs * (advantages - advantages.mean()) * loss_mask).sum(), {}
+
+
+@pytest.mark.parametrize("loss", [divided, centred])
+def test_a_loss_of_a_users_own_that_does_not_add_up_is_refused(loss):
+    registry = skyrl.ppo_utils.PolicyLossRegistry
+    registry.register(loss.__name__, loss)
+    try:
+        with pytest.raises(ConfigError, match=loss.__name__):
+            trainer_class()(settings(policy_loss_type=loss.__name__), None, None, None, None, None)
+    finally:
+        registry.unregister(loss.__name__)
 
 
 @pytest.mark.parametrize(
