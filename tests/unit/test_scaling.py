@@ -97,20 +97,47 @@ LOG_PROBS = torch.linspace(-2, -0.1, 24).view(6, 4)
 SOME = torch.tensor([0.9, -0.4, -0.5, 1.5, 1.0, -2.0])
 
 
-def ppo(advantages: torch.Tensor) -> torch.Tensor:
-    ratio = (LOG_PROBS + 1).exp()
-    return -torch.minimum(ratio * advantages[:, None], ratio.clamp(0.8, 1.2) * advantages[:, None]).mean()
+def ppo(log_probs: torch.Tensor, advantages: torch.Tensor) -> torch.Tensor:
+    ratio, advantages = (log_probs + 1).exp(), advantages.view(len(log_probs), -1)
+    return -torch.minimum(ratio * advantages, ratio.clamp(0.8, 1.2) * advantages).mean()
 
 
-def test_a_clipped_surrogate_is_served_and_others_are_refused():
-    check_policy_loss(ppo, SOME)
-    with pytest.raises(LossModeError, match="a term that scaled advantages do not weigh"):
-        check_policy_loss(lambda advantages: ppo(advantages) + 0.01 * LOG_PROBS.exp().mean(), SOME)
-    for change in (
-        lambda a: (a - a.mean()) / (a.std() + 1e-6),  # whitened over the batch
+def gspo(log_probs: torch.Tensor, advantages: torch.Tensor) -> torch.Tensor:
+    return -((log_probs + 1).mean(dim=1).exp() * advantages).mean()
+
+
+def test_clipped_surrogates_are_served():
+    with torch.no_grad():
+        check_policy_loss(ppo, LOG_PROBS, SOME)
+        check_policy_loss(ppo, LOG_PROBS, SOME[:, None].expand(6, 4))
+        check_policy_loss(gspo, LOG_PROBS, SOME)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda log_probs, advantages: ppo(log_probs, advantages) + 0.01 * log_probs.exp().mean(),
+        lambda log_probs, advantages: ppo(log_probs, advantages.abs() + 0.01),
+        lambda log_probs, advantages: ppo(log_probs.detach(), advantages),
+        lambda log_probs, advantages: (log_probs * advantages[:, None] * float("nan")).sum(),
+    ],
+)
+def test_a_policy_loss_with_a_term_without_the_advantage_is_refused(other):
+    with pytest.raises(LossModeError, match="a gradient where all advantages are 0, or none where"):
+        check_policy_loss(other, LOG_PROBS, SOME)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda a: a - a.mean(),  # linear, and it mixes rows
+        lambda a: (a - a.mean()) / (a.std() + 1e-6),
         lambda a: a.clamp(-1, 1),
         lambda a: a / a.abs().max().clamp(min=1e-6),
         lambda a: a * a.abs(),
-    ):
-        with pytest.raises(LossModeError, match="not proportional to each row's advantage"):
-            check_policy_loss(lambda advantages, change=change: ppo(change(advantages)), SOME)
+        lambda a: a.flip(0),
+    ],
+)
+def test_a_policy_loss_that_changes_advantages_is_refused(change):
+    with pytest.raises(LossModeError, match="not proportional to each row's own advantage"):
+        check_policy_loss(lambda log_probs, advantages: ppo(log_probs, change(advantages)), LOG_PROBS, SOME)

@@ -84,9 +84,10 @@ def test_the_policy_loss_of_areal_is_proportional_to_each_advantage():
     rest = {"proximal_logprobs": logprobs * 0.9, "old_logprobs": logprobs, "loss_mask": logprobs < 0}
     for settings in ({"c_clip": 3.0}, {"importance_sampling_level": "sequence"}):
         check_policy_loss(
-            lambda given, settings=settings: areal.functional.ppo_actor_loss_fn(
-                logprobs, advantages=given, eps_clip=0.2, **rest, **settings
+            lambda given, advantages, settings=settings: areal.functional.ppo_actor_loss_fn(
+                given, advantages=advantages, eps_clip=0.2, **rest, **settings
             )[0],
+            logprobs,
             advantages,
         )
 

@@ -175,7 +175,8 @@ def test_their_policy_loss_is_proportional_to_advantages(settings):
     data |= {"sample_mask": torch.ones(2), "prev_logprobs": logprobs, "generation_logprobs": logprobs - 0.1}
     rows, tokens, loss = torch.tensor(2.0), torch.tensor(4.0), driver.ClippedPGLossFn(config)
     check_policy_loss(
-        lambda given: loss(logprobs[:, 1:] + 0.3, {**data, "advantages": given}, rows, tokens)[0],
+        lambda given, advantages: loss(given, {**data, "advantages": advantages}, rows, tokens)[0],
+        logprobs[:, 1:] + 0.3,
         torch.tensor([[1.0] * 3, [-1.0] * 3]),
     )
 

@@ -171,13 +171,13 @@ def test_their_policy_loss_is_proportional_to_advantages(kind):
     loss_fn = driver.make_loss(kind, **({"loss": Loss()} if kind == "custom" else settings))
     old = torch.tensor([[-1.0, -2.0], [-0.5, -3.0]])
 
-    def policy_loss(advantages: torch.Tensor) -> torch.Tensor:
+    def policy_loss(log_probs: torch.Tensor, advantages: torch.Tensor) -> torch.Tensor:
         masks, empty = [torch.ones(2, dtype=torch.bool)] * 2, None
         return driver.rl_loss.compute_loss(
-            list(old + 0.3), list(old), empty, list(advantages), masks, empty, empty, empty, loss_fn, 4, 1, 1
+            list(log_probs), list(old), empty, list(advantages), masks, empty, empty, empty, loss_fn, 4, 1, 1
         )[0]
 
-    check_policy_loss(policy_loss, torch.tensor([[1.0, 1.0], [-1.0, -1.0]]))
+    check_policy_loss(policy_loss, old + 0.3, torch.tensor([[1.0, 1.0], [-1.0, -1.0]]))
 
 
 def test_contract():

@@ -81,38 +81,42 @@ def scale_advantages(
 
 
 def check_policy_loss(
-    policy_loss: Callable[[Tensor], Tensor], advantages: Tensor, rtol: float = 1e-4
+    policy_loss: Callable[[Tensor, Tensor], Tensor], log_probs: Tensor, advantages: Tensor, rtol: float = 1e-4
 ) -> None:
-    """Refuse a policy loss that scaled advantages do not serve.
+    """Refuse a policy loss that scaled advantages do not serve. It is called three times; give it a few short rows.
 
-    It is called once for each row, once with all rows scaled and once with none, so give it a few short rows.
+    Example: `check_policy_loss(lambda log_probs, A: -(A[:, None] * log_probs).mean(), torch.zeros(2, 3), A)`.
 
     Args:
-        policy_loss: from advantages to the loss, a scalar; all else fixed, also its denominator.
+        policy_loss: from `log_probs` and `advantages` to the loss, a scalar; all else is fixed.
+        log_probs: (B, L) of the policy, for example the old ones times 0.95.
         advantages: (B,) or (B, L), not 0, some of each sign.
-        rtol: of the sum of the rows' absolute losses.
+        rtol: of the norm of the gradient by `log_probs`.
 
     Raises:
-        LossModeError: a row's share of the loss does not grow with its own advantage, and with nothing else: the loss
-            has a term without the advantage, normalises or clips advantages, or one row's advantage changes another's.
+        LossModeError: a factor on a row's advantage is not that factor on the gradient of its log-probs alone: the
+            loss has a term without the advantage, normalises or clips advantages, or has no gradient.
     """
     factors = torch.linspace(0.5, 2.0, len(advantages), dtype=advantages.dtype, device=advantages.device)
     factors = factors.view(-1, *[1] * (advantages.dim() - 1))
-    with torch.no_grad():
-        nothing = float(policy_loss(torch.zeros_like(advantages)))
-        rows = torch.eye(len(advantages), dtype=advantages.dtype, device=advantages.device)
-        shares = [float(policy_loss(advantages * row.view_as(factors))) for row in rows]
-        found = float(policy_loss(advantages * factors))
-    expected = sum(share * float(factor) for share, factor in zip(shares, factors.flatten(), strict=True))
-    bound = rtol * sum(map(abs, shares))
-    if not abs(nothing) <= bound:
+
+    def gradient(given: Tensor) -> Tensor:
+        with torch.enable_grad():
+            leaf = log_probs.detach().clone().requires_grad_()
+            loss = policy_loss(leaf, given)
+            return torch.autograd.grad(loss, leaf)[0] if loss.requires_grad else torch.zeros_like(leaf)
+
+    plain, scaled, nothing = gradient(advantages), gradient(advantages * factors), gradient(advantages * 0)
+    bound = rtol * float(plain.norm())
+    if not float(nothing.norm()) < bound:
         raise LossModeError(
-            f"this policy loss is {nothing:g} where all advantages are 0, so it has a term that scaled advantages do "
-            "not weigh. Add that term outside the policy loss, or use a trainer with a seam for weights."
+            "this policy loss has a gradient where all advantages are 0, or none where they are not: scaled advantages "
+            "do not weigh a term without the advantage. Add such a term (KL, entropy) outside the policy loss."
         )
-    if not abs(found - expected) <= bound:
+    wanted = plain * factors.to(plain).view(-1, *[1] * (plain.dim() - 1))
+    if not float((scaled - wanted).norm()) < bound:
         raise LossModeError(
-            f"this policy loss is {found:g} where its rows, each scaled by its own factor, add up to {expected:g}: it "
-            "is not proportional to each row's advantage (does it normalise or clip advantages?), so scaled advantages "
-            "do not give the weights that were asked for. Use a clipped surrogate such as PPO's, or turn that off."
+            "the gradient of this policy loss is not proportional to each row's own advantage (does it normalise or "
+            "clip advantages?), so scaled advantages do not give the weights that were asked for. Use a clipped "
+            "surrogate such as PPO's, or turn that off."
         )

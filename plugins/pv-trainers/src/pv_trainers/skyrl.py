@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import partial
 from typing import Any, ClassVar, cast
 
 import torch
@@ -15,7 +16,7 @@ __all__ = ["Weighted"]
 Base = cast(Any, object)  # the trainer comes after the mixin
 TESTED = "0.3.0"
 SEAM = ["self", "data", "mini_batch_boundaries", "prompt_boundaries"]
-ADVANTAGES = torch.tensor([[4.0, 2.0], [-3.0, -5.0], [1.0, 3.0], [-2.0, -6.0]])
+OLD, ADVANTAGES = torch.linspace(-3.0, -0.1, 8).view(4, 2), torch.tensor([[4.0, 2], [-3, -5], [1, 3], [-2, -6]])
 
 
 class Weighted(Base):
@@ -44,9 +45,11 @@ class Weighted(Base):
 
     def __init__(self, cfg: Any, *args: Any, **rest: Any) -> None:
         algorithm, rows = cfg.trainer.algorithm, torch.eye(4)[:, :, None].expand(4, 4, 2)
-        check_policy_loss(lambda advantages: _policy_loss(algorithm, advantages), ADVANTAGES)
-        apart = torch.stack([_policy_loss(algorithm, ADVANTAGES * row, row) for row in rows]).sum()
-        whole, name = _policy_loss(algorithm, ADVANTAGES), algorithm.policy_loss_type
+        check_policy_loss(partial(_policy_loss, algorithm), OLD * 0.95, ADVANTAGES)
+        apart = torch.stack(
+            [_policy_loss(algorithm, OLD * 0.95, ADVANTAGES * row, row) for row in rows]
+        ).sum()
+        whole, name = _policy_loss(algorithm, OLD * 0.95, ADVANTAGES), algorithm.policy_loss_type
         if algorithm.loss_reduction != "token_mean" or name == "clip_cov" or not torch.isclose(apart, whole):
             raise ConfigError(
                 f"mode={self.mode} needs loss_reduction=token_mean and a policy loss that only adds up tokens, unlike "
@@ -69,10 +72,9 @@ class Weighted(Base):
         return data
 
 
-def _policy_loss(algorithm: Any, advantages: torch.Tensor, mask: torch.Tensor | float = 1.0) -> torch.Tensor:
+def _policy_loss(algorithm: Any, log_probs: Any, advantages: Any, mask: Any = 1.0) -> torch.Tensor:
     """What SkyRL's workers compute of a few short rows."""
     from skyrl.backends.skyrl_train.utils.ppo_utils import PolicyLossRegistry
 
-    old = torch.linspace(-3.0, -0.1, 8).view(4, 2)
-    inputs = {"config": algorithm, "loss_mask": mask * torch.ones(4, 2), "rollout_logprobs": old}
-    return PolicyLossRegistry.get(algorithm.policy_loss_type)(old * 0.95, old, advantages, **inputs)[0]
+    inputs = {"config": algorithm, "loss_mask": mask * torch.ones(4, 2), "rollout_logprobs": OLD}
+    return PolicyLossRegistry.get(algorithm.policy_loss_type)(log_probs, OLD, advantages, **inputs)[0]
