@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from dataclasses import replace
 from importlib.metadata import version
+from pathlib import Path
+from types import SimpleNamespace
 from unittest import mock
 
 import pytest
@@ -16,10 +19,12 @@ from trainer_grid import OURS
 from whole_step import WholeStep
 
 from pv_rl.errors import ConfigError, LossModeError, SetupError
+from pv_rl.rewards import RewardOutput
 
 with stubbed("blobfile", "pyrage", "termcolor", "tiktoken", "tml_renderers"):
     from tinker_cookbook.rl import data_processing, train
-    from tinker_cookbook.rl.types import TrajectoryGroup
+    from tinker_cookbook.rl.rollout_strategy import MinViableGroup
+    from tinker_cookbook.rl.types import Env, StepResult, TrajectoryGroup
 
     from pv_trainers.tinker import SUMS, weigh, weighted_advantages
 
@@ -84,16 +89,11 @@ def test_groups_that_are_streamed_have_the_weights_of_the_whole_update(whole, mo
 
 
 def test_weights_of_a_part_of_the_groups_would_show(whole):
+    def part(mode, updates, groups):
+        return [weighted_advantages(mode, updates, [group])[0] for group in groups]
+
     step = whole.step(groups=UNEVEN)
-    real = data_processing.compute_advantages
-
-    def part(groups):
-        return [weighted_advantages("balanced:0.6", 1.0, [group])[0] for group in groups]
-
-    with (
-        mock.patch.object(train, "compute_advantages", real),
-        mock.patch("pv_trainers.tinker.partial", lambda *_: part),
-    ):
+    with mock.patch("pv_trainers.tinker.weighted_advantages", part):
         updates = driver.run_updates(whole.model, step, "balanced:0.6")
     assert whole.error(step, updates, "balanced:0.6") > 1e-2
 
@@ -168,11 +168,8 @@ def test_the_mode_named_last_is_the_one_that_trains():
 def test_another_compute_advantages_is_refused():
     def other(trajectory_groups_P, baseline): ...
 
-    with (
-        driver.cookbook(),
-        mock.patch.object(train, "compute_advantages", other),
-        pytest.raises(SetupError, match="0.6.1"),
-    ):
+    replaced = mock.patch.object(train, "compute_advantages", other)
+    with driver.cookbook(), replaced, pytest.raises(SetupError, match=r"tinker-cookbook 0\.6\.1"):
         weigh(driver.make_config(), "dapo")
 
 
@@ -183,3 +180,31 @@ def test_what_it_relies_on_is_as_in_0_6_1():
     parameters = list(inspect.signature(data_processing.trajectory_to_data).parameters)
     assert parameters == ["traj", "traj_advantage", "include_provenance"]
     assert driver.make_config().training_loss_fn() in SUMS
+
+
+def test_a_response_without_a_reward_leaves_its_group_as_the_page_says():
+    page = Path(__file__).parents[3] / "docs" / "trainers" / "tinker.md"
+    module = {}
+    exec(page.read_text().split("```python")[2].split("```")[0], module)
+    assert asyncio.run(module["score"]("### True", True)) == 1.0
+    nothing = driver.tinker.ModelInput.from_ints([1])
+
+    class Judged(Env):
+        def __init__(self, valid):
+            self.valid = valid
+
+        async def initial_observation(self):
+            return nothing, []
+
+        async def step(self, action, *, extra=None):
+            output = RewardOutput(score=float(self.valid), valid=self.valid)
+            module["reward"] = SimpleNamespace(score=mock.AsyncMock(return_value=output))
+            return StepResult(await module["score"]("", True), True, nothing, [])
+
+    builder = SimpleNamespace(
+        make_envs=mock.AsyncMock(return_value=[Judged(number != 2) for number in range(4)])
+    )
+    policy = mock.AsyncMock(return_value=driver.TokensWithLogprobs([5], [-1.0]))
+    result = asyncio.run(MinViableGroup(max_retries=0).execute(builder, policy))
+    assert [trajectory.transitions[0].reward for trajectory in result.trajectories] == [1.0, 1.0, 1.0]
+    assert [error.error_type for error in result.errors] == ["JudgeError"]

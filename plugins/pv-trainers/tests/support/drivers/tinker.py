@@ -115,9 +115,8 @@ def as_sequence_ratio_mask(datum: tinker.Datum) -> tinker.Datum:
 
 
 async def _train(config: train.Config, service: Service, groups: list[TrajectoryGroup]) -> None:
-    builders = [SimpleNamespace(logging_tags=lambda: []) for _ in groups]
     data, _, _ = await train.prepare_minibatch(
-        builders, groups, None, None, config.kl_penalty_coef, 0.0, False
+        [Builder()] * len(groups), groups, None, None, config.kl_penalty_coef, 0.0, False
     )
     await train.train_step(data, service, 0.0, config.num_substeps, config.loss_fn, config.loss_fn_config)
 
@@ -128,8 +127,9 @@ async def _stream(config: train.Config, service: Service, groups: list[Trajector
         queue.put_nowait(
             train.WrappedTrajectoryGroup(
                 trajectory_group=group,
-                env_group_builder=SimpleNamespace(logging_tags=lambda: []),
+                env_group_builder=Builder(),
                 sampling_client_step=0,
+                metrics={"time/trajectory_group_worker_loop/total": 0.0},
             )
         )
     await train.do_train_step_streaming_and_get_sampling_client(config, 0, queue, service, None, None, None)
