@@ -15,8 +15,8 @@ OTHER_VERLS := 0.8.0 0.9.0
 MEGATRON := megatron-core==0.16.1
 # Trainers that pv-trainers serves, without their requirements, which would replace ours.
 TRAINERS := trl==1.16.0 skyrl==0.3.0 areal==1.0.4 openrlhf==0.11.2 tinker-cookbook==0.6.1
-# Also in a trainer's folder: what its tested modules import.
-WITH_tinker-cookbook := tinker==0.38.0 chz==0.4.0
+# What their modules import and we do not have.
+WITH-tinker-cookbook-0.6.1 := tinker==0.38.0 chz==0.4.0
 BESIDE := $(OTHER_VERLS:%=$(VENV)/beside/verl-%/.installed) $(VENV)/beside/megatron-core/.installed \
 	$(foreach trainer,$(TRAINERS),$(VENV)/beside/$(subst ==,-,$(trainer))/.installed)
 
@@ -58,7 +58,7 @@ $(VENV)/beside/verl-%/.installed: | $(VENV)/.installed
 
 define beside
 $(VENV)/beside/$(subst ==,-,$(1))/.installed: | $(VENV)/.installed
-	$(VENV)/bin/pip install --no-compile --no-deps --upgrade --target $$(@D) $(1) $(WITH_$(firstword $(subst ==, ,$(1))))
+	$(VENV)/bin/pip install --no-compile --no-deps --upgrade --target $$(@D) $(1) $$(WITH-$$(notdir $$(@D)))
 	touch $$@
 endef
 $(foreach trainer,$(TRAINERS),$(eval $(call beside,$(trainer))))
