@@ -73,4 +73,5 @@ def _check(actor) -> None:
             f"actor.loss_agg_mode={actor.loss_agg_mode}: its divisor differs between updates. Set "
             "--actor.loss_agg_mode seq-mean-token-mean, whose weights those of pv-rl then replace."
         )
-    check_policy_loss(lambda a: loss(old, old, a[:, None], **info)[0], torch.tensor([1.0, -2.0]))
+    signs = torch.tensor([1.0, -2.0])
+    check_policy_loss(lambda new, a: loss(new, old, a[:, None], **info)[0], old * 0.9, signs)

@@ -16,7 +16,10 @@ __all__ = ["Weighted"]
 Base = cast(Any, object)  # the trainer comes after the mixin
 TESTED = "0.3.0"
 SEAM = ["self", "data", "mini_batch_boundaries", "prompt_boundaries"]
-OLD, ADVANTAGES = torch.linspace(-3.0, -0.1, 8).view(4, 2), torch.tensor([[4.0, 2], [-3, -5], [1, 3], [-2, -6]])
+OLD, ADVANTAGES = (
+    torch.linspace(-3.0, -0.1, 8).view(4, 2),
+    torch.tensor([[4.0, 2], [-3, -5], [1, 3], [-2, -6]]),
+)
 
 
 class Weighted(Base):
