@@ -62,7 +62,7 @@ class WeightedAdvantages:
         accelerator, rows = self.accelerator, len(batch["advantages"])
         here = slice(accelerator.process_index * rows, (accelerator.process_index + 1) * rows)
         batch["completion_mask"] = batch["completion_mask"] * self._scored[here, None]
-        local = (batch["completion_mask"] * batch.get("tool_mask", 1)).bool()
+        local = (batch["completion_mask"] * batch.get("tool_mask", 1)).to(torch.uint8)  # padding makes bool long
         mask, advantages = (
             accelerator.gather(accelerator.pad_across_processes(each, dim=1))
             for each in (local, batch["advantages"])
