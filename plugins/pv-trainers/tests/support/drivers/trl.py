@@ -50,13 +50,14 @@ class GivenRows(trl.GRPOTrainer):
     """A GRPO trainer of a step's rows. It notes which rows each update was made of, and its gradient."""
 
     def __init__(self, step: Step, *args: Any, **kwargs: Any) -> None:
-        self.step, self.updates, self._seen = step, [], []
+        self.step, self.updates, self._seen, self._generations = step, [], [], 0
         super().__init__(*args, rollout_func=self._rows_here, reward_funcs=self.reward, **kwargs)
         self.add_callback(Notes(self))
 
     def _rows_here(self, prompts: list[str], _: Any) -> dict[str, Any]:
-        start = self.accelerator.process_index * len(prompts)
-        self._here = range(start, start + len(prompts))
+        place = self._generations * self.accelerator.num_processes + self.accelerator.process_index
+        start = place * len(prompts) % len(self.step.rows)
+        self._here, self._generations = range(start, start + len(prompts)), self._generations + 1
         rows = [self.step.rows[i] for i in self._here]
         given = {
             "prompt_ids": [row.prompt.tolist() for row in rows],
@@ -180,6 +181,7 @@ def train(model: PreTrainedModel, step: Step, mode: str, **settings: Any) -> Giv
         "beta": policy.kl_coef,
         "use_bias_correction_kl": False,
         "scale_rewards": "none",
+        "steps_per_generation": rows // one_pass,
     }
     if policy.policy == "cispo":
         given |= {"loss_type": "cispo", "epsilon_high": 1 + policy.clip_high}
@@ -196,7 +198,6 @@ def train(model: PreTrainedModel, step: Step, mode: str, **settings: Any) -> Giv
             per_device_train_batch_size=micro_rows,
             num_generations=sizes.pop(),
             gradient_accumulation_steps=per_update // one_pass,
-            steps_per_generation=rows // one_pass,
             num_iterations=case.epochs,
             max_steps=rows // per_update * case.epochs,
             max_completion_length=LONGEST,
