@@ -7,12 +7,15 @@ factors that correct vLLM's probabilities.
 
 from __future__ import annotations
 
+import atexit
 import copy
 import gc
 import multiprocessing
 import os
+import shutil
 import tempfile
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import torch
@@ -123,6 +126,7 @@ def gradients(model: PreTrainedModel, step: Step, mode: str, **settings: Any) ->
 
 def updates(model: PreTrainedModel, step: Step, mode: str, **settings: Any) -> list[Update]:
     """The gradient of each update, and the rows that TRL's shuffling put into it."""
+    _reference(model)  # saved before there are ranks, of which one alone would save it
     if step.case.ranks == 1:
         return train(model, step, mode, **settings).updates
     context = multiprocessing.get_context("fork")
@@ -187,12 +191,12 @@ def train(model: PreTrainedModel, step: Step, mode: str, **settings: Any) -> Giv
         given |= {"loss_type": "cispo", "epsilon_high": 1 + policy.clip_high}
     given |= settings
     tokenizer = AutoTokenizer.from_pretrained(model.config.name_or_path)
+    reference = _reference(model)
     model = copy.deepcopy(model)
     model.register_forward_pre_hook(_count_positions, with_kwargs=True)
     with tempfile.TemporaryDirectory() as folder:
-        if policy.kl:  # TRL loads the reference model from there; its values are replaced
-            model.save_pretrained(folder)
-            model.config.name_or_path = folder
+        if policy.kl:
+            model.config.name_or_path = reference
         config = trl.GRPOConfig(
             output_dir=folder,
             per_device_train_batch_size=micro_rows,
@@ -227,6 +231,15 @@ def train(model: PreTrainedModel, step: Step, mode: str, **settings: Any) -> Giv
         )
         trainer.train()
     return trainer
+
+
+@cache
+def _reference(model: PreTrainedModel) -> str:
+    """A folder from which TRL can load its reference model, whose log-probabilities are replaced."""
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder)
+    model.save_pretrained(folder)
+    return folder
 
 
 def _count_positions(model: PreTrainedModel, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
