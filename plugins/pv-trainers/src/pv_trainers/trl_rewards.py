@@ -49,7 +49,7 @@ def reward_function(name: str, *, label: str = "label", **options: Any) -> Rewar
         sources = given.get("data_source", [""] * len(completions))
         rows = zip(sources, map(_text, completions), given[label], strict=True)
         infos = await asyncio.gather(*(score(*each, **options) for each in rows))
-        rewards.dropped = [bool(info[DROP_GROUP]) for info in infos]
+        vars(rewards)["dropped"] = [bool(info[DROP_GROUP]) for info in infos]  # for drop_groups
         absent = [not info[VALID] for info in infos]
         for info, gone in zip(infos, absent, strict=True):
             for metric, value in reward_numbers([info], [gone]).items():
