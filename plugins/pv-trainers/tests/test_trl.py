@@ -355,9 +355,11 @@ def test_a_reward_function_hands_on_what_the_reward_says_of_its_group():
             "no column 'label'.*answer, prompts",
         ),
         (
-            lambda: asyncio.run(reward_function("verdict")(completions=["a"] * 2, label=["c", "d"])),
+            lambda: asyncio.run(
+                reward_function("verdict")(completions=["a"] * 16, label=["?"] * 9 + [1] * 7)
+            ),
             RunHalted,
-            "2 of the 2 rows",
+            "'verdict' failed for 9 of 16 rows",
         ),
     ],
 )
