@@ -1,0 +1,78 @@
+"""Reward functions for TRL: pv-rl's rewards by name, with TRL's `None` for a row that has no reward."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pv_rl.errors import ConfigError, DataError, RunHalted
+from pv_rl.reward_hooks import reward_numbers
+from pv_rl.rewards import build_reward
+from pv_rl.rewards.named import DROP_GROUP, ERROR, VALID, row, scorer
+
+__all__ = ["drop_groups", "reward_function"]
+
+
+def reward_function(name: str, *, label: str = "label", **options: Any) -> Callable[..., Any]:
+    """The reward of this name as an async reward function of `trl.GRPOTrainer`.
+
+    A row that abstains or whose reward fails gets `None`, and `WeightedAdvantages` leaves it out of the step; with
+    `drop_group`, its whole group. TRL's log gets means over rows, `pv_rl/reward/NAME`.
+
+    Args:
+        name: for example `verdict` or `verdict_fluency`; a plugin's too.
+        label: the data set's column with the label.
+        options: of the reward, see docs/rewards.md.
+
+    Raises:
+        ConfigError: there is no such reward, or the options do not fit it.
+    """
+    if options.get("on_failure") == "halt":
+        raise ConfigError("on_failure=halt needs a hook of verl's trainer; in TRL set on_failure=abstain")
+    build_reward(name, options).prepare()
+    score, failed = scorer(name), deque[bool](maxlen=64)
+
+    async def rewards(completions: Sequence[Any], log_metric: Any = None, **given: Any) -> list[float | None]:
+        if label not in given:
+            columns = ", ".join(sorted(key for key, value in given.items() if isinstance(value, list)))
+            raise DataError(
+                f"the data set has no column {label!r}, where the reward {name!r} reads labels; it has {columns}. "
+                f"Rename a column, or name it in reward_function({name!r}, label=...)"
+            )
+        row.set({"step": getattr(given.get("trainer_state"), "global_step", None)})
+        sources = given.get("data_source", [""] * len(completions))
+        rows = zip(sources, map(_text, completions), given[label], strict=True)
+        infos = await asyncio.gather(*(score(*each, **options) for each in rows))
+        vars(rewards)["dropped"] = [bool(info[DROP_GROUP]) for info in infos]  # for drop_groups
+        absent = [not info[VALID] for info in infos]
+        for info, gone in zip(infos, absent, strict=True) if log_metric else ():
+            for metric, value in reward_numbers([info], [gone]).items():
+                log_metric(metric, value)  # TRL logs the mean over rows and ranks
+        failed.extend(bool(info[ERROR]) for info in infos)
+        if len(failed) >= 16 and 2 * sum(failed) > len(failed):
+            raise RunHalted(
+                f"the reward {name!r} failed for {sum(failed)} of {len(failed)} rows; see the log"
+            )
+        return [None if gone else info["score"] for info, gone in zip(infos, absent, strict=True)]
+
+    rewards.__name__ = name
+    return rewards
+
+
+def drop_groups(
+    rewards: Tensor, functions: Sequence[Any], group_size: int, gather: Callable[[Tensor], Tensor]
+) -> None:
+    """Set rewards (rows of all ranks, functions) to NaN, TRL's no reward, in groups that a reward takes out."""
+    flags = [function.dropped for function in functions if hasattr(function, "dropped")]
+    if flags:
+        dropped = gather(torch.tensor(flags, device=rewards.device).any(dim=0))
+        rewards[dropped.view(-1, group_size).any(dim=1).repeat_interleave(group_size)] = torch.nan
+
+
+def _text(completion: Any) -> str:
+    """The completion, or the content of the last message of a conversation."""
+    content = completion if isinstance(completion, str) else completion[-1].get("content") or ""
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
