@@ -196,7 +196,7 @@ class OtherSignature(openrlhf.models.PolicyLoss):
 class Extra(openrlhf.models.PolicyLoss):
     def forward(self, log_probs, old_log_probs, advantages, **settings):
         loss, *rest = super().forward(log_probs, old_log_probs, advantages, **settings)
-        return loss + 0.05 * log_probs.mean() - 0.05 * old_log_probs.mean() * 0.9, *rest
+        return loss + 0.05 * (log_probs - old_log_probs).mean(), *rest
 
 
 @pytest.mark.parametrize(

@@ -207,11 +207,22 @@ def test_each_loss_that_is_served_is_proportional_to_each_rows_advantage(models,
         loss_type=loss_type,
         importance_sampling_level=level,
     )
-    inputs = trainer._buffered_inputs[0]
-    check_policy_loss(
-        lambda advantages: trainer._compute_loss(trainer.model, inputs | {"advantages": advantages}),
-        torch.tensor([0.5, -1.0, 2.0, -0.25]),
+    inputs, given = trainer._buffered_inputs[0], trainer._get_per_token_logps_and_entropies
+
+    def policy_loss(log_probs, advantages):
+        trainer._get_per_token_logps_and_entropies = lambda *_, **__: (
+            log_probs,
+            torch.zeros_like(log_probs),
+            *rest,
+        )
+        return trainer._compute_loss(trainer.model, inputs | {"advantages": advantages})
+
+    ids, mask = (
+        torch.cat([inputs[f"prompt_{part}"], inputs[f"completion_{part}"]], dim=1) for part in ("ids", "mask")
     )
+    with torch.no_grad():
+        log_probs, _, *rest = given(trainer.model, ids, mask, inputs["completion_ids"].shape[1])
+    check_policy_loss(policy_loss, log_probs + 0.05, torch.tensor([0.5, -1.0, 2.0, -0.25]))
 
 
 def test_the_log_has_the_weights(models):
