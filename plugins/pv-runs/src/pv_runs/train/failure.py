@@ -1,4 +1,4 @@
-"""Root cause of a failed run, found in verl's log: the exception that the others follow from."""
+"""Root cause of a failed run, found in the trainer's log: the exception that the others follow from."""
 
 from __future__ import annotations
 
