@@ -105,7 +105,7 @@ def test_an_unknown_trainer_is_refused(tmp_path):
 
 
 def test_a_mode_of_verls_own_is_refused_with_trl(tmp_path):
-    settings = Settings(out=tmp_path / "run", mode="token-mean", trainer="trl")
-    with pytest.raises(LossModeError, match="token_mean"):
+    settings = Settings(out=tmp_path / "run", mode="seq-mean-token-mean", trainer="trl")
+    with pytest.raises(LossModeError, match="grpo@batch for seq-mean-token-mean"):
         run_quickstart(settings, Console())
     assert not (tmp_path / "run").exists()

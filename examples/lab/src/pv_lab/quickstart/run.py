@@ -23,7 +23,7 @@ from pv_lab.quickstart.curves import Point, follow
 from pv_lab.quickstart.display import Display, before_and_after
 from pv_lab.quickstart.figure import draw
 from pv_lab.quickstart.settings import Settings, environment, trainer_command
-from pv_rl.errors import SetupError
+from pv_rl.errors import LossModeError, SetupError
 from pv_runs.run_folder import RunFolder
 from pv_runs.train.attempt import shell_script
 from pv_runs.train.failure import describe_failure
@@ -42,7 +42,7 @@ def run_quickstart(settings: Settings, console: Console) -> list[Point]:
 
     Raises:
         SetupError: the folder is in use, or the trainer failed (its last exceptions are in the text).
-        LossModeError: nobody knows the mode.
+        LossModeError: nobody knows the mode, or it is verl's own and the trainer is not verl.
         KeyboardInterrupt: as usual, with every process of the run gone.
     """
     _check_mode(settings)
@@ -111,8 +111,13 @@ def _check_mode(settings: Settings) -> None:
     from pv_rl.losses import resolve_mode
     from pv_rl.plugins import VERL_MODES
 
-    if settings.trainer != "verl" or settings.mode not in VERL_MODES:
+    if settings.mode not in VERL_MODES:
         resolve_mode(settings.mode)
+    elif settings.trainer != "verl":
+        raise LossModeError(
+            f"--mode {settings.mode} is verl's own, and --trainer {settings.trainer} takes pv-rl's modes. Write "
+            "dapo@batch for token-mean and grpo@batch for seq-mean-token-mean; docs/weightings.md lists all modes"
+        )
 
 
 def _make_folder(out: Path) -> None:
