@@ -18,7 +18,7 @@ from trainer_grid import beside
 from typer.testing import CliRunner
 
 from pv_lab.evaluate import held_out
-from pv_lab.prepare import DIFFICULTY, TEST_ROWS, TEST_SEED
+from pv_lab.prepare import DIFFICULTY, TEST_ROWS, TEST_SEED, write_data
 from pv_lab.quickstart.run import run_quickstart
 from pv_lab.quickstart.settings import Settings
 from pv_rl.cli import app
@@ -77,9 +77,9 @@ def test_gradient_norms_are_those_of_the_reference_loop(out):
     assert [read_metrics(out)[step]["actor/lr"] for step in (1, 2)] == [2e-4, 2e-4]
 
 
-@pytest.mark.slow
-def test_the_held_out_proofs_are_those_of_verl(out):
-    rows = pq.read_table(out / "data" / "test.parquet").to_pylist()
+def test_the_held_out_proofs_are_those_of_verl(tmp_path):
+    write_data(tmp_path, seed=3)
+    rows = pq.read_table(tmp_path / "test.parquet").to_pylist()
     ours = [(sample.text, str(sample.label)) for sample in held_out(TEST_ROWS, DIFFICULTY, TEST_SEED)]
     assert ours == [(row["prompt"][0]["content"], row["reward_model"]["ground_truth"]) for row in rows]
 
