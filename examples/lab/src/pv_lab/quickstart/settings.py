@@ -29,8 +29,8 @@ class Settings:
     mode: str = "balanced"
     """`actor.loss_agg_mode`: one of ours, or of verl's with the trainer verl."""
     seed: int = 0
-    """Of the training data, 0 or more. Sampling is seeded too, but requests come in no fixed order, so that a
-    run repeats only roughly."""
+    """Of the training data and of sampling, 0 or more. verl's requests come in no fixed order, so that its runs
+    repeat only roughly; TRL's repeat to rounding."""
     trainer: str = "verl"
     """A key of `PROGRAMS`."""
 
@@ -57,9 +57,8 @@ def trainer_command(settings: Settings, out: Path) -> list[str]:
         "hydra.run.dir": out / "hydra",
     }
     if settings.trainer != "verl":
-        values["+quickstart.trainer"] = (
-            settings.trainer
-        )  # nobody reads it; `pv-rl report` shows it as the setting
+        # The program does not read it. `pv-rl report` names settings by the overrides in which runs differ.
+        values["+quickstart.trainer"] = settings.trainer
     return [
         *(sys.executable, "-m", PROGRAMS[settings.trainer]),
         *("--config-path", f"pkg://{CONFIG_MODULE}", "--config-name", CONFIG_NAME, "cluster=cpu"),
@@ -69,7 +68,7 @@ def trainer_command(settings: Settings, out: Path) -> list[str]:
 
 def environment(metrics: Path, trainer: str = "verl") -> dict[str, str]:
     """What the command needs, beside the environment that it inherits."""
-    # With a thread a core this model generates seven times slower on cores that others use too.
+    # With two threads on two busy cores this model generates seven times slower than with one.
     threads = {} if trainer == "verl" else {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
     return threads | {
         "VERL_PLATFORM": "cpu",
