@@ -102,6 +102,8 @@ def test_a_log_without_an_exception_is_shown_by_its_last_lines_and_a_signal_by_i
     assert describe_failure(-signal.SIGKILL, log).startswith(
         "verl was ended by SIGKILL (is there enough memory?)"
     )
+    assert describe_failure(3, log, "trl").startswith("trl ended with exit code 3")
+    assert describe_failure(-signal.SIGKILL, log, "trl").startswith("trl was ended by SIGKILL")
 
 
 def test_a_long_log_of_one_process_takes_linear_time(tmp_path):

@@ -29,20 +29,23 @@ def quickstart(
         str, typer.Option(help="loss_agg_mode: balanced, balanced:0.4, dapo@batch ...")
     ] = "balanced",
     seed: Annotated[int, typer.Option(help="Seed of the training data.")] = 0,
+    trainer: Annotated[str, typer.Option(help="verl or trl (needs the package trl).")] = "verl",
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Folder of the run.", show_default="runs/quickstart-MODE-seed-SEED, or the next free name"
+            help="Folder of the run.",
+            show_default="runs/quickstart-MODE-seed-SEED (-trl-MODE- with TRL), or the next free name",
         ),
     ] = None,
 ) -> None:
-    """Train a small proof verifier with verl on this machine's CPU, and show what changed."""
+    """Train a small proof verifier with verl or TRL on this machine's CPU, and show what changed."""
     from pv_lab.environment import check_environment
     from pv_lab.quickstart.settings import Settings
 
-    folder = out or free_folder(Path("runs") / f"quickstart-{re.sub('[:@]', '-', mode)}-seed-{seed}")
-    settings = Settings(out=folder, steps=steps, mode=mode, seed=seed)
-    check_environment("the quick start")
+    name = mode if trainer == "verl" else f"{trainer}-{mode}"
+    folder = out or free_folder(Path("runs") / f"quickstart-{re.sub('[:@]', '-', name)}-seed-{seed}")
+    settings = Settings(out=folder, steps=steps, mode=mode, seed=seed, trainer=trainer)
+    check_environment("the quick start", settings.trainer)
     from pv_lab.quickstart.run import run_quickstart
 
     run_quickstart(settings, Console(soft_wrap=True))

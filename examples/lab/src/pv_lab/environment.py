@@ -12,16 +12,19 @@ from pv_rl.errors import SetupError
 __all__ = ["check_environment", "check_room"]
 
 NEEDS = ("verl", "pv_cpu", "matplotlib", "scipy", "pyarrow", "transfer_queue", "psutil")
+OF_TRAINER = {"trl": {"trl": "trl==1.16.0", "pv_trainers": "./plugins/pv-trainers"}}
+"""What a trainer beside verl needs as well, and what to give pip for it."""
 ROOM = 60_000_000
 """Bytes of a run, at most: two checkpoints of 0.9M parameters with Adam's two moments in float32 (11 MB each), the
 model that it starts from (4 MB), the traces of 30 steps (128 a step, 300 bytes each) and logs; doubled."""
 
 
-def check_environment(what: str) -> None:
+def check_environment(what: str, trainer: str = "verl") -> None:
     """Check before anything starts.
 
     Args:
         what: the command, for the error.
+        trainer: verl, or another trainer beside it.
 
     Raises:
         SetupError: packages are missing; the text names them.
@@ -31,6 +34,13 @@ def check_environment(what: str) -> None:
         raise SetupError(
             f"{what} needs {', '.join(missing)}, which cannot be imported here. In a clone: make quickstart. "
             "Without make: the pip lines of the README. `pv-rl doctor` shows what is missing."
+        )
+    missing = [name for name in OF_TRAINER.get(trainer, ()) if importlib.util.find_spec(name) is None]
+    if missing:
+        install = " ".join(OF_TRAINER[trainer][name] for name in missing)
+        raise SetupError(
+            f"--trainer {trainer} needs {', '.join(missing)}, which cannot be imported here. In a clone, with the "
+            f"environment of the quick start: pip install {install}"
         )
 
 

@@ -81,6 +81,7 @@ def evaluate(
     *,
     seed: int = 0,
     batch: int = 1024,
+    max_tokens: int = 160,
     greedy: bool = False,
 ) -> Evaluation:
     """Sample one trace for each sample and score its verdict against the label."""
@@ -88,7 +89,9 @@ def evaluate(
     traces = [
         ids
         for i in range(0, len(samples), batch)
-        for ids in generate_traces(model, samples[i : i + batch], seed=seed + i, greedy=greedy)
+        for ids in generate_traces(
+            model, samples[i : i + batch], seed=seed + i, max_tokens=max_tokens, greedy=greedy
+        )
     ]
     verdicts = [parse_verdict(tokenizer.decode(ids, skip_special_tokens=True)) for ids in traces]
     hits = {

@@ -11,6 +11,7 @@ from pv_lab.dataset import make_rows, write_dataset
 __all__ = ["prepare", "write_data"]
 
 TRAIN_ROWS, TEST_ROWS = 2048, 256
+DIFFICULTY = 2
 TEST_SEED = 1_000_003
 """The held-out rows are the same whatever the seed of the run, so that runs can be compared."""
 
@@ -29,7 +30,7 @@ def prepare(*, data_dir: str, model_dir: str, seed: int) -> None:
 
 def write_data(folder: Path, seed: int) -> None:
     """Difficulty 2; 60 % of the proofs to train on are right, and half of those held out."""
-    train = make_rows(split="train", count=TRAIN_ROWS, seed=seed, difficulty=2, p_true=0.6)
-    test = make_rows(split="test", count=TEST_ROWS, seed=TEST_SEED, difficulty=2, p_true=0.5)
+    train = make_rows(split="train", count=TRAIN_ROWS, seed=seed, difficulty=DIFFICULTY, p_true=0.6)
+    test = make_rows(split="test", count=TEST_ROWS, seed=TEST_SEED, difficulty=DIFFICULTY, p_true=0.5)
     write_dataset(train, folder / "train.parquet")
     write_dataset(test, folder / "test.parquet")

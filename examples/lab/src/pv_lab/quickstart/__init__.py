@@ -1,1 +1,1 @@
-"""Quick start: trains the lab's verifier with the real verl trainer on a CPU, and shows it."""
+"""Quick start: trains the lab's verifier with the real verl trainer, or TRL's, on a CPU, and shows it."""

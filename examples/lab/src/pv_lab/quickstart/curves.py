@@ -1,4 +1,4 @@
-"""Points of a run, read from verl's metrics log while it grows."""
+"""Points of a run, read from its metrics log while it grows. The TRL program writes the log as verl does."""
 
 from __future__ import annotations
 

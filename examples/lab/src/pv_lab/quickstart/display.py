@@ -17,11 +17,11 @@ __all__ = ["Display", "before_and_after", "show"]
 class Display:
     """A live display of a run. On a console that is no terminal it prints one line a validated step."""
 
-    def __init__(self, console: Console, steps: int):
+    def __init__(self, console: Console, steps: int, start_up: str = "starting Ray and the workers"):
         self.console = console
         self.steps = steps
         self.points: list[Point] = []
-        self.phase = "starting Ray and the workers"
+        self.phase = start_up
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),

@@ -1,4 +1,4 @@
-"""The command `pv-rl quickstart`: prepares the lab, runs verl on it, and reports what changed."""
+"""The command `pv-rl quickstart`: prepares the lab, runs verl or TRL on it, and reports what changed."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from pv_judge.processes import interruptible, process_tree
 from pv_lab.quickstart.curves import Point, follow
 from pv_lab.quickstart.display import Display, before_and_after
 from pv_lab.quickstart.figure import draw
-from pv_lab.quickstart.settings import Settings, environment, verl_command
-from pv_rl.errors import SetupError
+from pv_lab.quickstart.settings import Settings, environment, trainer_command
+from pv_rl.errors import LossModeError, SetupError
 from pv_runs.run_folder import RunFolder
 from pv_runs.train.attempt import shell_script
 from pv_runs.train.failure import describe_failure
@@ -41,11 +41,11 @@ def run_quickstart(settings: Settings, console: Console) -> list[Point]:
         The points of the run, the first before training.
 
     Raises:
-        SetupError: the folder is in use, or verl failed (its last exceptions are in the text).
-        LossModeError: nobody knows the mode.
+        SetupError: the folder is in use, or the trainer failed (its last exceptions are in the text).
+        LossModeError: nobody knows the mode, or it is verl's own and the trainer is not verl.
         KeyboardInterrupt: as usual, with every process of the run gone.
     """
-    _check_mode(settings.mode)
+    _check_mode(settings)
     out = settings.out.resolve()
     _make_folder(out)
     started = time.monotonic()
@@ -53,16 +53,22 @@ def run_quickstart(settings: Settings, console: Console) -> list[Point]:
 
     write_data(out / "data", settings.seed)
     paths = RunFolder(out)
-    log, metrics = paths.log, paths.metrics(1)
-    console.print(f"verl's own log: {log}")
-    command = verl_command(settings, out)
-    paths.command.write_text(shell_script(command, environment(out / "again.jsonl"), HEADING))
-    env = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"} | environment(metrics)
-    with interruptible(), _ray_folder() as ray_folder:
-        command = [*command, override("+ray_kwargs.ray_init._temp_dir", ray_folder)]
+    trainer = settings.trainer
+    log, metrics = out / f"{trainer}.log", paths.metrics(1)
+    console.print(f"{trainer}'s own log: {log}")
+    command = trainer_command(settings, out)
+    paths.command.write_text(shell_script(command, environment(out / "again.jsonl", trainer), HEADING))
+    env = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
+    env |= environment(metrics, trainer)
+    with interruptible(), contextlib.ExitStack() as stack:
+        start_up = f"starting {trainer}"
+        if trainer == "verl":
+            start_up = "starting Ray and the workers"
+            ray_folder = stack.enter_context(_ray_folder())
+            command = [*command, override("+ray_kwargs.ray_init._temp_dir", ray_folder)]
         with (
             process_tree(command, env=env, cwd=out, log=log) as child,
-            Display(console, settings.steps) as display,
+            Display(console, settings.steps, start_up) as display,
         ):
             try:
                 for point in follow(metrics):
@@ -78,7 +84,7 @@ def run_quickstart(settings: Settings, console: Console) -> list[Point]:
 
     points = display.points
     if child.returncode != 0 or not points or points[-1].step < settings.steps:
-        raise SetupError(describe_failure(child.returncode, log))
+        raise SetupError(describe_failure(child.returncode, log, trainer))
     _report(points, settings, out, console, time.monotonic() - started)
     return points
 
@@ -101,12 +107,17 @@ def _ray_folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _check_mode(mode: str) -> None:
+def _check_mode(settings: Settings) -> None:
     from pv_rl.losses import resolve_mode
     from pv_rl.plugins import VERL_MODES
 
-    if mode not in VERL_MODES:
-        resolve_mode(mode)
+    if settings.mode not in VERL_MODES:
+        resolve_mode(settings.mode)
+    elif settings.trainer != "verl":
+        raise LossModeError(
+            f"--mode {settings.mode} is verl's own, and --trainer {settings.trainer} takes pv-rl's modes. Write "
+            "dapo@batch for token-mean and grpo@batch for seq-mean-token-mean; docs/weightings.md lists all modes"
+        )
 
 
 def _make_folder(out: Path) -> None:
@@ -120,8 +131,9 @@ def _make_folder(out: Path) -> None:
 
 
 def _report(points: list[Point], settings: Settings, out: Path, console: Console, seconds: float) -> None:
-    print_blocks(before_and_after(points, settings.mode), console)
-    draw(points, settings.mode, out / "curves.png")
+    name = settings.mode if settings.trainer == "verl" else f"{settings.mode} with {settings.trainer}"
+    print_blocks(before_and_after(points, name), console)
+    draw(points, name, out / "curves.png")
     record = {
         "settings": asdict(settings) | {"out": str(out)},
         "seconds": round(seconds, 1),

@@ -1,7 +1,8 @@
-"""Settings of the quick start, and the command line and environment with which it runs verl."""
+"""Settings of the quick start, and the command line and environment of the trainer."""
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +11,11 @@ from pv_judge.override import override
 from pv_rl.errors import DataError
 from pv_runs.recipes.compose import CONFIG_MODULE
 
-__all__ = ["CONFIG_NAME", "Settings", "environment", "verl_command"]
-
+__all__ = ["CONFIG_NAME", "PROGRAMS", "Settings", "environment", "trainer_command"]
 
 CONFIG_NAME = "lab"
+PROGRAMS = {"verl": "verl.trainer.main_ppo", "trl": "pv_lab.quickstart.trl_main"}
+"""The module of each trainer. Both take the same config and the same overrides."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,20 +27,24 @@ class Settings:
     steps: int = 20
     """Training steps, 1 or more."""
     mode: str = "balanced"
-    """`actor.loss_agg_mode`: one of ours or of verl's."""
+    """`actor.loss_agg_mode`: one of ours, or of verl's with the trainer verl."""
     seed: int = 0
-    """Of the training data, 0 or more. Sampling is seeded too, but requests come in no fixed order, so that a
-    run repeats only roughly."""
+    """Of the training data and of sampling, 0 or more. verl's requests come in no fixed order, so that its runs
+    repeat only roughly; TRL's repeat to rounding."""
+    trainer: str = "verl"
+    """A key of `PROGRAMS`."""
 
     def __post_init__(self) -> None:
         if self.steps < 1:
             raise DataError(f"--steps is {self.steps}; give 1 or more")
         if self.seed < 0:
             raise DataError(f"--seed is {self.seed}; give 0 or more")
+        if self.trainer not in PROGRAMS:
+            raise DataError(f"--trainer is {self.trainer!r}; give {' or '.join(PROGRAMS)}")
 
 
-def verl_command(settings: Settings, out: Path) -> list[str]:
-    """`python -m verl.trainer.main_ppo` on the lab's config, with this run's values."""
+def trainer_command(settings: Settings, out: Path) -> list[str]:
+    """`python -m verl.trainer.main_ppo`, or TRL's program, on the lab's config with this run's values."""
     from pv_lab import MODEL_DIR
 
     values = {
@@ -50,16 +56,21 @@ def verl_command(settings: Settings, out: Path) -> list[str]:
         "trainer.total_training_steps": settings.steps,
         "hydra.run.dir": out / "hydra",
     }
+    if settings.trainer != "verl":
+        # The program does not read it. `pv-rl report` names settings by the overrides in which runs differ.
+        values["+quickstart.trainer"] = settings.trainer
     return [
-        *(sys.executable, "-m", "verl.trainer.main_ppo"),
+        *(sys.executable, "-m", PROGRAMS[settings.trainer]),
         *("--config-path", f"pkg://{CONFIG_MODULE}", "--config-name", CONFIG_NAME, "cluster=cpu"),
         *(override(key, value) for key, value in values.items()),
     ]
 
 
-def environment(metrics: Path) -> dict[str, str]:
+def environment(metrics: Path, trainer: str = "verl") -> dict[str, str]:
     """What the command needs, beside the environment that it inherits."""
-    return {
+    # With two threads on two busy cores this model generates seven times slower than with one.
+    threads = {} if trainer == "verl" else {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
+    return threads | {
         "VERL_PLATFORM": "cpu",
         "VERL_FILE_LOGGER_PATH": str(metrics),
         "VERL_USE_EXTERNAL_PLUGINS": "pv_rl,pv_cpu",

@@ -1,4 +1,4 @@
-"""Root cause of a failed run, found in verl's log: the exception that the others follow from."""
+"""Root cause of a failed run, found in the trainer's log: the exception that the others follow from."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ SHOWN = 2
 """Further exceptions that are shown."""
 
 
-def describe_failure(returncode: int, log: Path) -> str:
-    """The root cause, then how verl ended, where its log is, and the last other exceptions in it."""
+def describe_failure(returncode: int, log: Path, trainer: str = "verl") -> str:
+    """The root cause, then how the trainer ended, where its log is, and the last other exceptions in it."""
     if returncode < 0:
         number = signal.Signals(-returncode)
         guess = " (is there enough memory?)" if number is signal.SIGKILL else ""
-        return f"verl was ended by {number.name}{guess}; its log: {log}"
+        return f"{trainer} was ended by {number.name}{guess}; its log: {log}"
     lines = _tail(log)
     found = list(dict.fromkeys(reversed(list(_exceptions(lines)))))[::-1]  # each where it comes last
-    ended = f"verl ended with exit code {returncode}; its log: {log}"
+    ended = f"{trainer} ended with exit code {returncode}; its log: {log}"
     if not found:
         last = [line for line in (_clean(one)[1] for one in lines[-50:]) if line][-5:]
         return "\n".join([ended, *last])
