@@ -37,10 +37,14 @@ __all__ = [
     "plugin_manager",
 ]
 
-VERL_MODES = frozenset(
-    {"token-mean", "token-sum", "seq-mean-token-sum", "seq-mean-token-mean", "seq-mean-token-sum-norm"}
-)
-"""The loss_agg_modes that verl 0.9.1 has itself (verl/workers/config/actor.py:212)."""
+VERL_MODES = {
+    "token-mean": "dapo@batch",
+    "token-sum": "",
+    "seq-mean-token-sum": "dr_grpo:1@batch",
+    "seq-mean-token-mean": "grpo@batch",
+    "seq-mean-token-sum-norm": "dr_grpo:MAX_LENGTH@batch",
+}
+"""The loss_agg_modes that verl 0.9.1 has itself (verl/workers/config/actor.py:212), and what they are called here."""
 STOCK_EQUIVALENT = {"grpo": "seq-mean-token-mean", "dapo": "token-mean"}
 """What our modes of scope `batch` are called in verl, where every row and token counts."""
 

@@ -61,6 +61,8 @@ def test_an_eta_outside_the_unit_interval_is_refused(eta):
         ("balancd", "Did you mean balanced"),
         ("GRPO", "Did you mean grpo"),
         (" dapo", "Did you mean dapo"),
+        ("seq-mean-token-mean", "It is verl's, and means grpo@batch."),
+        ("token-sum", "It is verl's, and means a sum."),
         ("zzz", ""),
     ],
 )

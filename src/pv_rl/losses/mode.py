@@ -157,7 +157,12 @@ def _resolve(spec: str) -> LossMode:
     name, scope = match["name"], "prompt" if match["scope"] is None else match["scope"]
     entry: LossModeEntry | None = LOSS_MODES.find(name)
     if entry is None:
-        hint, broken = nearest(name, LOSS_MODES.entries()), left_out(LOSS_MODES)
+        ours, broken = VERL_MODES.get(name), left_out(LOSS_MODES)
+        hint = (
+            nearest(name, LOSS_MODES.entries())
+            if ours is None
+            else f" It is verl's, and means {ours or 'a sum'}."
+        )
         missing = f" Left out of the plugins: {'; '.join(broken)}." if broken else ""
         raise _error(spec, f"names no mode that pv-rl knows: {name!r}.{hint}", missing)
     scopes = get_args(Scope)
