@@ -17,17 +17,18 @@ SEEDS = (1, 2)
 CUTS: dict[str, dict[str, Any]] = {
     "not cut": {"micro_rows": 12},
     "micro-batches": {"micro_rows": 2},
-    "several updates": {"micro_rows": 3, "mini_rows": 6},
-    "two ranks": {"micro_rows": 3, "ranks": 2},
+    "several updates": {"micro_rows": 2, "mini_rows": 6},
+    "two ranks": {"micro_rows": 2, "ranks": 2},
     "packed by tokens": {"micro_rows": None, "micro_tokens": 130},
     "uneven groups": {"micro_rows": 2, "sizes": (2, 6, 1, 3)},
     "tool tokens": {"micro_rows": 2, "holes": 0.3},
     "rows that do not count": {"micro_rows": 2, "abstained": (1, 5, 6)},
     "a group that does not count": {"micro_rows": 2, "abstained": (4, 5, 6, 7)},
     "sequence ratios": {"micro_rows": 2, "loss": Loss(policy="gspo")},
-    "all of it": {"micro_rows": 3, "mini_rows": 6, "ranks": 2, "holes": 0.3, "abstained": (2, 9)},
+    "all of it": {"micro_rows": 1, "mini_rows": 6, "ranks": 2, "holes": 0.3, "abstained": (2, 9)},
 }
-"""Groups of four unless `sizes` says otherwise; the policy loss is PPO's clipped surrogate with ratios a token."""
+"""Numbers of updates, of ranks and of micro-batches in an update differ within a cut, so that a wrong scale shows which
+of them it is. Groups of four unless `sizes` says otherwise; the policy loss is PPO's clipped surrogate with ratios a token."""
 
 
 def trainer_cases(seeds: tuple[int, ...] = SEEDS) -> list[Case]:

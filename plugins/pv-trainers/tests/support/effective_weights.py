@@ -1,0 +1,231 @@
+"""Effective weights: which weight an update gave to each row, and which formula and scale that is.
+
+The gradient of an update is linear in the rows' gradients, so a least-squares fit gives the weights. A formula is named
+by comparing gradients and not weights, because rows with a small gradient carry more rounding error.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from grid.oracle import Row, update_weights
+from torch import Tensor
+
+__all__ = ["FORMULAS", "Finding", "Update", "fit_scale", "name_formula", "solve_weights"]
+
+EXACT = 1e-4
+"""Relative error below which a formula is the one that was measured; wrong ones differ by more than 1e-2."""
+
+FORMULAS = {
+    "dapo@batch": "1/T",
+    "grpo@batch": "1/(N \\|o_i\\|)",
+    "luspo": "1/N",
+    "dapo": "1/(P sum_j \\|o_j\\|)",
+    "grpo": "1/(P G \\|o_i\\|)",
+    "ba": "n_s/(P G sum_s \\|o_j\\|)",
+    "sum": "1",
+    "micro token mean": "1/(K T_k)",
+    "rank token mean": "1/(R T_r)",
+    "micro rows, token mean": "N_k/(N T_k)",
+    "micro row mean": "1/(K N_k \\|o_i\\|)",
+    "micro row sum": "1/(K N_k)",
+}
+"""Weights that are tried, simplest first. K micro-batches of an update (all ranks), R ranks; N_k, T_k, T_r: the rows and
+tokens of a micro-batch or rank."""
+
+
+@dataclass(frozen=True)
+class Update:
+    """One update of a step, with what its formula may depend on."""
+
+    rows: Sequence[Row]
+    """All rows of the step."""
+    chosen: list[int]
+    """Rows of this update, by their number in the step."""
+    updates: int
+    ranks: int
+    micro_batches: list[list[int]] | None
+    """Rows of each, in the order of ranks; None where the order in which the trainer takes rows is not known."""
+    row_gradients: Tensor
+    """(rows, parameters) float64, not weighed."""
+    gradient: Tensor
+    """(parameters,) float64, what the trainer has."""
+
+    def lengths(self, rows: Iterable[int]) -> list[int]:
+        return [int(self.rows[i].mask.sum()) for i in rows if self.rows[i].mask.any()]
+
+    def weights(self, formula: str) -> Tensor | None:
+        """(rows,) by one of `FORMULAS` or a spec; None where it needs micro-batches that are not known."""
+        if " " not in formula:
+            spec = {"luspo": "dr_grpo:1@batch"}.get(formula, formula)
+            given = (
+                dict.fromkeys(self.chosen, 1.0)
+                if formula == "sum"
+                else update_weights(spec, self.rows, self.chosen, self.updates, 0)
+            )
+        elif self.micro_batches is None:
+            return None
+        else:
+            given = self._local(formula)
+        weights = torch.zeros(len(self.rows), dtype=torch.float64)
+        for i, weight in given.items():
+            weights[i] = weight
+        return weights
+
+    def _local(self, formula: str) -> dict[int, float]:
+        parts = self.micro_batches or []
+        if formula == "rank token mean":
+            size = math.ceil(len(parts) / self.ranks)
+            parts = [sum(parts[i : i + size], []) for i in range(0, len(parts), size)]
+        parts = [part for part in parts if part]
+        N = len(self.lengths(self.chosen))
+        weights = {}
+        for part in parts:
+            N_k, T_k = len(self.lengths(part)), sum(self.lengths(part))
+            for i in part:
+                length = int(self.rows[i].mask.sum())
+                if length:
+                    weights[i] = {
+                        "micro token mean": 1 / (len(parts) * T_k),
+                        "rank token mean": 1 / (len(parts) * T_k),
+                        "micro rows, token mean": N_k / (N * T_k),
+                        "micro row mean": 1 / (len(parts) * N_k * length),
+                        "micro row sum": 1 / (len(parts) * N_k),
+                    }[formula]
+        return weights
+
+    def numbers(self) -> dict[str, float]:
+        """What a scale may consist of."""
+        every = [len(self.rows[i].response) for i in self.chosen]
+        lengths = self.lengths(self.chosen)
+        step = sum(self.lengths(range(len(self.rows))))
+        groups = {self.rows[i].group for i in self.chosen if self.rows[i].mask.any()}
+        return {
+            "T": sum(lengths),
+            "N": len(lengths),
+            "P": len(groups),
+            "(N / all rows)": len(lengths) / len(every),
+            "(T / all tokens)": sum(lengths) / sum(every),
+            "(T / tokens of the step)": sum(lengths) / step,
+        }
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The formula of some updates that were cut alike."""
+
+    formula: str
+    """One of the names that were tried: the nearest where none is exact."""
+    scale: str
+    """By which it is multiplied, for example `1/M`; a range where it is no expression that is known."""
+    error: float
+    """Of formula times scale, relative, worst update; inf for one that is only near."""
+
+    @property
+    def text(self) -> str:
+        return f"{self.formula}" if self.scale == "1" else f"{self.formula} * {self.scale}"
+
+
+def solve_weights(row_gradients: Tensor, gradient: Tensor) -> tuple[Tensor, float]:
+    """The weight of each row, and the share of the gradient that no weights explain.
+
+    Args:
+        row_gradients: (rows, parameters) float64.
+        gradient: (parameters,).
+
+    Returns:
+        (rows,) float64, NaN for a row whose gradient is zero; and the relative residual.
+    """
+    norms = row_gradients.norm(dim=1)
+    seen = norms > 0
+    weights = torch.full((len(norms),), math.nan, dtype=torch.float64)
+    matrix = (row_gradients[seen] / norms[seen, None]).T
+    solution = torch.linalg.lstsq(matrix, gradient.double()[:, None]).solution[:, 0]
+    weights[seen] = solution / norms[seen]
+    residual = (matrix @ solution - gradient).norm() / gradient.norm()
+    return weights, float(residual)
+
+
+def fit_scale(update: Update, formula: str) -> tuple[float, float]:
+    """The scale of a formula that comes nearest to an update, and the relative error that is left."""
+    weights = update.weights(formula)
+    if weights is None:
+        return math.nan, math.inf
+    expected = weights @ update.row_gradients
+    scale = float(expected @ update.gradient / (expected @ expected))
+    return scale, float((update.gradient - scale * expected).norm() / update.gradient.norm())
+
+
+def name_formula(updates: Sequence[Update], meant: str = "") -> Finding:
+    """The formula and scale that all of these updates have.
+
+    Args:
+        updates: cut in the same way, of several steps.
+        meant: a spec to try first.
+    """
+    tried = list(dict.fromkeys(([meant] if meant else []) + list(FORMULAS)))
+    fits = {formula: [fit_scale(update, formula) for update in updates] for formula in tried}
+    found = []
+    for formula, fit in fits.items():
+        error = max(error for _, error in fit)
+        if error <= EXACT:
+            scales = [scale for scale, _ in fit]
+            expression, cost = name_scale(updates, scales)
+            found.append((cost, len(found), Finding(formula, expression, error)))
+    if found:
+        return min(found)[2]
+    nearest = min(fits, key=lambda formula: max(error for _, error in fits[formula]))
+    nearest = nearest if math.isfinite(max(error for _, error in fits[nearest])) else tried[0]
+    return Finding(nearest, _range(_ratios(updates, nearest)), math.inf)
+
+
+def name_scale(updates: Sequence[Update], scales: Sequence[float]) -> tuple[str, int]:
+    """An expression that has these values, and how many numbers are in it; else their range, which costs most."""
+    values = [_cuts(update) | update.numbers() for update in updates]
+    cuts = ("M", "A", "R")
+    counts = [name for name in values[0] if name not in cuts]
+    powers = itertools.product((0, 1, -1), repeat=len(cuts))
+    best: dict[str, int] = {}
+    for power, count, sign in itertools.product(powers, ["", *counts], (1, -1)):
+        parts = dict(zip(cuts, power, strict=True)) | ({count: sign} if count else {})
+        parts = {name: exponent for name, exponent in parts.items() if exponent}
+        expected = [math.prod(value[name] ** e for name, e in parts.items()) for value in values]
+        if all(math.isclose(*pair, rel_tol=EXACT) for pair in zip(expected, scales, strict=True)):
+            best.setdefault(_write(parts), len(parts))
+    if best:
+        return min(best.items(), key=lambda item: item[1])
+    return _range(scales), 9
+
+
+def _cuts(update: Update) -> dict[str, float]:
+    micro_batches = len([part for part in update.micro_batches or [] if part]) / update.ranks
+    return {"M": update.updates, "A": micro_batches or math.nan, "R": update.ranks}
+
+
+def _write(parts: Mapping[str, int]) -> str:
+    above = " ".join(name for name, exponent in parts.items() if exponent > 0)
+    below = " ".join(name for name, exponent in parts.items() if exponent < 0)
+    if not below:
+        return above or "1"
+    return f"{above or '1'} / {below}" if " " not in below else f"{above or '1'} / ({below})"
+
+
+def _ratios(updates: Sequence[Update], formula: str) -> list[float]:
+    """The measured weight of each row over that of a formula."""
+    ratios = []
+    for update in updates:
+        expected = update.weights(formula)
+        assert expected is not None
+        measured, _ = solve_weights(update.row_gradients, update.gradient)
+        kept = (expected != 0) & ~measured.isnan()
+        ratios += (measured[kept] / expected[kept]).tolist()
+    return ratios
+
+
+def _range(values: Sequence[float]) -> str:
+    low, high = f"{min(values):.2g}", f"{max(values):.2g}"
+    return low if low == high else f"{low} to {high}"
