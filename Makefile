@@ -15,6 +15,8 @@ OTHER_VERLS := 0.8.0 0.9.0
 MEGATRON := megatron-core==0.16.1
 # Trainers that pv-trainers serves, without their requirements, which would replace ours.
 TRAINERS := trl==1.16.0 skyrl==0.3.0 areal==1.0.4 openrlhf==0.11.2 tinker-cookbook==0.6.1
+# What their modules import and we do not have.
+WITH-skyrl-0.3.0 := loguru==0.7.3 jaxtyping==0.3.11 wadler-lindig==0.1.8
 BESIDE := $(OTHER_VERLS:%=$(VENV)/beside/verl-%/.installed) $(VENV)/beside/megatron-core/.installed \
 	$(foreach trainer,$(TRAINERS),$(VENV)/beside/$(subst ==,-,$(trainer))/.installed)
 
@@ -56,7 +58,7 @@ $(VENV)/beside/verl-%/.installed: | $(VENV)/.installed
 
 define beside
 $(VENV)/beside/$(subst ==,-,$(1))/.installed: | $(VENV)/.installed
-	$(VENV)/bin/pip install --no-compile --no-deps --upgrade --target $$(@D) $(1)
+	$(VENV)/bin/pip install --no-compile --no-deps --upgrade --target $$(@D) $(1) $$(WITH-$$(notdir $$(@D)))
 	touch $$@
 endef
 $(foreach trainer,$(TRAINERS),$(eval $(call beside,$(trainer))))

@@ -1,0 +1,80 @@
+"""SkyRL trainer mixin: the weights of a pv-rl mode in the place of `trainer.algorithm.loss_reduction`.
+
+SkyRL scales the advantages of a step on the driver, where whole groups are together, and its workers only add up.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, ClassVar
+
+import torch
+
+from pv_rl.errors import ConfigError
+from pv_rl.losses import check_policy_loss, resolve_mode, scale_advantages
+
+__all__ = ["Weighted"]
+
+TESTED = "0.3.0"
+SEAM = ["self", "data", "mini_batch_boundaries", "prompt_boundaries"]
+
+
+class Weighted:
+    """Put it before SkyRL's trainer: `class Trainer(Weighted, RayPPOTrainer): mode = "balanced:0.6"`.
+
+    With scope `prompt` the weights are those of the step, times its number of mini-batches; with scope `batch` each
+    mini-batch is weighed by itself. A row whose `loss_mask` is 0 does not count.
+
+    Raises:
+        LossModeError: `mode` cannot be read, `check_policy_loss` refuses the policy loss, an advantage is not finite.
+        ConfigError: `loss_reduction` or the policy loss is not served, or SkyRL's seam has changed.
+    """
+
+    mode: ClassVar[str] = "balanced"  # a spec, see pv_rl.losses.resolve_mode
+
+    def __init_subclass__(cls, **rest: Any) -> None:
+        super().__init_subclass__(**rest)
+        resolve_mode(cls.mode)
+        seam = getattr(super(), "_normalize_advantages", None)
+        found = seam and list(inspect.signature(seam).parameters)
+        if found != SEAM:
+            raise ConfigError(
+                f"the base class of {cls.__name__} has _normalize_advantages({found}), and SkyRL {TESTED} has it with "
+                f"{SEAM}. Write class {cls.__name__}(Weighted, RayPPOTrainer), with skyrl=={TESTED}."
+            )
+
+    def __init__(self, cfg: Any, *args: Any, **rest: Any) -> None:
+        algorithm = cfg.trainer.algorithm
+        if algorithm.loss_reduction != "token_mean" or algorithm.policy_loss_type == "clip_cov":
+            raise ConfigError(
+                f"mode={self.mode} needs trainer.algorithm.loss_reduction=token_mean and another policy_loss_type than "
+                f"clip_cov; they are {algorithm.loss_reduction} and {algorithm.policy_loss_type}. Set these two."
+            )
+        signs = torch.tensor([[4.0, 2.0], [-3.0, -5.0], [1.0, 3.0], [-2.0, -6.0]])
+        check_policy_loss(lambda advantages: _policy_loss(algorithm, advantages), signs)
+        super().__init__(cfg, *args, **rest)
+
+    def _normalize_advantages(self, data: Any, mini_batch_boundaries: Any, prompt_boundaries: Any) -> Any:
+        base: Any = super()
+        data = base._normalize_advantages(data, mini_batch_boundaries, prompt_boundaries)
+        advantages, mask, mode = data["advantages"], data["loss_mask"], resolve_mode(self.mode)
+        groups = [group for group, (start, end) in enumerate(prompt_boundaries) for _ in range(start, end)]
+        # SkyRL has divided each mini-batch by its own tokens; rows after the last one are padding.
+        parts = [slice(start, end) for start, end in mini_batch_boundaries]
+        tokens = torch.cat([mask[part].sum().clamp(min=1).expand(part.stop - part.start) for part in parts])
+        if mode.scope == "prompt":
+            tokens, parts = tokens * len(parts), [slice(0, len(tokens))]
+        for part in parts:
+            advantages[part] = scale_advantages(
+                mode, advantages[part], mask[part], groups[part], tokens[part]
+            )
+        return data
+
+
+def _policy_loss(algorithm: Any, advantages: torch.Tensor) -> torch.Tensor:
+    """What SkyRL's workers compute of a few short rows."""
+    from skyrl.backends.skyrl_train.utils.ppo_utils import PolicyLossRegistry
+
+    old = torch.linspace(-3.0, -0.1, advantages.numel()).view_as(advantages)
+    inputs = {"config": algorithm, "loss_mask": torch.ones_like(old), "rollout_logprobs": old}
+    return PolicyLossRegistry.get(algorithm.policy_loss_type)(old * 0.95, old, advantages, **inputs)[0]

@@ -1,0 +1,94 @@
+"""Relative error of a trainer's gradient against the oracle's, over the updates of a step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from grid.cases import Case
+from grid.compare import as_float64, data_of
+from grid.model import load_oracle_model, save_model
+from grid.oracle import Loss, row_gradient, update_weights
+from trainer_grid import Driver, Step, make_step
+from transformers import GPT2LMHeadModel
+
+__all__ = ["Measure"]
+
+
+class Measure:
+    """An oracle and the model that trainers get, with what was computed for a step kept.
+
+    Args:
+        folder: empty; the model is saved there.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        save_model(folder)
+        self.oracle = load_oracle_model(folder)
+        self.model = cache(
+            lambda dtype: GPT2LMHeadModel.from_pretrained(
+                folder, dtype=dtype, attn_implementation="sdpa"
+            ).train()
+        )
+        self._steps: dict[object, Step] = {}
+        self._gradients: dict[object, torch.Tensor] = {}
+
+    def step(self, case: Case) -> Step:
+        rows = self._steps.setdefault(data_of(case), make_step(case, self.oracle)).rows
+        return Step(case, rows)
+
+    def weighted(self, case: Case, weights: Mapping[int, float], loss: Loss) -> torch.Tensor:
+        """(parameters,) `sum_i w_i * gradient_i`, of rows by their index."""
+        total = torch.zeros(
+            sum(parameter.numel() for parameter in self.oracle.parameters()), dtype=torch.float64
+        )
+        for i, weight in weights.items():
+            if weight:
+                key = (data_of(case), loss, i)
+                if key not in self._gradients:
+                    self._gradients[key] = row_gradient(
+                        self.oracle, as_float64(self.step(case).rows[i]), loss
+                    )
+                total += weight * self._gradients[key]
+        return total
+
+    def expected(self, case: Case, spec: str) -> list[torch.Tensor]:
+        """The policy terms of each update: rows in their order, `mini_rows` an update, `epochs` times."""
+        rows = self.step(case).rows
+        size = case.mini_rows or len(rows)
+        chosen = [range(start, min(start + size, len(rows))) for start in range(0, len(rows), size)]
+        loss = replace(case.loss, kl=None, kl_coef=0.0)
+        weights = [update_weights(spec, rows, part, len(chosen), case.longest) for part in chosen]
+        return [self.weighted(case, part, loss) for part in weights] * case.epochs
+
+    def error(
+        self,
+        driver: Driver,
+        case: Case,
+        mode: str,
+        spec: str = "",
+        dtype: torch.dtype = torch.float32,
+        **more: Any,
+    ) -> float:
+        """Worst over the updates.
+
+        Args:
+            driver: a module of `drivers`.
+            case: one way to cut a step.
+            mode: what the driver is asked for.
+            spec: what the oracle is asked for; `mode` by default.
+            dtype: of the model.
+            more: further arguments of the driver.
+        """
+        found = driver.gradients(self.model(dtype), self.step(case), mode, **more)
+        return worst(found, self.expected(case, spec or mode))
+
+
+def worst(found: list[torch.Tensor], expected: list[torch.Tensor]) -> float:
+    assert len(found) == len(expected)
+    pairs = zip(found, expected, strict=True)
+    return max(float((ours - theirs).norm() / (theirs.norm() or 1.0)) for ours, theirs in pairs)
