@@ -1,0 +1,38 @@
+"""OpenRLHF launcher: its command for PPO, GRPO and REINFORCE++, with a weighting of pv-rl (tested with 0.11.2).
+
+python -m pv_trainers.train_openrlhf balanced:0.6 --actor.loss_agg_mode seq-mean-token-mean [its options]
+"""
+
+import runpy
+import sys
+
+import ray
+from openrlhf.trainer import ppo_trainer, ppo_trainer_async
+
+from pv_rl.losses import resolve_mode
+from pv_trainers.openrlhf import weigh
+
+__all__ = ["main", "weighted_trainer"]
+
+
+def weighted_trainer(actor_class, mode: str):
+    """A Ray actor class like `actor_class`, `PPOTrainer` or `TrainingActor`, that trains with `mode`."""
+
+    class Weighted(actor_class.__ray_metadata__.modified_class.__ray_actor_class__):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            weigh(self.experience_maker, mode)
+
+    return ray.remote(Weighted)
+
+
+def main() -> None:
+    """Take the mode from the command line and leave the rest to `openrlhf.cli.train_ppo_ray`."""
+    mode = resolve_mode(sys.argv.pop(1) if len(sys.argv) > 1 else "").spec
+    for module, name in ((ppo_trainer, "PPOTrainer"), (ppo_trainer_async, "TrainingActor")):
+        setattr(module, name, weighted_trainer(getattr(module, name), mode))
+    runpy.run_module("openrlhf.cli.train_ppo_ray", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()
