@@ -1,6 +1,6 @@
 """Is the gradient the paper's, however the step is cut? Runs the fixed grid and writes docs/exactness.md.
 
-python benchmarks/exactness.py [--out FILE] [--family NAME]
+python benchmarks/exactness.py [--out FILE] [--family NAME | --trainers]
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ from importlib import metadata
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "plugins" / "pv-trainers" / "tests" / "support"))
 
 from grid.cases import Case
 from grid.compare import TOLERANCE, Grid
 from grid.fixed import fixed_grid
+from trainer_bench import Report, driver_names, measure_drivers
+from trainer_grid import OURS
 
 from pv_judge.files import write_atomically
 
@@ -75,6 +78,16 @@ The columns of verl's modes hold the same steps under the same cuts, in float32,
 definition over the rows that count in a mini-batch: 1/T; 1/(N |o_i|); 1/(N L) with L the longest response, standing
 for the configured one.
 
+## Every trainer
+
+pv-rl in verl and pv-trainers in the others, with seven modes: {modes}. Each trainer's own functions compute the
+gradients on the CPU in float32, for 11 cuts of two steps each; the oracle is the one above. In
+`plugins/pv-trainers/tests/support`, `trainer_cases.py` has the cuts and `drivers` names what is called of each trainer.
+Beside it are the trainer's own settings, each against the spec that it is where nothing is cut; the worst cut counts.
+[Which cut it is, and the factor](conversion.md).
+
+{trainers}
+
 ## Where verl's modes differ, and which of it is a choice
 
 - **Rows that do not count.** verl divides by the configured number of rows of a mini-batch (`global_batch_size`),
@@ -97,6 +110,7 @@ aggregation by one that divides by a micro-batch's own tokens, and asks for an e
 ## Again
 
     .venv/bin/python benchmarks/exactness.py
+    .venv/bin/python benchmarks/exactness.py --trainers  # prints the table of the trainers alone
 """
 
 
@@ -141,6 +155,20 @@ def table(families: dict[str, Family]) -> str:
     return "\n".join(lines)
 
 
+def trainers_table(reports: list[Report]) -> str:
+    """A row for each trainer that could be run, and a line for each that could not."""
+    lines = ["| trainer | cases | ours, worst | its own, worst | not run |", "|---|---:|---:|---|---|"]
+    for report in reports:
+        if not report.missing:
+            worst = max(max(errors.values()) for errors in report.our_errors.values())
+            own = (f"`{mode}` {max(errors.values()):.1e}" for mode, errors in report.own_errors.items())
+            cells = [f"{report.name} {report.version[:12]}", str(report.cases), f"{worst:.1e}"]
+            cells += [", ".join(own), ", ".join(report.cannot)]
+            lines.append("| " + " | ".join(cells) + " |")
+    missing = [f"\n{report.name} was not run: {report.missing}" for report in reports if report.missing]
+    return "\n".join(lines + missing)
+
+
 def machine() -> str:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     cpu_info = Path("/proc/cpuinfo")
@@ -154,19 +182,26 @@ def commit() -> str:
         done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
         return done.stdout.strip() if done.returncode == 0 else ""
 
-    changed = " with uncommitted changes" if git("status", "--porcelain", "--", "src", "tests/grid") else ""
+    changed = (
+        " with uncommitted changes" if git("status", "--porcelain", "--", "src", "tests", "plugins") else ""
+    )
     return (git("rev-parse", "--short", "HEAD") or "unknown") + changed
 
 
-def page(families: dict[str, Family], parameters: int, seconds: float, started_at: str) -> str:
+def versions() -> str:
+    packages = (f"{name} {metadata.version(name)}" for name in ("torch", "verl", "transformers"))
+    return ", ".join([f"Python {platform.python_version()}", *packages])
+
+
+def page(
+    families: dict[str, Family], reports: list[Report], parameters: int, seconds: float, started_at: str
+) -> str:
     worst = {dtype: max(family.ours[dtype] for family in families.values()) for dtype in TOLERANCE}
-    packages = ("torch", "verl", "transformers")
-    versions = ", ".join(f"{name} {metadata.version(name)}" for name in packages)
     return PAGE.format(
         date=datetime.date.today().isoformat(),
         machine=machine(),
         commit=started_at,
-        versions=f"Python {platform.python_version()}, {versions}",
+        versions=versions(),
         minutes=seconds / 60,
         parameters=f"{parameters:,}",
         count=sum(family.cases for family in families.values()),
@@ -175,6 +210,8 @@ def page(families: dict[str, Family], parameters: int, seconds: float, started_a
         bound_single=TOLERANCE["float32"],
         bound_double=TOLERANCE["float64"],
         table=table(families),
+        modes=", ".join(f"`{mode}`" for mode in OURS),
+        trainers=trainers_table(reports),
     )
 
 
@@ -182,7 +219,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "exactness.md")
     parser.add_argument("--family", help="run this family alone and print its table")
+    parser.add_argument(
+        "--trainers", action="store_true", help="run the trainers alone and print their table"
+    )
     arguments = parser.parse_args()
+    if arguments.trainers:
+        sys.stdout.write(trainers_table(measure_drivers(driver_names(), own=True, ours=True)) + "\n")
+        return
     cases = [case for case in fixed_grid() if arguments.family in (None, case.family)]
     start, started_at = time.monotonic(), commit()  # what runs is what was imported then
     with Grid() as grid:
@@ -190,7 +233,8 @@ def main() -> None:
         parameters = sum(parameter.numel() for parameter in grid.model.parameters())
     sys.stdout.write(table(families) + "\n")
     if arguments.family is None:
-        text = page(families, parameters, time.monotonic() - start, started_at)
+        reports = measure_drivers(driver_names(), own=True, ours=True)
+        text = page(families, reports, parameters, time.monotonic() - start, started_at)
         write_atomically(arguments.out, lambda file: file.write_text(text))
 
 

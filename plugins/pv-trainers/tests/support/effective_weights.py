@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
-from grid.oracle import Row, update_weights
+from grid.oracle import Row, update_weights, weights_of
 from torch import Tensor
 
 __all__ = ["FORMULAS", "Finding", "Update", "fit_scale", "name_formula", "solve_weights"]
@@ -33,9 +33,10 @@ FORMULAS = {
     "micro rows, token mean": "N_k/(N T_k)",
     "micro row mean": "1/(K N_k \\|o_i\\|)",
     "micro row sum": "1/(K N_k)",
+    "micro width": "1/(N L_k)",
 }
-"""Weights that are tried, simplest first. K micro-batches of an update (all ranks), R ranks; N_k, T_k, T_r: the rows and
-tokens of a micro-batch or rank."""
+"""Weights that are tried, simplest first. K micro-batches of an update (all ranks), R ranks; N_k, T_k, T_r: the rows
+and tokens of a micro-batch or rank that count; L_k: the longest response in it."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +77,24 @@ class Update:
             weights[i] = weight
         return weights
 
+    def weights_over_step(self, spec: str) -> Tensor:
+        """(rows,) where scope `batch` means the whole step, scaled by its number of updates."""
+        lengths = [int(row.mask.sum()) for row in self.rows]
+        weights = weights_of(spec, lengths, [row.group for row in self.rows], 0)
+        given = {i: self.updates * weights[i] for i in self.chosen}
+        return torch.tensor([given.get(i, 0.0) for i in range(len(self.rows))], dtype=torch.float64)
+
+    def error(self, weights: Tensor) -> float:
+        """Relative error of the gradient against what these weights would give, scale included."""
+        expected = weights @ self.row_gradients
+        error = float((self.gradient - expected).norm() / expected.norm())
+        return math.inf if math.isnan(error) else error  # max() would pass over nan
+
     def _local(self, formula: str) -> dict[int, float]:
         parts = self.micro_batches or []
         if formula == "rank token mean":
             size = math.ceil(len(parts) / self.ranks)
-            parts = [sum(parts[i : i + size], []) for i in range(0, len(parts), size)]
+            parts = [list(itertools.chain(*parts[i : i + size])) for i in range(0, len(parts), size)]
         parts = [part for part in parts if part]
         N = len(self.lengths(self.chosen))
         weights = {}
@@ -95,6 +109,7 @@ class Update:
                         "micro rows, token mean": N_k / (N * T_k),
                         "micro row mean": 1 / (len(parts) * N_k * length),
                         "micro row sum": 1 / (len(parts) * N_k),
+                        "micro width": 1 / (N * max(len(self.rows[j].response) for j in part)),
                     }[formula]
         return weights
 
@@ -119,15 +134,11 @@ class Finding:
     """The formula of some updates that were cut alike."""
 
     formula: str
-    """One of the names that were tried: the nearest where none is exact."""
+    """One of the names that were tried; where none is exact, the one that was meant or comes nearest."""
     scale: str
     """By which it is multiplied, for example `1/M`; a range where it is no expression that is known."""
     error: float
     """Of formula times scale, relative, worst update; inf for one that is only near."""
-
-    @property
-    def text(self) -> str:
-        return f"{self.formula}" if self.scale == "1" else f"{self.formula} * {self.scale}"
 
 
 def solve_weights(row_gradients: Tensor, gradient: Tensor) -> tuple[Tensor, float]:
@@ -175,27 +186,26 @@ def name_formula(updates: Sequence[Update], meant: str = "") -> Finding:
         if error <= EXACT:
             scales = [scale for scale, _ in fit]
             expression, cost = name_scale(updates, scales)
-            found.append((cost, len(found), Finding(formula, expression, error)))
+            found.append((cost + 2 * (" " in formula), len(found), Finding(formula, expression, error)))
     if found:
         return min(found)[2]
-    nearest = min(fits, key=lambda formula: max(error for _, error in fits[formula]))
-    nearest = nearest if math.isfinite(max(error for _, error in fits[nearest])) else tried[0]
+    nearest = meant or min(fits, key=lambda formula: max(error for _, error in fits[formula]))
     return Finding(nearest, _range(_ratios(updates, nearest)), math.inf)
 
 
-def name_scale(updates: Sequence[Update], scales: Sequence[float]) -> tuple[str, int]:
-    """An expression that has these values, and how many numbers are in it; else their range, which costs most."""
+def name_scale(updates: Sequence[Update], scales: Sequence[float]) -> tuple[str, float]:
+    """An expression that has these values, and how complicated it is; else their range, which costs most."""
     values = [_cuts(update) | update.numbers() for update in updates]
     cuts = ("M", "A", "R")
     counts = [name for name in values[0] if name not in cuts]
     powers = itertools.product((0, 1, -1), repeat=len(cuts))
-    best: dict[str, int] = {}
+    best: dict[str, float] = {}
     for power, count, sign in itertools.product(powers, ["", *counts], (1, -1)):
         parts = dict(zip(cuts, power, strict=True)) | ({count: sign} if count else {})
         parts = {name: exponent for name, exponent in parts.items() if exponent}
         expected = [math.prod(value[name] ** e for name, e in parts.items()) for value in values]
         if all(math.isclose(*pair, rel_tol=EXACT) for pair in zip(expected, scales, strict=True)):
-            best.setdefault(_write(parts), len(parts))
+            best.setdefault(_write(parts), len(parts) + 0.5 * bool(count))  # a cut before a count
     if best:
         return min(best.items(), key=lambda item: item[1])
     return _range(scales), 9

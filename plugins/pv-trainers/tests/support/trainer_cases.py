@@ -27,8 +27,8 @@ CUTS: dict[str, dict[str, Any]] = {
     "sequence ratios": {"micro_rows": 2, "loss": Loss(policy="gspo")},
     "all of it": {"micro_rows": 1, "mini_rows": 6, "ranks": 2, "holes": 0.3, "abstained": (2, 9)},
 }
-"""Numbers of updates, of ranks and of micro-batches in an update differ within a cut, so that a wrong scale shows which
-of them it is. Groups of four unless `sizes` says otherwise; the policy loss is PPO's clipped surrogate with ratios a token."""
+"""Within a cut, the numbers of updates, of ranks and of micro-batches in an update differ, so that a wrong scale shows
+which of them it is. Groups of four unless `sizes` names others; the policy loss is PPO's, with ratios by token."""
 
 
 def trainer_cases(seeds: tuple[int, ...] = SEEDS) -> list[Case]:

@@ -36,7 +36,11 @@ class Step:
 
 
 class Driver(Protocol):
-    """What a module of `drivers` has."""
+    """What a module of `drivers` has.
+
+    It may also have `DEFAULT`, the one of `OWN` that the trainer has by default, and `CANNOT`, the families of
+    `trainer_cases` that it does not run, each with the reason.
+    """
 
     NAME: str
     """The trainer, for example `TRL`."""

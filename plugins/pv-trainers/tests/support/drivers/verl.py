@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import atexit
 import functools
 from dataclasses import replace
+from multiprocessing.util import Finalize
 
 import pytest
 import torch
@@ -33,7 +33,9 @@ DEFAULT = "token-mean"
 @functools.cache
 def _ranks() -> Ranks:
     ranks = Ranks().__enter__()  # its model has the weights of the one that `gradients` is given
-    atexit.register(ranks.__exit__, None, None, None)
+    Finalize(
+        None, ranks.__exit__, (None, None, None), exitpriority=10
+    )  # before child processes are waited for
     return ranks
 
 
