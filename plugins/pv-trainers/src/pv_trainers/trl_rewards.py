@@ -1,27 +1,27 @@
-"""Reward functions for TRL: pv-rl's rewards by name, with a row that has no reward as TRL's `None` (unscorable)."""
-
-from __future__ import annotations
+"""Reward functions for TRL: pv-rl's rewards by name, with TRL's `None` for a row that has no reward."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
+
+import torch
+from torch import Tensor
 
 from pv_rl.errors import ConfigError, DataError, RunHalted
 from pv_rl.reward_hooks import broken_reason, reward_numbers
 from pv_rl.rewards import build_reward
 from pv_rl.rewards.named import DROP_GROUP, VALID, row, scorer
 
-__all__ = ["reward_function"]
+__all__ = ["drop_groups", "reward_function"]
+
+RewardFunction = Callable[..., Coroutine[Any, Any, list[float | None]]]
 
 
-def reward_function(
-    name: str, *, label: str = "label", **options: Any
-) -> Callable[..., Coroutine[Any, Any, list[float | None]]]:
+def reward_function(name: str, *, label: str = "label", **options: Any) -> RewardFunction:
     """The reward of this name as an async reward function of `trl.GRPOTrainer`.
 
-    A row that abstains, or for which the reward fails, gets `None`; `WeightedAdvantages` then leaves it out of the
-    step. It also leaves out the whole group where the reward says so (`drop_group`). Means over the rows go into TRL's
-    log as `pv_rl/reward/NAME`.
+    A row that abstains or whose reward fails gets `None`, and `WeightedAdvantages` leaves it out of the step; with
+    `drop_group`, its whole group. TRL's log gets means over rows, `pv_rl/reward/NAME`.
 
     Args:
         name: for example `verdict` or `verdict_fluency`; a plugin's too.
@@ -38,40 +38,40 @@ def reward_function(
     build_reward(name, options).prepare()
     score = scorer(name)
 
-    async def rewards(
-        completions: Sequence[Any], trainer_state: Any = None, log_metric: Any = None, **columns: Any
-    ) -> list[float | None]:
-        """Score the completions of one process; the other arguments are as TRL gives them.
-
-        Raises:
-            DataError: the data set has no column `label`.
-            RunHalted: the reward failed for most rows.
-        """
-        if label not in columns:
-            given = sorted(key for key, column in columns.items() if isinstance(column, list))
+    async def rewards(completions: Sequence[Any], **given: Any) -> list[float | None]:
+        if label not in given:
+            columns = ", ".join(sorted(key for key, value in given.items() if isinstance(value, list)))
             raise DataError(
-                f"the data set has no column {label!r}, from which the reward {name!r} reads its labels; TRL gives "
-                f"{', '.join(given)}. Rename the column, or name it by reward_function({name!r}, label=...)"
+                f"the data set has no column {label!r}, where the reward {name!r} reads labels; it has {columns}. "
+                f"Rename a column, or name it in reward_function({name!r}, label=...)"
             )
-        row.set({"step": getattr(trainer_state, "global_step", None)})
-        sources = columns.get("data_source", [""] * len(completions))
-        infos = await asyncio.gather(
-            *(
-                score(source, _text(completion), truth, **options)
-                for source, completion, truth in zip(sources, completions, columns[label], strict=True)
-            )
-        )
+        row.set({"step": getattr(given.get("trainer_state"), "global_step", None)})
+        sources = given.get("data_source", [""] * len(completions))
+        rows = zip(sources, map(_text, completions), given[label], strict=True)
+        infos = await asyncio.gather(*(score(*each, **options) for each in rows))
         rewards.dropped = [bool(info[DROP_GROUP]) for info in infos]
         absent = [not info[VALID] for info in infos]
-        for info, gone in zip(infos, absent, strict=True) if log_metric else ():
+        for info, gone in zip(infos, absent, strict=True):
             for metric, value in reward_numbers([info], [gone]).items():
-                log_metric(metric, value)  # TRL takes the mean over rows and processes
+                given.get("log_metric", lambda *_: None)(
+                    metric, value
+                )  # TRL logs the mean over rows and ranks
         if reason := broken_reason(infos):
             raise RunHalted(reason)
         return [None if gone else info["score"] for info, gone in zip(infos, absent, strict=True)]
 
     rewards.__name__ = name
     return rewards
+
+
+def drop_groups(
+    rewards: Tensor, functions: Sequence[Any], group_size: int, gather: Callable[[Tensor], Tensor]
+) -> None:
+    """Set rewards (rows of all ranks, functions) to NaN, TRL's no reward, in groups that a reward takes out."""
+    flags = [function.dropped for function in functions if hasattr(function, "dropped")]
+    if flags:
+        dropped = gather(torch.tensor(flags, device=rewards.device).any(dim=0))
+        rewards[dropped.view(-1, group_size).any(dim=1).repeat_interleave(group_size)] = torch.nan
 
 
 def _text(completion: Any) -> str:

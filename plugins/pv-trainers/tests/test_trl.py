@@ -1,0 +1,253 @@
+"""TRL's GRPO trainer with a weighting: its gradient is the paper's, however TRL cuts the generation batch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from grid.cases import Case
+from grid.compare import TOLERANCE, as_float64
+from grid.model import EOS, load_oracle_model, save_model
+from grid.oracle import Loss, predict, row_gradient, update_weights
+from trainer_grid import OURS, Step, make_step
+from transformers import AutoModelForCausalLM
+
+from pv_rl.errors import ConfigError, LossModeError
+from pv_rl.losses import check_policy_loss
+
+pytest.importorskip("datasets", reason="datasets is not installed: pip install datasets")
+
+from drivers import trl as driver
+
+from pv_trainers import trl as adapter
+
+GROUPS = ((3, 17, 40, 9), (5, 1, 22, 60), (8, 8, 30, 2))
+ALL_CUTS = {"micro_rows": 2, "mini_rows": 6, "abstained": (1, 4, 5, 6, 7), "holes": 0.3}
+"""Accumulation of 3, two updates a generation batch, which TRL shuffles, a row and a group that do not count."""
+TWO_RANKS = {"micro_rows": 1, "mini_rows": 6, "ranks": 2, "abstained": (1,)}
+"""The second group is on both."""
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """The oracle's model in float64, and the same in float32."""
+    folder = tmp_path_factory.mktemp("model")
+    save_model(folder)
+    return load_oracle_model(folder), AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+
+
+def case(**axes) -> Case:
+    return Case(name="TRL", groups=GROUPS, **axes)
+
+
+def expected(model, step: Step, spec: str, chosen: list[int]) -> torch.Tensor:
+    """(parameters,) the gradient of one update of `chosen` rows; KL is a mean over the generation batch's tokens."""
+    rows, loss = [as_float64(row) for row in step.rows], step.case.loss
+    updates = len(rows) / (step.case.mini_rows or len(rows))
+    if "@batch" in spec:  # TRL's batch is the generation batch
+        weights = {row: updates * w for row, w in update_weights(spec, rows, range(len(rows)), 1, 64).items()}
+    else:
+        weights = update_weights(spec, rows, chosen, updates, 64)
+    policy = replace(loss, kl=None, kl_coef=0.0, clip_low=1.0 if loss.policy == "cispo" else loss.clip_low)
+    total = sum(weights[row] * row_gradient(model, rows[row], policy) for row in chosen if weights[row])
+    if loss.kl:
+        without = [replace(row, advantages=torch.zeros_like(row.advantages)) for row in rows]
+        tokens = sum(int(row.mask.sum()) for row in rows)
+        counted = [row for row in chosen if rows[row].mask.any()]
+        total += updates / tokens * sum(row_gradient(model, without[row], loss) for row in counted)
+    return total
+
+
+def worst(models, step: Step, mode: str, spec: str = "", given: Step | None = None, **settings) -> float:
+    """Worst relative error over the updates; `given` is what TRL gets where it is not what the oracle gets."""
+    errors = []
+    for gradient, rows in driver.updates(models[1], given or step, mode, **settings):
+        wanted = expected(models[0], step, spec or mode, rows)
+        errors.append(float((gradient.double() - wanted).norm() / wanted.norm()))
+    assert len(errors) == len(step.rows) // (step.case.mini_rows or len(step.rows)) * step.case.epochs
+    return max(errors)
+
+
+@pytest.mark.parametrize("mode", OURS)
+def test_each_mode_is_exact_under_accumulation_several_updates_and_rows_that_do_not_count(models, mode):
+    assert worst(models, make_step(case(**ALL_CUTS), models[0]), mode) <= TOLERANCE["float32"]
+
+
+@pytest.mark.parametrize(
+    ("axes", "mode", "settings"),
+    [
+        ({}, "balanced:0.6", {}),
+        ({"micro_rows": 2, "epochs": 2, "mini_rows": 6}, "balanced:0.6", {}),
+        (ALL_CUTS | {"loss": Loss(policy="gspo")}, "balanced:0.6", {}),
+        (ALL_CUTS | {"loss": Loss(policy="cispo")}, "dapo", {}),
+        (ALL_CUTS | {"is_weights": True}, "vl_norm:0.75:64", {}),
+        (ALL_CUTS | {"loss": Loss(kl="low_var_kl", kl_coef=0.3)}, "balanced:0.6", {}),
+        (ALL_CUTS, "balanced:0.6", {"loss_type": "grpo"}),
+        (ALL_CUTS | {"loss": Loss(policy="gspo")}, "ba", {"loss_type": "grpo"}),
+        (ALL_CUTS, "dapo", {"loss_type": "dr_grpo"}),
+        (ALL_CUTS, "balanced:0.6", {"loss_type": "luspo"}),
+        (TWO_RANKS, "ba", {}),
+        (TWO_RANKS, "balanced:0.6", {"loss_type": "grpo"}),
+        (TWO_RANKS | {"loss": Loss(policy="gspo", kl="low_var_kl", kl_coef=0.3)}, "dapo", {}),
+    ],
+)
+def test_the_gradient_is_the_papers(models, axes, mode, settings):
+    assert worst(models, make_step(case(**axes), models[0]), mode, **settings) <= TOLERANCE["float32"]
+
+
+@pytest.mark.parametrize("own", driver.OWN)
+def test_each_loss_type_is_the_mode_that_the_conversion_table_names(models, own):
+    loss = Loss(policy="cispo") if own.endswith("cispo") else Loss()
+    step = make_step(case(micro_rows=2, mini_rows=6, loss=loss), models[0])
+    if spec := driver.OWN[own]:
+        assert worst(models, step, own, spec) <= TOLERANCE["float32"]
+    else:  # bnpo: the mean over the tokens of each micro-batch
+        assert all(worst(models, step, own, spec) > 1e-2 for spec in OURS)
+
+
+def test_a_denominator_of_half_of_the_rows_is_found(models, monkeypatch):
+    monkeypatch.setitem(adapter.DENOMINATORS, "dapo", lambda lengths, longest: lengths[:6].sum())
+    assert worst(models, make_step(case(**ALL_CUTS), models[0]), "balanced:0.6") > 1e-2
+
+
+def soft_clipped(log_prob: torch.Tensor, row) -> torch.Tensor:
+    """SAPO (arXiv 2511.20347) at TRL's temperatures: 1.0 for an advantage above 0, else 1.05."""
+    temperature = 1.0 if row.advantages[0] > 0 else 1.05
+    ratio = torch.exp(log_prob - row.old_log_probs)
+    return -torch.sigmoid(temperature * (ratio - 1)) * 4 / temperature * row.advantages
+
+
+def gamma_weighted(log_prob: torch.Tensor, row) -> torch.Tensor:
+    """VESPO (arXiv 2602.10693) at TRL's numbers: k, lambda of 2, 3 for an advantage of 0 and above, else 3, 2."""
+    k, scale = (2.0, 3.0) if row.advantages[0] >= 0 else (3.0, 2.0)
+    log_ratio = ((log_prob - row.old_log_probs) * row.mask).sum().detach()
+    return -torch.exp(scale + k * log_ratio - scale * log_ratio.exp()) * row.advantages * log_prob
+
+
+@pytest.mark.parametrize(("loss_type", "formula"), [("sapo", soft_clipped), ("vespo", gamma_weighted)])
+def test_the_losses_that_verl_does_not_have_are_weighed_exactly(models, loss_type, formula):
+    step = make_step(case(**ALL_CUTS), models[0])
+    for gradient, chosen in driver.updates(models[1], step, "balanced:0.6", loss_type=loss_type):
+        weights = update_weights("balanced:0.6", step.rows, chosen, 2, 64)
+        models[0].zero_grad()
+        for row, weight in weights.items():
+            given = as_float64(step.rows[row])
+            if weight:
+                log_prob = predict(models[0], given.prompt, given.response)[1]
+                (weight * (formula(log_prob, given) * given.mask).sum()).backward()
+        wanted = torch.cat([parameter.grad.flatten() for parameter in models[0].parameters()])
+        assert float((gradient.double() - wanted).norm() / wanted.norm()) <= TOLERANCE["float32"]
+
+
+def test_advantages_of_each_token_are_scaled_on_every_rank(models, monkeypatch):
+    original = driver.GivenRows._generate_and_score_completions
+
+    def by_token(self, inputs):
+        batch = original(self, inputs)
+        return batch | {
+            "advantages": batch["advantages"][:, None].expand(-1, batch["completion_ids"].shape[1])
+        }
+
+    monkeypatch.setattr(driver.GivenRows, "_generate_and_score_completions", by_token)
+    assert worst(models, make_step(case(**TWO_RANKS), models[0]), "ba") <= TOLERANCE["float32"]
+
+
+@pytest.mark.parametrize("scaling", ["group", "batch"])
+def test_advantages_that_trl_divides_by_a_deviation_are_weighed_as_they_are(models, scaling):
+    step = make_step(case(**ALL_CUTS), models[0])
+    found = {row.group: [] for row in step.rows}
+    for row in step.rows:
+        if row.mask.any():
+            found[row.group].append(float(row.advantages[0]))
+    if scaling == "batch":
+        found = dict.fromkeys(found, [value for values in found.values() for value in values])
+    wide = {group: torch.tensor(values).std() if len(values) > 1 else 1.0 for group, values in found.items()}
+    scaled = [replace(row, advantages=row.advantages / (wide[row.group] + 1e-4)) for row in step.rows]
+    assert worst(models, Step(step.case, scaled), "balanced:0.6", given=step, scale_rewards=scaling) <= 5e-6
+
+
+def test_completions_that_trl_masks_as_truncated_do_not_count(models):
+    step = make_step(case(micro_rows=2, mini_rows=6), models[0])
+    ended = {0, 2, 3, 5, 8, 9, 10, 11}
+    for number, row in enumerate(step.rows):
+        row.response[-1] = EOS if number in ended else 2
+    counted = [
+        row if number in ended else replace(row, mask=torch.zeros_like(row.mask))
+        for number, row in enumerate(step.rows)
+    ]
+    error = worst(
+        models, Step(step.case, counted), "balanced:0.6", given=step, mask_truncated_completions=True
+    )
+    assert error <= TOLERANCE["float32"]
+
+
+@pytest.mark.parametrize("loss_type", adapter.DENOMINATORS)
+@pytest.mark.parametrize("level", ["token", "sequence"])
+def test_each_loss_that_is_served_is_proportional_to_each_rows_advantage(models, loss_type, level):
+    trainer = driver.train(
+        models[1],
+        make_step(Case(name="short", groups=((2, 3, 4, 1),), micro_rows=4), models[0]),
+        "dapo",
+        loss_type=loss_type,
+        importance_sampling_level=level,
+    )
+    inputs = trainer._buffered_inputs[0]
+    check_policy_loss(
+        lambda advantages: trainer._compute_loss(trainer.model, inputs | {"advantages": advantages}),
+        torch.tensor([0.5, -1.0, 2.0, -0.25]),
+    )
+
+
+def test_the_log_has_the_weights(models):
+    step = make_step(Case(name="paper", groups=((1, 2, 5),), micro_rows=1), models[0])
+    logged = driver.train(models[1], step, "balanced:0.6").state.log_history[0]
+    assert logged["pv_rl/update_mass"] == pytest.approx(1)
+    assert logged["pv_rl/token_weight_max"] == pytest.approx(0.25)
+    assert logged["pv_rl/token_weight_min"] == pytest.approx(0.09)
+    assert logged["clip_ratio/region_mean"] >= 0  # TRL's own are there
+    halves = make_step(
+        Case(name="halves", groups=((1, 2, 5), (1, 2, 5)), micro_rows=1, mini_rows=3), models[0]
+    )
+    logged = driver.train(models[1], halves, "balanced:0.6").state.log_history[0]
+    assert logged["pv_rl/token_weight_max"] == pytest.approx(0.25)  # 0.25 / 2 prompts, times 2 updates
+    assert logged["pv_rl/update_mass"] == pytest.approx(1)
+
+
+def test_no_row_that_counts_is_no_gradient(models):
+    step = make_step(Case(name="nothing", groups=((1, 2, 5),), micro_rows=1, abstained=(0, 1, 2)), models[0])
+    trainer = driver.train(models[1], step, "balanced:0.6")
+    assert trainer.updates[0][0].abs().max() == 0
+    assert trainer.state.log_history[0]["pv_rl/update_mass"] == 0
+
+
+def test_evaluation_is_trls(models):
+    step = make_step(Case(name="paper", groups=((1, 2, 5),), micro_rows=1), models[0])
+    trainer = driver.train(models[1], step, "balanced:0.6")
+    trainer.model.eval()
+    batch = trainer._generate_and_score_completions([{"prompt": "0"}] * 3)
+    assert batch["advantages"].tolist() == pytest.approx(
+        [float(row.advantages[0]) for row in step.rows], abs=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "mode", "error"),
+    [
+        ({"loss_type": "bnpo"}, "dapo", ConfigError),
+        ({"loss_type": "ppo"}, "dapo", ConfigError),
+        ({}, "balance", LossModeError),
+        ({}, "balanced:2", LossModeError),
+    ],
+)
+def test_what_cannot_be_served_is_refused_at_start(models, settings, mode, error):
+    step = make_step(Case(name="paper", groups=((1, 2, 5),), micro_rows=1), models[0])
+    with pytest.raises(error, match="dapo"):  # what to take instead
+        driver.train(models[1], step, mode, **settings)
+
+
+def test_a_trl_whose_loss_has_another_scale_is_refused(models, monkeypatch):
+    monkeypatch.setattr(driver.trl, "__version__", "1.9.2")  # TRL #6024
+    step = make_step(Case(name="paper", groups=((1, 2, 5),), micro_rows=1), models[0])
+    with pytest.raises(ConfigError, match=r"trl 1\.9\.2"):
+        driver.train(models[1], step, "dapo")
