@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import math
 import sys
 from dataclasses import replace
 from importlib.metadata import version
+from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
 
@@ -26,6 +28,7 @@ with stubbed("deepspeed", "flash_attn", "vllm"):
     from openrlhf.trainer import ppo_trainer, ppo_trainer_async
     from openrlhf.trainer.ppo_utils.experience_maker import RemoteExperienceMaker
     from openrlhf.utils import loss_utils
+    from openrlhf.utils.agent import SingleTurnAgentExecutor
 
     from pv_trainers import openrlhf as adapter
     from pv_trainers import train_openrlhf
@@ -223,3 +226,16 @@ def test_the_launcher_replaces_both_trainers_and_leaves_its_options_to_openrlhf(
     monkeypatch.setattr(sys, "argv", ["train_openrlhf", "--actor.loss_agg_mode", "x"])
     with pytest.raises(LossModeError, match="names no mode"):
         train_openrlhf.main()
+
+
+def test_the_reward_file_of_the_page_runs_in_its_executor():
+    page = Path(__file__).parents[3] / "docs" / "trainers" / "openrlhf.md"
+    module = {}
+    exec(page.read_text().split("```python")[1].split("```")[0], module)
+    executor = SimpleNamespace(reward_func=module["reward_func"])
+    fetch = SingleTurnAgentExecutor._fetch_rewards_via_func
+    [given] = asyncio.run(fetch(executor, ["Right?\n### True<|im_end|>"], ["Right?"], ["true"]))
+    assert given == {"rewards": 1.0, "scores": 1.0, "extra_logs": {"no_reward": 0.0}}
+    [given] = asyncio.run(fetch(executor, ["Right?\n### True"], ["Right?"], ["unsure"]))
+    assert math.isnan(given["rewards"])
+    assert given["extra_logs"] == {"no_reward": 1.0}
