@@ -10,7 +10,7 @@ import conversion
 import drivers
 import pytest
 import torch
-from effective_weights import FORMULAS, Update, name_formula, solve_weights
+from effective_weights import FORMULAS, Finding, Update, fit_formulas, name_formulas, solve_weights
 from grid.cases import Case
 from grid.oracle import Row, token_losses
 from places import ROOT
@@ -49,6 +49,10 @@ def update(scale: float, formula: str, **changes) -> Update:
     weights = made.weights(formula)
     assert weights is not None
     return replace(made, gradient=scale * weights @ row_gradients)
+
+
+def name_formula(updates: list[Update], meant: str = "") -> Finding:
+    return name_formulas({"a cut": fit_formulas(updates, meant)})["a cut"]
 
 
 def test_weights_are_solved_from_gradients_and_a_row_without_one_is_unknown():
@@ -91,7 +95,7 @@ def test_a_wrong_scale_is_found_and_written_in_the_numbers_of_the_cut(formula, s
 
 
 def test_rows_that_a_trainer_counts_though_they_do_not_are_found():
-    found = name_formula([update(4 / 6, "grpo@batch", abstained=(1, 4), seed=i) for i in (0, 1)])
+    found = name_formula([update(4 / 6, "grpo@batch", abstained=(1, 4), updates=1, seed=i) for i in (0, 1)])
     assert (found.formula, found.scale) == ("grpo@batch", "(N / all rows)")
 
 
@@ -100,6 +104,32 @@ def test_weights_of_no_formula_are_given_as_a_range_around_the_one_that_was_mean
     weights = torch.tensor([1, 2, 1, 1, 1, 0.5]).double() / 29
     found = name_formula([replace(made, gradient=weights @ made.row_gradients)], "dapo@batch")
     assert (found.formula, found.scale, found.error) == ("dapo@batch", "0.5 to 2", float("inf"))
+
+
+def test_cuts_are_named_by_the_formula_that_most_of_them_have():
+    """grpo and grpo@batch are the same in even groups, and not where a row of one group does not count."""
+    fits = {
+        "even": {
+            "grpo": (0.0, Finding("grpo", "1", 0.0)),
+            "grpo@batch": (0.0, Finding("grpo@batch", "1", 0.0)),
+        },
+        "uneven": {"grpo@batch": (0.0, Finding("grpo@batch", "1", 0.0))},
+        "local": {
+            "micro row mean": (2.0, Finding("micro row mean", "1", 0.0)),
+            "grpo@batch": (1.0, Finding("grpo@batch", "1 / A", 0.0)),
+        },
+        "other": {
+            "dapo": (0.0, Finding("dapo", "1", 0.0)),
+            "grpo@batch": (9.0, Finding("grpo@batch", "1 to 2", 0.0)),
+        },
+    }
+    found = {cut: (finding.formula, finding.scale) for cut, finding in name_formulas(fits).items()}
+    assert found == {
+        "even": ("grpo@batch", "1"),
+        "uneven": ("grpo@batch", "1"),
+        "local": ("grpo@batch", "1 / A"),
+        "other": ("dapo", "1"),
+    }
 
 
 class LocalMean:

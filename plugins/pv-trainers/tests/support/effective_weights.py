@@ -15,7 +15,7 @@ import torch
 from grid.oracle import Row, update_weights, weights_of
 from torch import Tensor
 
-__all__ = ["FORMULAS", "Finding", "Update", "fit_scale", "name_formula", "solve_weights"]
+__all__ = ["FORMULAS", "Finding", "Fits", "Update", "fit_formulas", "name_formulas", "solve_weights"]
 
 EXACT = 1e-4
 """Relative error below which a formula is the one that was measured; wrong ones differ by more than 1e-2."""
@@ -77,12 +77,21 @@ class Update:
             weights[i] = weight
         return weights
 
-    def weights_over_step(self, spec: str) -> Tensor:
-        """(rows,) where scope `batch` means the whole step, scaled by its number of updates."""
-        lengths = [int(row.mask.sum()) for row in self.rows]
-        weights = weights_of(spec, lengths, [row.group for row in self.rows], 0)
-        given = {i: self.updates * weights[i] for i in self.chosen}
-        return torch.tensor([given.get(i, 0.0) for i in range(len(self.rows))], dtype=torch.float64)
+    def weights_elsewhere(self, spec: str) -> Tensor:
+        """(rows,) by the other reading of a scope: `batch` over the step, `prompt` over the update alone.
+
+        A trainer that scales whole steps before it cuts them, or whose steps have one update, has no other.
+        """
+        members = list(range(len(self.rows))) if spec.endswith("@batch") else self.chosen
+        rows = [self.rows[i] for i in members]
+        signs = [float((row.advantages * row.mask).nan_to_num().sum()) for row in rows]
+        lengths = [int(row.mask.sum()) for row in rows]
+        found = weights_of(spec, lengths, [row.group for row in rows], 0, signs)
+        scale = self.updates if spec.endswith("@batch") else 1
+        weights = torch.zeros(len(self.rows), dtype=torch.float64)
+        for i, weight in zip(members, found, strict=True):
+            weights[i] = scale * weight if i in self.chosen else 0.0
+        return weights
 
     def error(self, weights: Tensor) -> float:
         """Relative error of the gradient against what these weights would give, scale included."""
@@ -115,17 +124,18 @@ class Update:
 
     def numbers(self) -> dict[str, float]:
         """What a scale may consist of."""
-        every = [len(self.rows[i].response) for i in self.chosen]
-        lengths = self.lengths(self.chosen)
-        step = sum(self.lengths(range(len(self.rows))))
+        lengths, T = self.lengths(self.chosen), sum(self.lengths(self.chosen))
+        tokens = [int(row.mask.sum()) or len(row.response) for row in self.rows]
         groups = {self.rows[i].group for i in self.chosen if self.rows[i].mask.any()}
         return {
-            "T": sum(lengths),
+            "T": T,
             "N": len(lengths),
             "P": len(groups),
-            "(N / all rows)": len(lengths) / len(every),
-            "(T / all tokens)": sum(lengths) / sum(every),
-            "(T / tokens of the step)": sum(lengths) / step,
+            "(N / all rows)": len(lengths) / (len(self.rows) / self.updates),
+            "(T / all tokens)": T / sum(tokens[i] for i in self.chosen),
+            "(T / tokens of the step)": T / sum(self.lengths(range(len(self.rows)))),
+            "(T / all tokens of the step)": T / sum(tokens),
+            "(T / tokens with those of tools)": T / sum(len(self.rows[i].response) for i in self.chosen),
         }
 
 
@@ -171,8 +181,15 @@ def fit_scale(update: Update, formula: str) -> tuple[float, float]:
     return scale, float((update.gradient - scale * expected).norm() / update.gradient.norm())
 
 
-def name_formula(updates: Sequence[Update], meant: str = "") -> Finding:
-    """The formula and scale that all of these updates have.
+Fits = dict[str, tuple[float, Finding]]
+"""The formulas that give some updates, with how complicated each scale is; else the one that was meant, as a range."""
+
+RANGE = 9.0
+"""How complicated a scale is that is no expression."""
+
+
+def fit_formulas(updates: Sequence[Update], meant: str = "") -> Fits:
+    """The formulas that all of these updates have, each with its own scale.
 
     Args:
         updates: cut in the same way, of several steps.
@@ -180,17 +197,33 @@ def name_formula(updates: Sequence[Update], meant: str = "") -> Finding:
     """
     tried = list(dict.fromkeys(([meant] if meant else []) + list(FORMULAS)))
     fits = {formula: [fit_scale(update, formula) for update in updates] for formula in tried}
-    found = []
+    errors = {formula: max(error for _, error in fit) for formula, fit in fits.items()}
+    found: Fits = {}
     for formula, fit in fits.items():
-        error = max(error for _, error in fit)
-        if error <= EXACT:
-            scales = [scale for scale, _ in fit]
-            expression, cost = name_scale(updates, scales)
-            found.append((cost + 2 * (" " in formula), len(found), Finding(formula, expression, error)))
-    if found:
-        return min(found)[2]
-    nearest = meant or min(fits, key=lambda formula: max(error for _, error in fits[formula]))
-    return Finding(nearest, _range(_ratios(updates, nearest)), math.inf)
+        if errors[formula] <= EXACT:
+            expression, cost = name_scale(updates, [scale for scale, _ in fit])
+            found[formula] = cost + 2 * (" " in formula), Finding(formula, expression, errors[formula])
+    if not found:
+        near = meant or min(errors, key=lambda formula: errors[formula])
+        found[near] = 2 * RANGE, Finding(near, _range(_ratios(updates, near)), math.inf)
+    return found
+
+
+def name_formulas(fits: Mapping[str, Fits]) -> dict[str, Finding]:
+    """One formula for all cuts as far as there is one: a finding for each cut.
+
+    Args:
+        fits: of each cut. The formula is the first of those that are exact, without a scale, in the most cuts.
+    """
+    tried = dict.fromkeys(formula for found in fits.values() for formula in found)
+    plain = {formula: sum(found.get(formula, (1.0,))[0] == 0 for found in fits.values()) for formula in tried}
+    main = max(plain, key=lambda formula: plain[formula])
+
+    def chosen(found: Fits) -> Finding:
+        simplest = min(found.values(), key=lambda fit: fit[0])
+        return min(found.get(main, simplest), simplest, key=lambda fit: fit[0] >= RANGE)[1]
+
+    return {cut: chosen(found) for cut, found in fits.items()}
 
 
 def name_scale(updates: Sequence[Update], scales: Sequence[float]) -> tuple[str, float]:
@@ -208,7 +241,7 @@ def name_scale(updates: Sequence[Update], scales: Sequence[float]) -> tuple[str,
             best.setdefault(_write(parts), len(parts) + 0.5 * bool(count))  # a cut before a count
     if best:
         return min(best.items(), key=lambda item: item[1])
-    return _range(scales), 9
+    return _range(scales), RANGE
 
 
 def _cuts(update: Update) -> dict[str, float]:
