@@ -133,15 +133,15 @@ def test_cuts_are_named_by_the_formula_that_most_of_them_have():
 
 
 class LocalMean:
-    """A trainer that divides each micro-batch by its own tokens, and the sum by their number."""
+    """A trainer that shuffles rows, and takes the mean over micro-batches of the mean over their tokens."""
 
     NAME, VERSION, DEFAULT = "Local", "1.0", "mean"
     OWN = {"mean": "dapo@batch"}  # noqa: RUF012
     CANNOT = {"two ranks": "it has one"}  # noqa: RUF012
 
     def gradients(self, model, step, mode):
-        size = step.case.micro_rows
-        parts = [step.rows[start : start + size] for start in range(0, len(step.rows), size)]
+        size, rows = step.case.micro_rows, [*step.rows[1::2], *step.rows[::2]]
+        parts = [rows[start : start + size] for start in range(0, len(rows), size)]
         model.zero_grad()
         for part in parts:
             total = sum((token_losses(model, row, step.case.loss) * row.mask).sum() for row in part)
