@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
+import copy
+import inspect
 from dataclasses import replace
 
 import pytest
 import torch
+from added_rewards import adding
 from grid.cases import Case
 from grid.compare import TOLERANCE, as_float64
 from grid.model import EOS, load_oracle_model, save_model
 from grid.oracle import Loss, predict, row_gradient, update_weights
+from places import ROOT
 from trainer_grid import OURS, Step, make_step
 from transformers import AutoModelForCausalLM
 
-from pv_rl.errors import ConfigError, LossModeError
+from pv_rl.errors import ConfigError, DataError, LossModeError, RunHalted
+from pv_rl.hookspecs import RewardEntry
 from pv_rl.losses import check_policy_loss
+from pv_rl.rewards import RewardOutput
 
 pytest.importorskip("datasets", reason="datasets is not installed: pip install datasets")
 
 from drivers import trl as driver
 
 from pv_trainers import trl as adapter
+from pv_trainers.trl_rewards import reward_function
 
 GROUPS = ((3, 17, 40, 9), (5, 1, 22, 60), (8, 8, 30, 2))
 ALL_CUTS = {"micro_rows": 2, "mini_rows": 6, "abstained": (1, 4, 5, 6, 7), "holes": 0.3}
@@ -160,9 +168,11 @@ def test_advantages_that_trl_divides_by_a_deviation_are_weighed_as_they_are(mode
     for row in step.rows:
         if row.mask.any():
             found[row.group].append(float(row.advantages[0]))
-    if scaling == "batch":
-        found = dict.fromkeys(found, [value for values in found.values() for value in values])
-    wide = {group: torch.tensor(values).std() if len(values) > 1 else 1.0 for group, values in found.items()}
+    everything = [value for values in found.values() for value in values]
+    wide = {
+        group: torch.tensor(everything if scaling == "batch" else values).std() if values else 1.0
+        for group, values in found.items()
+    }
     scaled = [replace(row, advantages=row.advantages / (wide[row.group] + 1e-4)) for row in step.rows]
     assert worst(models, Step(step.case, scaled), "balanced:0.6", given=step, scale_rewards=scaling) <= 5e-6
 
@@ -251,3 +261,111 @@ def test_a_trl_whose_loss_has_another_scale_is_refused(models, monkeypatch):
     step = make_step(Case(name="paper", groups=((1, 2, 5),), micro_rows=1), models[0])
     with pytest.raises(ConfigError, match=r"trl 1\.9\.2"):
         driver.train(models[1], step, "dapo")
+
+
+@pytest.mark.filterwarnings("ignore:You are importing")
+def test_a_trainer_of_trl_with_a_loss_of_its_own_is_refused(models, tmp_path):
+    from trl.experimental.gmpo import GMPOConfig, GMPOTrainer
+
+    class Mine(adapter.WeightedAdvantages, GMPOTrainer):
+        """Its loss is not a sum over tokens."""
+
+    settings = {"per_device_train_batch_size": 2, "num_generations": 2, "use_cpu": True, "bf16": False}
+    with pytest.raises(ConfigError, match="Mine with loss_type=dapo"):
+        Mine(
+            copy.deepcopy(models[1]),
+            lambda completions, **_: [0.0] * len(completions),
+            GMPOConfig(output_dir=str(tmp_path), report_to=[], **settings),
+            train_dataset=driver.Dataset.from_dict({"prompt": ["w2"] * 2}),
+            processing_class=driver.AutoTokenizer.from_pretrained(models[1].config.name_or_path),
+            loss_agg_mode="dapo",
+        )
+
+
+def test_the_seams_of_trl_are_those_that_were_read():
+    assert driver.trl.__version__ == driver.VERSION
+    of = driver.trl.GRPOTrainer
+    assert list(inspect.signature(of._calculate_rewards).parameters) == [
+        *("self", "inputs", "prompts", "completions", "completion_ids_list")
+    ]
+    assert list(inspect.signature(of._generate_and_score_completions).parameters) == ["self", "inputs"]
+    assert list(inspect.signature(of._compute_loss).parameters) == ["self", "model", "inputs"]
+
+
+def test_a_group_that_a_reward_takes_out_leaves_the_step_on_every_rank(models, monkeypatch):
+    def reward(self, completions, **_):
+        reward.dropped = [row == 5 for row in self._here]  # its group is rows 4 to 7, on both ranks
+        return [float(self.step.rows[row].advantages[0]) for row in self._here]
+
+    monkeypatch.setattr(driver.GivenRows, "reward", reward)
+    step = make_step(case(**TWO_RANKS | {"abstained": ()}), models[0])
+    left = [
+        replace(row, mask=torch.zeros_like(row.mask)) if 4 <= number < 8 else row
+        for number, row in enumerate(step.rows)
+    ]
+    assert worst(models, Step(step.case, left), "dapo", given=step) <= TOLERANCE["float32"]
+
+
+def test_a_reward_of_ours_is_a_reward_function_of_trl():
+    seen: list[tuple[str, float]] = []
+    verdict = reward_function("verdict", label="correct")
+    call = verdict(
+        prompts=["a"] * 4,
+        completions=["### True", "### False", [{"role": "assistant", "content": "### True"}], "### True"],
+        correct=[True, True, "true", "perhaps"],
+        trainer_state=None,
+        log_metric=lambda name, value: seen.append((name, value)),
+    )
+    assert asyncio.run(call) == [1.0, 0.0, 1.0, None]
+    assert verdict.__name__ == "verdict"  # TRL's name of it in the log
+    assert [value for name, value in seen if name == "pv_rl/reward/abstained"] == [0, 0, 0, 1]
+    assert [value for name, value in seen if name == "pv_rl/reward/score"] == [1, 0, 1]
+
+
+def test_a_reward_function_hands_on_what_the_reward_says_of_its_group():
+    class Theirs:
+        async def score(self, sample):
+            no = sample.response == "no"
+            return RewardOutput(score=0.0 if no else float(sample.step or 0), valid=not no, drop_group=no)
+
+    class State:
+        global_step = 7
+
+    with adding(RewardEntry(name="theirs", build=Theirs, meaning="a test's")):
+        theirs = reward_function("theirs")
+        call = theirs(completions=["yes", "no", [{"content": None}]], label=[1, 0, 1], trainer_state=State)
+        assert asyncio.run(call) == [7.0, None, 7.0]
+        assert theirs.dropped == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "text"),
+    [
+        (lambda: reward_function("verdikt"), ConfigError, "did you mean|verdict"),
+        (lambda: reward_function("verdict", rules={}), ConfigError, "do not fit"),
+        (lambda: reward_function("verdict_fluency", on_failure="halt"), ConfigError, "on_failure=abstain"),
+        (
+            lambda: asyncio.run(reward_function("verdict")(completions=["a"], prompts=["b"], answer=["c"])),
+            DataError,
+            "no column 'label'.*answer, prompts",
+        ),
+        (
+            lambda: asyncio.run(reward_function("verdict")(completions=["a"] * 2, label=["c", "d"])),
+            RunHalted,
+            "2 of the 2 rows",
+        ),
+    ],
+)
+def test_a_reward_that_cannot_be_had_ends_the_run(make, error, text):
+    with pytest.raises(error, match=text):
+        make()
+
+
+def test_the_pages_example_runs(tmp_path, monkeypatch, capsys):
+    page = (ROOT / "docs/trainers/trl.md").read_text(encoding="utf-8")
+    code = page.split("```python\n")[1].split("```")[0]
+    shorter = code.replace("max_steps=30", "max_steps=2").replace("logging_steps=10", "logging_steps=1")
+    assert "max_steps=2, " in shorter
+    monkeypatch.chdir(tmp_path)
+    exec(shorter, {})
+    assert "{'step': 2, 'reward': " in capsys.readouterr().out.splitlines()[-1]

@@ -49,8 +49,9 @@ class WeightedAdvantages:
         return rewards
 
     def _generate_and_score_completions(self, inputs: Any) -> dict[str, Any]:
+        training = self.model.training  # Unsloth changes it to generate
         batch = super()._generate_and_score_completions(inputs)
-        if not self.model.training:
+        if not training:
             return batch
         if "unsloth_sample_weight" in batch:
             raise ConfigError("UNSLOTH_GRPO_* also weighs rows. Unset it, or use no loss_agg_mode.")
