@@ -17,6 +17,7 @@ MEGATRON := megatron-core==0.16.1
 TRAINERS := trl==1.16.0 skyrl==0.3.0 areal==1.0.4 openrlhf==0.11.2 tinker-cookbook==0.6.1
 # What their modules import and we do not have.
 WITH-skyrl-0.3.0 := loguru==0.7.3 jaxtyping==0.3.11 wadler-lindig==0.1.8
+WITH-areal-1.0.4 := colorlog==6.12.0 einops==0.8.2 lark==1.3.1
 WITH-tinker-cookbook-0.6.1 := tinker==0.38.0 chz==0.4.0
 BESIDE := $(OTHER_VERLS:%=$(VENV)/beside/verl-%/.installed) $(VENV)/beside/megatron-core/.installed \
 	$(foreach trainer,$(TRAINERS),$(VENV)/beside/$(subst ==,-,$(trainer))/.installed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -56,14 +56,24 @@ class Measure:
                 total += weight * self._gradients[key]
         return total
 
-    def expected(self, case: Case, spec: str) -> list[torch.Tensor]:
-        """The policy terms of each update: rows in their order, `mini_rows` an update, `epochs` times."""
+    def expected(
+        self, case: Case, spec: str, chosen: Sequence[Sequence[int]] | None = None
+    ) -> list[torch.Tensor]:
+        """The policy terms of each update.
+
+        Args:
+            case: one way to cut a step.
+            spec: one of ours.
+            chosen: rows of each update; by default rows in their order, `mini_rows` an update, `epochs` times.
+        """
         rows = self.step(case).rows
         size = case.mini_rows or len(rows)
-        chosen = [range(start, min(start + size, len(rows))) for start in range(0, len(rows), size)]
+        parts = [range(start, min(start + size, len(rows))) for start in range(0, len(rows), size)]
         loss = replace(case.loss, kl=None, kl_coef=0.0)
-        weights = [update_weights(spec, rows, part, len(chosen), case.longest) for part in chosen]
-        return [self.weighted(case, part, loss) for part in weights] * case.epochs
+        return [
+            self.weighted(case, update_weights(spec, rows, part, len(parts), case.longest), loss)
+            for part in chosen or parts * case.epochs
+        ]
 
     def error(
         self,
