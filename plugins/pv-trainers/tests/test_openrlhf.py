@@ -133,6 +133,34 @@ def test_a_reward_of_nan_abstains_and_shows_in_the_metrics(whole):
     assert found == pytest.approx([0.5 * 0.25 * 4 * 1, -0.5 * 0.15 * 4 * 2, 0.0, 0.0])
     assert [experience.info["abstained"].item() for experience in made] == [0, 0, 0, 1]
     assert [experience.info["reward"].item() for experience in made] == [1.0, 0.0, 0.5, 0.5]
+    made[0].rewards -= 1  # as a length penalty does
+    assert made[0].info["reward"] == 1
+
+
+@pytest.mark.parametrize("estimator", ["rloo", "group_norm", "reinforce_baseline", "gae"])
+def test_weights_come_after_the_estimator_its_whitening_and_the_kl_in_the_reward(whole, estimator):
+    step = whole.step(micro_rows=None, micro_tokens=90, holes=0.3)
+    args = driver.make_args(step.case, "seq-mean-token-mean")
+    args.algo.advantage.estimator, args.algo.advantage.lambd = estimator, 0.9
+    args.algo.advantage.no_std_norm = False
+    args.algo.kl.init_coef = 0.2
+
+    def made(mode):
+        maker = driver.make_maker(step, args, mode)
+        shares = maker.make_experience(maker.split_rollout_samples(make_samples(step, abstains=True)))
+        for number, experience in enumerate(shares):
+            generator = torch.Generator().manual_seed(number)
+            experience.kl = torch.rand(experience.action_mask.shape, generator=generator)
+            experience.values = torch.rand(experience.action_mask.shape, generator=generator)
+        return maker.compute_advantages_and_returns(shares)
+
+    weights = whole.weights(step, "balanced:0.6")
+    for theirs, ours in zip(made("token-mean"), made("balanced:0.6"), strict=True):
+        assert torch.equal(theirs.returns, ours.returns)
+        for row, i in enumerate(ours.index):
+            mask = theirs.action_mask[row]
+            expected = theirs.advantages[row] * mask * weights[i] * 12 * mask.sum()
+            torch.testing.assert_close(ours.advantages[row], expected, rtol=1e-5, atol=1e-7)
 
 
 def test_advantages_that_are_not_finite_are_refused(whole):
@@ -222,7 +250,7 @@ def test_the_launcher_replaces_both_trainers_and_leaves_its_options_to_openrlhf(
     for replaced in (ppo_trainer.PPOTrainer, ppo_trainer_async.TrainingActor):
         maker.compute_advantages_and_returns = None
         replaced.__ray_metadata__.modified_class(maker)
-        assert maker.compute_advantages_and_returns.args[0] == "balanced:0.6@prompt"
+        assert maker.compute_advantages_and_returns.args[0].spec == "balanced:0.6@prompt"
     monkeypatch.setattr(sys, "argv", ["train_openrlhf", "--actor.loss_agg_mode", "x"])
     with pytest.raises(LossModeError, match="names no mode"):
         train_openrlhf.main()

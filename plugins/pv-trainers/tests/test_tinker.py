@@ -24,7 +24,7 @@ from pv_rl.rewards import RewardOutput
 with stubbed("blobfile", "pyrage", "termcolor", "tiktoken", "tml_renderers"):
     from tinker_cookbook.rl import data_processing, train
     from tinker_cookbook.rl.rollout_strategy import MinViableGroup
-    from tinker_cookbook.rl.types import Env, StepResult, TrajectoryGroup
+    from tinker_cookbook.rl.types import Env, StepResult, Trajectory, TrajectoryGroup, Transition
 
     from pv_trainers.tinker import SUMS, weigh, weighted_advantages
 
@@ -123,6 +123,17 @@ def test_a_group_of_one_reward_is_a_prompt_unless_the_cookbook_removes_it(whole)
     without = weighted_advantages("dapo", 1, data_processing.remove_constant_reward_groups(groups))
     assert with_it[0].tolist() == pytest.approx([0.5 / 4 / 3, -0.5 / 4 / 3])
     assert without[0].tolist() == pytest.approx([0.5 / 4 / 2, -0.5 / 4 / 2])
+
+
+def test_a_trajectory_without_tokens_and_a_step_without_groups_have_no_weights(whole):
+    nothing = driver.tinker.ModelInput.empty()
+    overflow = Trajectory([Transition(nothing, driver.TokensWithLogprobs([], []), -1.0, True)], nothing)
+    [group] = driver.make_groups(whole.step(groups=((2, 3),)).rows)
+    group = TrajectoryGroup([*group.trajectories_G, overflow], [0.0, 0.0, 0.0], [{}, {}, {}])
+    # its reward of -1 is in the cookbook's baseline; of 9 updates there are two, as there are two datums
+    [advantages] = weighted_advantages("grpo", 9, [group])
+    assert advantages.tolist() == pytest.approx([2 * 1 / 3 / 2 / 2, 2 * 1 / 3 / 2 / 3, 0.0])
+    assert weighted_advantages("grpo", None, []) == []
 
 
 STREAM = train.StreamMinibatchConfig(groups_per_batch=4, num_minibatches=2)

@@ -11,7 +11,7 @@ from openrlhf.models import PolicyLoss
 from torch.nn.utils.rnn import pad_sequence
 
 from pv_rl.errors import ConfigError, SetupError
-from pv_rl.losses import check_policy_loss, scale_advantages
+from pv_rl.losses import check_policy_loss, resolve_mode, scale_advantages
 
 __all__ = ["weigh"]
 
@@ -26,7 +26,7 @@ def weigh(maker, mode: str) -> None:
         )
     _check(args.actor)
     compute = maker.compute_advantages_and_returns
-    maker.compute_advantages_and_returns = partial(_weighted, mode, args, compute)
+    maker.compute_advantages_and_returns = partial(_weighted, resolve_mode(mode), args, compute)
 
 
 def _weighted(mode, args, compute, experiences):

@@ -58,7 +58,10 @@ def weighted_advantages(mode: str, updates: float | None, trajectory_groups_P: l
         updates: the factor of the weights, the number of updates for a mass of 1 each; None: `T`.
         trajectory_groups_P: all groups of the step.
     """
+    advantages_P = compute_advantages(trajectory_groups_P)
     trajectories = [trajectory for group in trajectory_groups_P for trajectory in group.trajectories_G]
+    if not trajectories:
+        return advantages_P
     masks = [
         [datum.loss_fn_inputs["mask"].to_torch() for datum in trajectory_to_data(trajectory, 0.0, False)]
         for trajectory in trajectories
@@ -66,7 +69,7 @@ def weighted_advantages(mode: str, updates: float | None, trajectory_groups_P: l
     lengths = torch.tensor([int(sum(mask.sum() for mask in of_trajectory)) for of_trajectory in masks])
     counts = torch.arange(max(1, int(lengths.max()))) < lengths[:, None]
     prompts = [i for i, group in enumerate(trajectory_groups_P) for _ in group.trajectories_G]
-    factor = max(1, int(lengths.sum())) if updates is None else updates
-    advantages_P = compute_advantages(trajectory_groups_P)
+    most = max(1, sum(map(len, masks)))  # the cookbook makes no more updates than there are datums
+    factor = max(1, int(lengths.sum())) if updates is None else min(updates, most)
     scaled = scale_advantages(mode, torch.cat(advantages_P), counts, prompts, factor)
     return list(scaled.split([len(advantages_G) for advantages_G in advantages_P]))
