@@ -20,13 +20,10 @@ import pytest
 import torch
 from effective_weights import Finding, Fits, Update, fit_formulas, name_formulas, solve_weights
 from grid.cases import VANILLA, Case
-from grid.compare import as_float64, data_of
-from grid.model import load_oracle_model, save_model
-from grid.oracle import row_gradient
 from torch import Tensor
 from trainer_cases import trainer_cases
-from trainer_grid import OURS, Step, make_step
-from transformers import GPT2LMHeadModel
+from trainer_errors import Measure
+from trainer_grid import OURS
 
 __all__ = ["Bench", "Report", "driver_names", "measure_driver", "measure_drivers"]
 
@@ -57,36 +54,13 @@ class Report:
     seconds: float = 0.0
 
 
-class Bench:
-    """The two models, and the steps with the gradients of their rows."""
-
-    def __init__(self, folder: Path) -> None:
-        save_model(folder)
-        self.oracle = load_oracle_model(folder)
-        self.model = GPT2LMHeadModel.from_pretrained(
-            folder, dtype=torch.float32, attn_implementation="sdpa"
-        ).eval()
-        self._kept: dict[object, tuple[Step, Tensor]] = {}
-
-    def step(self, case: Case) -> tuple[Step, Tensor]:
-        """The rows of a case, and (rows, parameters) their gradients in float64."""
-        key = (data_of(case), case.loss)
-        if key not in self._kept:
-            step = make_step(case, self.oracle)
-            gradients = [
-                row_gradient(self.oracle, as_float64(row), case.loss)
-                if row.mask.any()
-                else torch.zeros(sum(parameter.numel() for parameter in self.oracle.parameters())).double()
-                for row in step.rows
-            ]
-            self._kept[key] = step, torch.stack(gradients)
-        step, gradients = self._kept[key]
-        return replace(step, case=case), gradients
+class Bench(Measure):
+    """Runs a driver on cases."""
 
     def updates(self, driver: Any, case: Case, mode: str) -> list[Update]:
         """What a driver did with a case."""
-        step, row_gradients = self.step(case)
-        given = driver.gradients(self.model, step, mode)
+        step, row_gradients = self.step(case), self.row_gradients(case)
+        given = driver.gradients(self.model(torch.float32), step, mode)
         solved = [solve_weights(row_gradients, gradient)[0] for gradient in given]
         return [
             Update(
