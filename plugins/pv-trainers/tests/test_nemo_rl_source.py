@@ -80,19 +80,30 @@ def test_gradient_is_the_oracles_when_sequences_are_packed(models, expected, mod
     assert error(driver.gradients(models[1], step, mode, packed=True), gradients) <= 5e-6
 
 
+@pytest.mark.parametrize("mode", ["ba", "dapo@batch", "token_level_loss=false"])
+def test_gradient_is_the_oracles_in_two_processes(models, expected, mode):
+    step, gradients = expected(CUTS["two ranks"], driver.OWN.get(mode, mode))
+    assert error(driver.gradients(models[1], step, mode, gloo=True), gradients) <= 5e-6
+
+
 @pytest.mark.parametrize("mode", OURS)
 def test_gradient_is_the_oracles_at_the_sequence_level(models, expected, mode):
     step, gradients = expected(CUTS["updates across groups"], mode)
     assert error(driver.gradients(models[1], step, mode, by_token=False), gradients) <= 5e-6
 
 
-@pytest.mark.parametrize(("mode", "spec"), driver.OWN.items())
 @pytest.mark.parametrize(
-    "cut", ["one micro-batch", "updates across groups", "two ranks", "rows that do not count"]
+    ("mode", "cut", "packed"),
+    [
+        *((mode, cut, False) for mode in driver.OWN for cut in list(CUTS)[:6]),
+        *((mode, "two ranks", True) for mode in driver.OWN),
+        ("token_level_loss=false", "sequence ratios", False),
+        ("token_level_loss=true", "cispo", False),
+    ],
 )
-def test_own_aggregation_equals_a_spec_of_ours(models, expected, mode, spec, cut):
-    step, gradients = expected(CUTS[cut], spec)
-    assert error(driver.gradients(models[1], step, mode), gradients) <= 5e-6
+def test_own_aggregation_equals_a_spec_of_ours(models, expected, mode, cut, packed):
+    step, gradients = expected(CUTS[cut], driver.OWN[mode])
+    assert error(driver.gradients(models[1], step, mode, packed=packed), gradients) <= 5e-6
 
 
 def test_kl_keeps_nemo_rls_aggregation(models, expected):
@@ -106,13 +117,18 @@ def test_kl_keeps_nemo_rls_aggregation(models, expected):
     assert error([kl("ba")], [kl("token_level_loss=true")]) <= 5e-5
 
 
-def test_another_denominator_is_seen(models, expected):
-    """The mistake of scaling by the tokens of the step where NeMo-RL divides by those of an update."""
-    step, gradients = expected(CUTS["three updates"], "balanced:0.6")
-    rows = len(step.rows)
-    found = [3 * g for g in driver.gradients(models[1], step, "balanced:0.6@batch")]
-    assert rows == 12
-    assert error(found, gradients) > 1e-2
+def test_the_denominator_of_each_rank_alone_is_seen(models, expected, monkeypatch):
+    """The mistake of a mean over ranks of means over their tokens."""
+    step, gradients = expected(CUTS["two ranks"], "balanced:0.6")
+    process = driver.Worker.process
+
+    def local(self, shard, update):
+        part = process(self, shard, update)
+        mask = part["batch"]["token_mask"][:, 1:] * part["batch"]["sample_mask"][:, None]
+        return part | {"global_valid_toks": mask.sum() * self.ranks}
+
+    monkeypatch.setattr(driver.Worker, "process", local)
+    assert error(driver.gradients(models[1], step, "balanced:0.6"), gradients) > 1e-2
 
 
 def test_an_override_weighs_the_estimator(monkeypatch):
@@ -134,9 +150,10 @@ def test_an_override_weighs_the_estimator(monkeypatch):
     advantages = driver.grpo._create_advantage_estimator(config).compute_advantage(
         prompt_ids=torch.tensor([[1], [1], [2], [2]]), rewards=torch.tensor([1.0, 0, 1, 0]), mask=mask
     )
+    weights = [1 / 8, 1 / 8, 1 / 4, 1 / 4]  # 1 / (2 * 4) and 1 / (2 * 2), with 6 tokens
     assert advantages[:, 1].tolist() == pytest.approx(
-        [0.75, -0.75, 1.5, -1.5]
-    )  # 1/(2*4), 1/(2*2), each times 6
+        [6 * w * a for w, a in zip(weights, [1, -1, 1, -1], strict=True)]
+    )
 
 
 @pytest.mark.parametrize(
@@ -170,12 +187,9 @@ def test_contract():
     ).stdout.strip()
     assert commit in (driver.VERSION, ""), "the clone is at another commit than the one that the page names"
     calls = (driver.ROOT / "nemo_rl/algorithms/grpo.py").read_text()
-    assert (
-        calls.count("adv_estimator = _create_advantage_estimator(master_config)") == 2
-    )  # grpo_train, async_grpo_train
-    assert (
-        calls.count("mask = token_mask * sample_mask.unsqueeze(-1)") == 2 + 1
-    )  # and the mask of log-prob errors
+    # grpo_train and async_grpo_train; the third mask is that of log-prob errors
+    assert calls.count("adv_estimator = _create_advantage_estimator(master_config)") == 2
+    assert calls.count("mask = token_mask * sample_mask.unsqueeze(-1)") == 3
     assert "_clip_grpo_advantages" in calls
     estimate = driver.grpo.GRPOAdvantageEstimator.compute_advantage
     assert list(inspect.signature(estimate).parameters)[1:4] == ["prompt_ids", "rewards", "mask"]

@@ -120,6 +120,11 @@ def test_what_cannot_be_served_is_refused(install, monkeypatch):
     sink = install("dapo")([("a", [make_sample(20, mm_kwargs={})])], 1)
     with pytest.raises(LossModeError, match="images is longer than seq_len"):
         sink.process_batch()
+    sink = sys.modules["prime_rl.orchestrator.train_sink"].TrainSink(
+        [("a", [make_sample(2, advantages=[1.0])])], 1
+    )
+    with pytest.raises(ValueError, match="zip"):  # not filled up: prime-rl refuses it too
+        sink.process_batch()
     with pytest.raises(LossModeError, match="not that of commit 559b447"):
         install("dapo")  # a second time
 

@@ -196,9 +196,10 @@ def test_contract():
     assert "scale_gradients_(None, model, parallel_dims.fsdp_gradient_divide_factor)" in train
     packing = (driver.ROOT / "src/prime_rl/orchestrator/packing.py").read_text()
     assert "self.seq_len = config.seq_len" in packing
-    launcher = (driver.ROOT / "src/prime_rl/entrypoints/rl.py").read_text()
-    assert 'orchestrator_cmd = ["orchestrator", "@",' in launcher
-    assert "from subprocess import Popen" in launcher
-    assert "rl_slurm(config)" in launcher
+    launcher, orchestrator = driver.LAUNCHERS
+    assert {"Popen", "rl_slurm", "main"} <= set(vars(launcher))
+    assert 'orchestrator_cmd = ["orchestrator", "@",' in inspect.getsource(launcher.rl_local)
+    assert "rl_slurm(config)" in inspect.getsource(launcher.rl)
+    assert hasattr(orchestrator, "main")
     grpo = (driver.ROOT / "src/prime_rl/orchestrator/algo/grpo.py").read_text()
     assert "advantages = rewards - rewards.mean()" in grpo  # no whitening after or before the seam

@@ -13,6 +13,7 @@ import sys
 from typing import Any
 
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
 from pv_rl.errors import LossModeError
 from pv_rl.losses import resolve_mode, scale_advantages
@@ -22,7 +23,7 @@ __all__ = ["install"]
 
 def install(mode: str) -> None:
     """Scale the advantages of each batch that `TrainSink` cuts. Call it once, with a spec of pv-rl."""
-    sink = importlib.import_module("prime_rl.orchestrator.train_sink")
+    sink: Any = importlib.import_module("prime_rl.orchestrator.train_sink")
     mode, cut = resolve_mode(mode).spec, getattr(sink.TrainSink, "process_batch", install)
     if not {"pending_batch", "episode_by_trace", "filter_zero_advantages"} <= set(cut.__code__.co_names):
         raise LossModeError("prime-rl's TrainSink.process_batch is not that of commit 559b447. Use that one.")
@@ -33,9 +34,8 @@ def install(mode: str) -> None:
         rows = {trace: [(s, _members(s, longest)) for s in samples] for trace, samples in pending.items()}
         batch = cut(self)
         taken = [trace for trace in rows if trace not in self.pending_batch]
-        if tokens := sum(
-            sum(_members(sample, longest)) for sample in batch.samples
-        ):  # that prime-rl divides by
+        tokens = sum(sum(_members(sample, longest)) for sample in batch.samples)  # prime-rl's own divisor
+        if tokens:
             _scale(mode, [rows[trace] for trace in taken], [groups[trace] for trace in taken], tokens)
         return batch
 
@@ -45,19 +45,16 @@ def install(mode: str) -> None:
 def _members(sample: Any, longest: int) -> list[bool]:
     """Which tokens the trainer counts: it cuts a sample at seq_len."""
     if len(sample.mask) > longest and sample.mm_kwargs is not None:
-        raise LossModeError(
-            "A sample with images is longer than seq_len. Raise seq_len: it is cut elsewhere."
-        )
-    weights = sample.rl_weights or [1.0] * len(sample.mask)
-    return [bool(m and w) for m, w in zip(sample.mask[:longest], weights[:longest], strict=True)]
+        raise LossModeError("A sample with images is longer than seq_len. Raise seq_len, so that it fits.")
+    weights, advantages = sample.rl_weights or [1.0] * len(sample.mask), sample.advantages or sample.mask
+    return [bool(m and w) for m, w, _ in zip(sample.mask, weights, advantages, strict=True)][:longest]
 
 
 def _scale(mode: str, rows: list[Any], groups: list[str], tokens: int) -> None:
     values = [[a for s, m in row for a in (s.advantages or [0.0] * len(m))[: len(m)]] for row in rows]
     counts = [[float(member) for _, members in row for member in members] for row in rows]
-    width = max(map(len, counts))
-    padded = [[part + [0.0] * (width - len(part)) for part in parts] for parts in (values, counts)]
-    advantages, mask = torch.tensor(padded, dtype=torch.float64)
+    parts = [[torch.tensor(row, dtype=torch.float64) for row in part] for part in (values, counts)]
+    advantages, mask = (pad_sequence(part, batch_first=True) for part in parts)
     scaled = scale_advantages(mode, advantages, mask, groups, tokens).tolist()
     for row, rest in zip(rows, scaled, strict=True):
         for sample, members in row:
@@ -70,7 +67,7 @@ if __name__ == "__main__":
     if len(sys.argv) < 3 or sys.argv[2] not in ("rl", "orchestrator"):
         sys.exit("usage: python -m pv_trainers.prime_rl SPEC rl|orchestrator ARGUMENTS")
     spec, sys.argv = resolve_mode(sys.argv[1]).spec, sys.argv[2:]
-    command = importlib.import_module(f"prime_rl.entrypoints.{sys.argv[0]}")
+    command: Any = importlib.import_module(f"prime_rl.entrypoints.{sys.argv[0]}")
     if sys.argv[0] == "orchestrator":
         install(spec)
     else:

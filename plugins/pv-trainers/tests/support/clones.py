@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -16,24 +17,26 @@ import pytest
 __all__ = ["clone"]
 
 
-def clone(variable: str, *folders: str, stubs: Sequence[str]) -> Path:
-    """Put a clone on the path, or skip the module where the variable is not set.
+@contextmanager
+def clone(variable: str, *folders: str, stubs: Sequence[str]) -> Iterator[Path]:
+    """Import from a clone inside of this; the test module is skipped where the variable is not set.
 
     Args:
-        variable: environment variable with the root of the clone.
+        variable: environment variable with the root of the clone, which is given.
         folders: inside the clone, what goes on the path.
-        stubs: packages that the clone imports and that the called functions do not use; stubs where they are absent.
+        stubs: packages that the clone imports and that the called functions do not use. Those that are absent are stubs
+            until the end, so that other trainers in the process do not find them.
     """
     root = os.environ.get(variable)
     if not root:
         pytest.skip(f"{variable} is not set: the root of a clone of the trainer", allow_module_level=True)
-    for folder in folders:
-        path = str(Path(root, folder))
-        if path not in sys.path:
-            sys.path.append(path)
-    absent = [name for name in stubs if name not in sys.modules and importlib.util.find_spec(name) is None]
-    sys.meta_path.append(_Stubs(frozenset(absent)))
-    return Path(root)
+    sys.path += [path for folder in folders if (path := str(Path(root, folder))) not in sys.path]
+    finder = _Stubs(frozenset(name for name in stubs if importlib.util.find_spec(name) is None))
+    sys.meta_path.append(finder)
+    yield Path(root)
+    sys.meta_path.remove(finder)
+    for name in [name for name, module in sys.modules.items() if isinstance(module, _Stub)]:
+        del sys.modules[name]
 
 
 class _Anything(type):

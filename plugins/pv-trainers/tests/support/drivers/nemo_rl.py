@@ -3,15 +3,18 @@
 Of a clone at the commit of `VERSION`, named by PV_TRAINERS_NEMO_RL. What is not NeMo-RL's own:
 
 - stubs of the packages in STUBS, which the called functions do not use;
-- `.cuda()` returns the tensor, and the all-reduce of a batch's counts adds what each rank's own call counted: ranks are
-  called one after the other, and their gradients averaged, as FSDP does;
+- `.cuda()` returns the tensor; ranks are called one after the other, with an all-reduce that adds what each rank's own
+  call counts, or (`gloo=True`) are processes with gloo; their gradients are averaged, as FSDP does;
 - the rewards are the step's advantages, and the estimator's baseline is the plain mean;
 - packed sequences go through the model one at a time in the place of flash attention.
 """
 
 from __future__ import annotations
 
+import multiprocessing
+import tempfile
 import typing
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -29,9 +32,10 @@ OWN = {"token_level_loss=true": "dapo@batch", "token_level_loss=false": "grpo@ba
 """By the setting of `loss_fn`. Both count over the rows of an update."""
 
 STUBS = ("mlflow", "nemo_automodel", "pynvml", "soundfile", "swanlab")
-ROOT = clone("PV_TRAINERS_NEMO_RL", ".", stubs=STUBS)
-
-with patch.object(typing, "TypedDict", typing_extensions.TypedDict):  # pydantic asks for it below Python 3.12
+with (
+    clone("PV_TRAINERS_NEMO_RL", ".", stubs=STUBS) as ROOT,
+    patch.object(typing, "TypedDict", typing_extensions.TypedDict),  # pydantic asks for it below Python 3.12
+):
     from nemo_rl.algorithms import grpo
     from nemo_rl.algorithms.loss import ClippedPGLossConfig, ClippedPGLossFn
     from nemo_rl.distributed.batched_data_dict import BatchedDataDict
@@ -91,14 +95,20 @@ def make_batch(step: Step) -> BatchedDataDict:
 
 
 def gradients(
-    model: PreTrainedModel, step: Step, mode: str, *, by_token: bool | None = None, packed: bool = False
+    model: PreTrainedModel,
+    step: Step,
+    mode: str,
+    *,
+    by_token: bool | None = None,
+    packed: bool = False,
+    gloo: bool = False,
 ) -> list[torch.Tensor]:
     """See `trainer_grid.Driver`. Ours go through either level of the loss, gspo through the sequence level."""
     own = mode in OWN
     if by_token is None:
         by_token = mode == "token_level_loss=true" if own else step.case.loss.policy != "gspo"
     loss = make_loss_config(step, by_token=by_token)
-    rows = step.case.mini_rows or len(step.rows)
+    rows, ranks = step.case.mini_rows or len(step.rows), step.case.ranks
     config = make_config(loss, rows, weighting=None if own else mode)
     batch = make_batch(step)
     groups = {row.group: number for number, row in enumerate(step.rows)}
@@ -118,24 +128,7 @@ def gradients(
         logprobs_policy=batch["prev_logprobs"],
         logprobs_reference=batch["reference_policy_logprobs"],
     )
-    return train(model, batch, ClippedPGLossFn(loss), rows, step.case.ranks, step.case.micro_rows, packed)
-
-
-def train(
-    model: PreTrainedModel,
-    batch: BatchedDataDict,
-    loss_fn: ClippedPGLossFn,
-    rows: int,
-    ranks: int,
-    micro_rows: int | None,
-    packed: bool,
-) -> list[torch.Tensor]:
-    """`Policy.train` and the loop of the DTensor worker, one rank after the other."""
     tokens = 2 * int(batch["input_lengths"].max())
-    settings = {
-        "dynamic_batching": {"enabled": False},
-        "sequence_packing": {"enabled": packed, "train_mb_tokens": tokens},
-    }
     packing = {
         "max_tokens_per_microbatch": tokens,
         "input_key": "input_ids",
@@ -147,46 +140,96 @@ def train(
         ranks, batch_size=rows, sequence_packing_args=packing if packed else None
     )
     shards = shards[0] if packed else shards
-    updates = []
+    worker = Worker(
+        model, ClippedPGLossFn(loss), rows // ranks, ranks, step.case.micro_rows, tokens if packed else 0
+    )
+    updates = len(step.rows) // rows
     with patch.object(torch.Tensor, "cuda", lambda tensor: tensor):
-        for update in range(len(batch["input_ids"]) // rows):
-            model.zero_grad()
-            for part in _process(shards, loss_fn, update, rows // ranks):
-                cut: Any
-                if packed:
-                    cut = part["batch"].make_microbatch_iterator_for_packable_sequences()
-                else:
-                    cut = part["batch"].make_microbatch_iterator(micro_rows or rows // ranks)
-                automodel_forward_backward(
-                    model=_OneByOne(model) if packed else model,
-                    data_iterator=automodel_data.make_processed_microbatch_iterator(
-                        cut, SimpleNamespace(eos_token_id=1), settings, 1
-                    ),
-                    post_processing_fn=LossPostProcessor(
-                        loss_fn, settings, None, None, None, 1, ranks, packed
-                    ),
-                    global_valid_seqs=part["global_valid_seqs"],
-                    global_valid_toks=part["global_valid_toks"],
-                    dp_size=ranks,
-                )
-            gradient = torch.cat([parameter.grad.reshape(-1) for parameter in model.parameters()])
-            updates.append(gradient / ranks)
-    return updates
+        return worker.in_processes(shards, updates) if gloo else worker.one_after_the_other(shards, updates)
 
 
-def _process(shards: Any, loss_fn: ClippedPGLossFn, update: int, rows: int) -> list[dict[str, Any]]:
-    """`process_global_batch` on each rank, with its all-reduce."""
-    counted: list[torch.Tensor] = []
+@dataclass
+class Worker:
+    """The loop of the DTensor worker over updates and micro-batches."""
 
-    def processed(reduce: Any) -> list[dict[str, Any]]:
-        with patch("torch.distributed.all_reduce", reduce):
-            return [
-                automodel_data.process_global_batch(shard, loss_fn, None, batch_idx=update, batch_size=rows)
-                for shard in shards
+    model: PreTrainedModel
+    loss_fn: ClippedPGLossFn
+    rows: int
+    """Rows of an update on a rank."""
+    ranks: int
+    micro_rows: int | None
+    packed_tokens: int
+    """Of a packed micro-batch; 0: sequences are padded."""
+
+    def one_after_the_other(self, shards: Any, updates: int) -> list[torch.Tensor]:
+        found = []
+        for update in range(updates):
+            counted: list[torch.Tensor] = []
+            with patch("torch.distributed.all_reduce", lambda counts, group: counted.append(counts.clone())):  # noqa: B023
+                for shard in shards:
+                    self.process(shard, update)
+            self.model.zero_grad()
+            with patch("torch.distributed.all_reduce", lambda counts, group: counts.copy_(sum(counted))):  # noqa: B023
+                for shard in shards:
+                    self.backward(self.process(shard, update))
+            found.append(self.gradient() / self.ranks)
+        return found
+
+    def in_processes(self, shards: Any, updates: int) -> list[torch.Tensor]:
+        with tempfile.TemporaryDirectory() as folder:
+            fork = multiprocessing.get_context("fork")  # the import of NeMo-RL takes longer than the test
+            processes = [
+                fork.Process(target=self.rank, args=(rank, shards[rank], updates, folder))
+                for rank in range(self.ranks)
             ]
+            for process in processes:
+                process.start()
+            for process in processes:
+                process.join(60)
+                assert process.exitcode == 0, f"a rank ended with {process.exitcode}"
+            return torch.load(f"{folder}/gradients.pt")
 
-    processed(lambda counts, group: counted.append(counts.clone()))
-    return processed(lambda counts, group: counts.copy_(sum(counted)))
+    def rank(self, rank: int, shard: Any, updates: int, folder: str) -> None:
+        torch.distributed.init_process_group(
+            "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=self.ranks
+        )
+        found = []
+        for update in range(updates):
+            self.model.zero_grad()
+            self.backward(self.process(shard, update))
+            found.append(self.gradient())
+            torch.distributed.all_reduce(found[-1])
+            found[-1] /= self.ranks
+        if rank == 0:
+            torch.save(found, f"{folder}/gradients.pt")
+        torch.distributed.destroy_process_group()
+
+    def process(self, shard: Any, update: int) -> dict[str, Any]:
+        return automodel_data.process_global_batch(
+            shard, self.loss_fn, None, batch_idx=update, batch_size=self.rows
+        )
+
+    def backward(self, part: dict[str, Any]) -> None:
+        packed = bool(self.packed_tokens)
+        settings = {"sequence_packing": {"enabled": packed, "train_mb_tokens": self.packed_tokens}}
+        if packed:
+            cut = part["batch"].make_microbatch_iterator_for_packable_sequences()
+        else:
+            cut = part["batch"].make_microbatch_iterator(self.micro_rows or self.rows)
+        tokenizer = SimpleNamespace(eos_token_id=1)
+        automodel_forward_backward(
+            model=_OneByOne(self.model) if packed else self.model,
+            data_iterator=automodel_data.make_processed_microbatch_iterator(cut, tokenizer, settings, 1),
+            post_processing_fn=LossPostProcessor(
+                self.loss_fn, settings, None, None, None, 1, self.ranks, packed
+            ),
+            global_valid_seqs=part["global_valid_seqs"],
+            global_valid_toks=part["global_valid_toks"],
+            dp_size=self.ranks,
+        )
+
+    def gradient(self) -> torch.Tensor:
+        return torch.cat([parameter.grad.reshape(-1) for parameter in self.model.parameters()])
 
 
 class _OneByOne(torch.nn.Module):

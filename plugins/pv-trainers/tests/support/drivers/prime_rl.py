@@ -26,16 +26,26 @@ VERSION = "559b44772e471d1538537b8805cc77f3824a5e64"
 OWN = {"filter_zero_advantages=false": "dapo@batch", "filter_zero_advantages=true": ""}
 """By the setting of `orchestrator.train`. The default, true, divides by the tokens with an advantage other than 0."""
 
-STUBS = ("beartype", "jaxtyping", "openai", "pydantic_config", "renderers", "tenacity", "verifiers")
-ROOT = clone("PV_TRAINERS_PRIME_RL", "src", "packages/prime-rl-configs/src", stubs=STUBS)
+STUBS = (
+    "beartype",
+    "jaxtyping",
+    "openai",
+    "pydantic_config",
+    "renderers",
+    "setproctitle",
+    "tenacity",
+    "verifiers",
+)
+with clone("PV_TRAINERS_PRIME_RL", "src", "packages/prime-rl-configs/src", stubs=STUBS) as ROOT:
+    from prime_rl.configs.trainer import CustomLossConfig, DefaultLossConfig, IPOLossConfig
+    from prime_rl.entrypoints import orchestrator, rl
+    from prime_rl.orchestrator import train_sink
+    from prime_rl.trainer.batch import build_bin_cost, prepare_batch
+    from prime_rl.trainer.rl import loss as rl_loss
+    from prime_rl.trainer.rl.data import DataLoader
+    from prime_rl.transports.rollouts.types import MicroBatch, TrainingSample
 
-from prime_rl.configs.trainer import CustomLossConfig, DefaultLossConfig, IPOLossConfig  # noqa: E402
-from prime_rl.orchestrator import train_sink  # noqa: E402
-from prime_rl.trainer.batch import build_bin_cost, prepare_batch  # noqa: E402
-from prime_rl.trainer.rl import loss as rl_loss  # noqa: E402
-from prime_rl.trainer.rl.data import DataLoader  # noqa: E402
-from prime_rl.transports.rollouts.types import MicroBatch, TrainingSample  # noqa: E402
-
+LAUNCHERS = (rl, orchestrator)
 COLLECT = train_sink.TrainSink.process_batch
 """As it comes, before a weighting is installed."""
 SEQ_LEN = 4096
