@@ -19,6 +19,7 @@ from pv_judge.files import write_atomically
 
 SPEC_FORMULAS = {"dr_grpo": ("1/(P G L)", "1/(N L)")}
 """Of modes with a number: by prompt and @batch."""
+WITHOUT_SPEC = ("", "sum")
 
 PAGE = """# Moving a recipe between trainers
 
@@ -36,14 +37,17 @@ the spec in the float64 oracle of [exactness](exactness.md), the worst of the cu
 
 `T` tokens, `N` responses, `P` prompts of an update that count, `G` responses of a prompt, `|o_i|` tokens of response i;
 `M` updates of a step, `A` micro-batches of an update on a rank, `R` ranks; `K` micro-batches of an update on all ranks,
-`N_k`, `T_k`, `L_k` the responses, tokens and longest response of one, `T_r` the tokens of a rank. A spec by prompt is
-scaled by `M` ([weightings](weightings.md#scopes-and-mini-batches)).
+`N_k`, `T_k`, `L_k` the responses, tokens and longest response of one, `T_r` the tokens of a rank; `L` a length
+that is set, 60 or 64 here. A spec by prompt is scaled by `M` ([weightings](weightings.md#scopes-and-mini-batches)).
 
 ## What each setting does
 
 {table}
 
+Not run, or not with all cuts:
+
 {missing}
+
 ## Moving from A to B
 
 1. Take the spec of your setting, and set it in the new trainer: as `loss_agg_mode` in verl, through `pv_trainers`
@@ -71,45 +75,58 @@ Not in the table: some trainers divide advantages by the standard deviation of t
 
 def formula(name: str) -> str:
     """What is printed for a name or spec."""
+    if not name:
+        return "differs between the tokens of a row"
     base, _, scope = name.partition("@")
     if name in FORMULAS:
         return f"`{FORMULAS[name]}`"
     return f"`{SPEC_FORMULAS[base.partition(':')[0]][scope == 'batch']}`"
 
 
-def main_finding(report: Report, mode: str) -> Finding:
-    """The formula where the step is not cut: the one that is meant, of several that are the same there."""
-    return report.findings[mode]["not cut"]
-
-
 def row(report: Report, mode: str) -> list[str]:
     """The cells of one setting."""
-    main = main_finding(report, mode)
+    findings = report.findings[mode]
+    main = findings.get("not cut") or next(iter(findings.values()))
     holds, others = [], dict[str, list[str]]()
-    for cut, finding in report.findings[mode].items():
+    for cut, finding in findings.items():
         if (finding.formula, finding.scale) == (main.formula, main.scale) and finding.error < math.inf:
             holds.append(finding.error)
-        else:
+        elif finding != main:
             others.setdefault(_difference(finding, main), []).append(cut)
-    for cut, reason in report.cannot.items():
-        others.setdefault(f"not run ({reason})", []).append(cut)
-    known = (main.formula in FORMULAS and " " in main.formula) or main.formula == "sum"
-    scale = "" if main.scale == "1" else f" times {main.scale}"
     return [
-        f"{report.name} {report.version[:12]}",
+        f"{report.name} {report.version[:9]}",
         f"`{mode}`" + (" (default)" if mode == report.default else ""),
-        formula(main.formula) + scale,
-        "none" if known else f"`{main.formula}`" + scale,
+        _with_scale(formula(main.formula), main.scale),
+        "none"
+        if main.formula in WITHOUT_SPEC or " " in main.formula
+        else _with_scale(f"`{main.formula}`", main.scale),
         f"{max(holds):.1e}" if holds else "",
-        "; ".join(f"{', '.join(cuts)}: {what}" for what, cuts in others.items()) or "nowhere",
+        "; ".join(f"{', '.join(cuts)}: {what}" for what, cuts in others.items()),
     ]
+
+
+def _with_scale(text: str, scale: str) -> str:
+    return text if scale in ("", "1") else f"{text} times {scale}"
 
 
 def _difference(finding: Finding, main: Finding) -> str:
     if finding.formula == main.formula:
         return f"times {finding.scale}"
-    scale = "" if finding.scale == "1" else f" times {finding.scale}"
-    return formula(finding.formula) + scale
+    return _with_scale(formula(finding.formula), finding.scale)
+
+
+def not_run(report: Report) -> str:
+    """A line of the cuts that a trainer was not run with, or ''."""
+    reasons: dict[str, list[str]] = {}
+    for cut, reason in report.cannot.items():
+        reasons.setdefault(reason, []).append(cut)
+    for mode, failed in report.failed.items():
+        for cut, reason in failed.items():
+            reasons.setdefault(reason, []).append(f"{cut} with `{mode}`")
+    if report.missing:
+        return f"- {report.name}: {report.missing}"
+    texts = [f"{', '.join(cuts)} ({reason})" for reason, cuts in reasons.items()]
+    return f"- {report.name}: {'; '.join(texts)}" if texts else ""
 
 
 def table(reports: list[Report]) -> str:
@@ -123,7 +140,7 @@ def moves(reports: list[Report]) -> str:
     by_formula: dict[str, list[str]] = {}
     for report in reports:
         if report.default in report.findings:
-            main = main_finding(report, report.default)
+            main = report.findings[report.default]["not cut"]
             by_formula.setdefault(main.formula, []).append(f"{report.name} (`{report.default}`)")
     names = list(by_formula)
     heads = ["from \\ to", *(formula(name) for name in names)]
@@ -148,8 +165,6 @@ def _markdown(heads: list[str], rows: list[list[str]], rule: str) -> str:
 
 def page(reports: list[Report], started_at: str) -> str:
     measured = [report for report in reports if not report.missing]
-    missing = [report for report in reports if report.missing]
-    lines = [f"Not measured this time: {report.name} ({report.missing}).\n" for report in missing]
     return PAGE.format(
         date=datetime.date.today().isoformat(),
         machine=exactness.machine(),
@@ -158,7 +173,7 @@ def page(reports: list[Report], started_at: str) -> str:
         minutes=sum(report.seconds for report in reports) / 60,
         bound=1e-4,
         table=table(measured),
-        missing="".join(lines),
+        missing="\n".join(filter(None, map(not_run, reports))),
         moves=moves(measured),
     )
 
@@ -172,9 +187,6 @@ def main() -> None:
     arguments = parser.parse_args()
     started_at = exactness.commit()
     reports = measure_drivers(arguments.trainer or driver_names(), own=True, ours=False)
-    for report in reports:
-        if report.missing:
-            sys.stderr.write(f"not measured: {report.name}: {report.missing}\n")
     sys.stdout.write(table([report for report in reports if not report.missing]) + "\n")
     if arguments.trainer is None:
         text = page(reports, started_at)

@@ -1,6 +1,8 @@
 """Is the gradient the paper's, however the step is cut? Runs the fixed grid and writes docs/exactness.md.
 
 python benchmarks/exactness.py [--out FILE] [--family NAME | --trainers]
+
+`--trainers` measures the other trainers alone and writes their section of the page.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import argparse
 import datetime
 import os
 import platform
+import re
 import subprocess
 import sys
 import time
@@ -23,6 +26,7 @@ from grid.cases import Case
 from grid.compare import TOLERANCE, Grid
 from grid.fixed import fixed_grid
 from trainer_bench import Report, driver_names, measure_drivers
+from trainer_cases import CUTS
 from trainer_grid import OURS
 
 from pv_judge.files import write_atomically
@@ -78,14 +82,6 @@ The columns of verl's modes hold the same steps under the same cuts, in float32,
 definition over the rows that count in a mini-batch: 1/T; 1/(N |o_i|); 1/(N L) with L the longest response, standing
 for the configured one.
 
-## Every trainer
-
-pv-rl in verl and pv-trainers in the others, with seven modes: {modes}. Each trainer's own functions compute the
-gradients on the CPU in float32, for 11 cuts of two steps each; the oracle is the one above. In
-`plugins/pv-trainers/tests/support`, `trainer_cases.py` has the cuts and `drivers` names what is called of each trainer.
-Beside it are the trainer's own settings, each against the spec that it is where nothing is cut; the worst cut counts.
-[Which cut it is, and the factor](conversion.md).
-
 {trainers}
 
 ## Where verl's modes differ, and which of it is a choice
@@ -110,8 +106,21 @@ aggregation by one that divides by a micro-batch's own tokens, and asks for an e
 ## Again
 
     .venv/bin/python benchmarks/exactness.py
-    .venv/bin/python benchmarks/exactness.py --trainers  # prints the table of the trainers alone
+    .venv/bin/python benchmarks/exactness.py --trainers  # this section alone
 """
+
+
+TRAINERS = """## Every trainer
+
+*Measured {date} on {machine}, started at commit {commit}, with {versions}; {minutes:.0f} minutes.*
+
+pv-rl in verl and pv-trainers in the others, with seven modes: {modes}. Each trainer's own functions compute the
+gradients on the CPU in float32, for {cuts} cuts of two steps each; the oracle is the one above. In
+`plugins/pv-trainers/tests/support`, `trainer_cases.py` has the cuts and `drivers` names what is called of each trainer.
+Beside it are the trainer's own settings, each against the spec that it is where nothing is cut; the worst cut counts.
+[Which cut it is, and the factor](conversion.md).
+
+{table}"""
 
 
 @dataclass
@@ -155,18 +164,38 @@ def table(families: dict[str, Family]) -> str:
     return "\n".join(lines)
 
 
-def trainers_table(reports: list[Report]) -> str:
+def trainers_section(reports: list[Report], started_at: str) -> str:
     """A row for each trainer that could be run, and a line for each that could not."""
     lines = ["| trainer | cases | ours, worst | its own, worst | not run |", "|---|---:|---:|---|---|"]
+    notes = []
     for report in reports:
-        if not report.missing:
-            worst = max(max(errors.values()) for errors in report.our_errors.values())
-            own = (f"`{mode}` {max(errors.values()):.1e}" for mode, errors in report.own_errors.items())
-            cells = [f"{report.name} {report.version[:12]}", str(report.cases), f"{worst:.1e}"]
-            cells += [", ".join(own), ", ".join(report.cannot)]
-            lines.append("| " + " | ".join(cells) + " |")
-    missing = [f"\n{report.name} was not run: {report.missing}" for report in reports if report.missing]
-    return "\n".join(lines + missing)
+        if report.missing:
+            notes.append(f"{report.name} was not run: {report.missing}.")
+            continue
+        worst = max(error for errors in report.our_errors.values() for error in errors.values())
+        own = (f"`{mode}` {max(errors.values()):.1e}" for mode, errors in report.own_errors.items())
+        missing = {*report.cannot, *(cut for mode in OURS for cut in report.failed.get(mode, ()))}
+        cells = [f"{report.name} {report.version[:9]}", str(report.cases), f"{worst:.1e}"]
+        cells += [", ".join(own), ", ".join(sorted(missing))]
+        lines.append("| " + " | ".join(cells) + " |")
+        if report.elsewhere:
+            scope = (
+                "the update, where a group may be cut" if report.elsewhere - {"dapo@batch"} else "the step"
+            )
+            notes.append(
+                f"{report.name}: {', '.join(f'`{mode}`' for mode in sorted(report.elsewhere))} over {scope}."
+            )
+    table = "\n".join(lines) + ("\n\n" + " ".join(notes) if notes else "")
+    return TRAINERS.format(
+        date=datetime.date.today().isoformat(),
+        machine=machine(),
+        commit=started_at,
+        versions=versions(),
+        minutes=sum(report.seconds for report in reports) / 60,
+        modes=", ".join(f"`{mode}`" for mode in OURS),
+        cuts=len(CUTS),
+        table=table,
+    )
 
 
 def machine() -> str:
@@ -210,8 +239,7 @@ def page(
         bound_single=TOLERANCE["float32"],
         bound_double=TOLERANCE["float64"],
         table=table(families),
-        modes=", ".join(f"`{mode}`" for mode in OURS),
-        trainers=trainers_table(reports),
+        trainers=trainers_section(reports, started_at),
     )
 
 
@@ -224,7 +252,14 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     if arguments.trainers:
-        sys.stdout.write(trainers_table(measure_drivers(driver_names(), own=True, ours=True)) + "\n")
+        started_at = commit()
+        section = trainers_section(measure_drivers(driver_names(), own=True, ours=True), started_at)
+        sys.stdout.write(section + "\n")
+        before, rest = re.split(
+            "(?=## Every trainer|## Where verl's modes)", arguments.out.read_text(), maxsplit=1
+        )
+        text = f"{before}{section}\n\n{rest[rest.index('## Where verl') :]}"
+        write_atomically(arguments.out, lambda file: file.write_text(text))
         return
     cases = [case for case in fixed_grid() if arguments.family in (None, case.family)]
     start, started_at = time.monotonic(), commit()  # what runs is what was imported then

@@ -118,6 +118,10 @@ def test_cuts_are_named_by_the_formula_that_most_of_them_have():
             "micro row mean": (2.0, Finding("micro row mean", "1", 0.0)),
             "grpo@batch": (1.0, Finding("grpo@batch", "1 / A", 0.0)),
         },
+        "no formula": {
+            "dapo": (18.0, Finding("dapo", "1 to 3", float("inf"))),
+            "grpo@batch": (18.0, Finding("grpo@batch", "2 to 5", float("inf"))),
+        },
         "other": {
             "dapo": (0.0, Finding("dapo", "1", 0.0)),
             "grpo@batch": (9.0, Finding("grpo@batch", "1 to 2", 0.0)),
@@ -128,6 +132,7 @@ def test_cuts_are_named_by_the_formula_that_most_of_them_have():
         "even": ("grpo@batch", "1"),
         "uneven": ("grpo@batch", "1"),
         "local": ("grpo@batch", "1 / A"),
+        "no formula": ("grpo@batch", "2 to 5"),
         "other": ("dapo", "1"),
     }
 
@@ -156,7 +161,8 @@ def test_a_row_of_the_page_names_the_spec_and_where_it_stops():
     cells = conversion.row(report, "mean")
     assert cells[:4] == ["Local 1.0", "`mean` (default)", "`1/T`", "`dapo@batch`"]
     assert 0 < float(cells[4]) < 5e-6
-    assert cells[5] == "micro-batches: `1/(K T_k)`; two ranks: not run (it has one)"
+    assert cells[5] == "micro-batches: `1/(K T_k)`"
+    assert conversion.not_run(report) == "- Local: two ranks (it has one)"
     assert report.own_errors["mean"]["micro-batches"] > 1e-2
 
 

@@ -126,15 +126,18 @@ class Update:
         """What a scale may consist of."""
         lengths, T = self.lengths(self.chosen), sum(self.lengths(self.chosen))
         tokens = [int(row.mask.sum()) or len(row.response) for row in self.rows]
-        groups = {self.rows[i].group for i in self.chosen if self.rows[i].mask.any()}
+        rewarded = [i for i in self.chosen if (self.rows[i].advantages * self.rows[i].mask).any()]
+        prompts = {self.rows[i].group for i in self.chosen if self.rows[i].mask.any()}
         return {
             "T": T,
             "N": len(lengths),
-            "P": len(groups),
+            "P": len(prompts),
+            "(P / all prompts)": len(prompts) / len({self.rows[i].group for i in self.chosen}),
             "(N / all rows)": len(lengths) / (len(self.rows) / self.updates),
             "(T / all tokens)": T / sum(tokens[i] for i in self.chosen),
             "(T / tokens of the step)": T / sum(self.lengths(range(len(self.rows)))),
             "(T / all tokens of the step)": T / sum(tokens),
+            "(T / tokens with an advantage)": T / max(sum(self.lengths(rewarded)), 1),
             "(T / tokens with those of tools)": T / sum(len(self.rows[i].response) for i in self.chosen),
         }
 
@@ -182,10 +185,13 @@ def fit_scale(update: Update, formula: str) -> tuple[float, float]:
 
 
 Fits = dict[str, tuple[float, Finding]]
-"""The formulas that give some updates, with how complicated each scale is; else the one that was meant, as a range."""
+"""The formulas that give some updates, with how complicated each scale is; if none does, the global ones as ranges."""
 
 RANGE = 9.0
 """How complicated a scale is that is no expression."""
+
+UNEQUAL = Finding("", "", math.inf)
+"""The tokens of a row have different weights."""
 
 
 def fit_formulas(updates: Sequence[Update], meant: str = "") -> Fits:
@@ -195,29 +201,40 @@ def fit_formulas(updates: Sequence[Update], meant: str = "") -> Fits:
         updates: cut in the same way, of several steps.
         meant: a spec to try first.
     """
-    tried = list(dict.fromkeys(([meant] if meant else []) + list(FORMULAS)))
+    specs = [meant, "" if "@" in meant or meant in FORMULAS else f"{meant}@batch"] if meant else []
+    tried = list(dict.fromkeys([*filter(None, specs), *FORMULAS]))
     fits = {formula: [fit_scale(update, formula) for update in updates] for formula in tried}
-    errors = {formula: max(error for _, error in fit) for formula, fit in fits.items()}
     found: Fits = {}
     for formula, fit in fits.items():
-        if errors[formula] <= EXACT:
-            expression, cost = name_scale(updates, [scale for scale, _ in fit])
-            found[formula] = cost + 2 * (" " in formula), Finding(formula, expression, errors[formula])
-    if not found:
-        near = meant or min(errors, key=lambda formula: errors[formula])
-        found[near] = 2 * RANGE, Finding(near, _range(_ratios(updates, near)), math.inf)
-    return found
+        error = max(error for _, error in fit)
+        if error <= EXACT:
+            expression, cost = name_scale(updates, [scale for scale, _ in fit], formula)
+            found[formula] = cost + 2 * (" " in formula), Finding(formula, expression, error)
+    if found:
+        return found
+    solved = [solve_weights(update.row_gradients, update.gradient) for update in updates]
+    if max(residual for _, residual in solved) > EXACT:
+        return {"": (2 * RANGE, UNEQUAL)}
+    ranges = {
+        formula: _range_of(updates, [weights for weights, _ in solved], formula)
+        for formula in tried
+        if " " not in formula
+    }
+    return {formula: (2 * RANGE, Finding(formula, text, math.inf)) for formula, text in ranges.items()}
 
 
 def name_formulas(fits: Mapping[str, Fits]) -> dict[str, Finding]:
     """One formula for all cuts as far as there is one: a finding for each cut.
 
     Args:
-        fits: of each cut. The formula is the first of those that are exact, without a scale, in the most cuts.
+        fits: of each cut. The formula is the one that is exact without a scale in the most cuts, then with one.
     """
     tried = dict.fromkeys(formula for found in fits.values() for formula in found)
-    plain = {formula: sum(found.get(formula, (1.0,))[0] == 0 for found in fits.values()) for formula in tried}
-    main = max(plain, key=lambda formula: plain[formula])
+
+    def exact(formula: str, bound: float) -> int:
+        return sum(found[formula][0] < bound for found in fits.values() if formula in found)
+
+    main = max(tried, key=lambda formula: (exact(formula, 0.1), exact(formula, RANGE)))
 
     def chosen(found: Fits) -> Finding:
         simplest = min(found.values(), key=lambda fit: fit[0])
@@ -226,19 +243,22 @@ def name_formulas(fits: Mapping[str, Fits]) -> dict[str, Finding]:
     return {cut: chosen(found) for cut, found in fits.items()}
 
 
-def name_scale(updates: Sequence[Update], scales: Sequence[float]) -> tuple[str, float]:
+def name_scale(updates: Sequence[Update], scales: Sequence[float], formula: str) -> tuple[str, float]:
     """An expression that has these values, and how complicated it is; else their range, which costs most."""
     values = [_cuts(update) | update.numbers() for update in updates]
-    cuts = ("M", "A", "R")
+    cuts = ("R", "A", "M")
     counts = [name for name in values[0] if name not in cuts]
-    powers = itertools.product((0, 1, -1), repeat=len(cuts))
+    by_prompt = formula in ("dapo", "grpo", "ba")
     best: dict[str, float] = {}
-    for power, count, sign in itertools.product(powers, ["", *counts], (1, -1)):
+    for power, count, sign in itertools.product(
+        itertools.product((0, 1, -1), repeat=len(cuts)), ["", *counts], (1, -1)
+    ):
         parts = dict(zip(cuts, power, strict=True)) | ({count: sign} if count else {})
-        parts = {name: exponent for name, exponent in parts.items() if exponent}
+        parts = {name: exponent for name, exponent in reversed(parts.items()) if exponent}
         expected = [math.prod(value[name] ** e for name, e in parts.items()) for value in values]
         if all(math.isclose(*pair, rel_tol=EXACT) for pair in zip(expected, scales, strict=True)):
-            best.setdefault(_write(parts), len(parts) + 0.5 * bool(count))  # a cut before a count
+            cost = len(parts) + 0.5 * bool(count) + 0.1 * (count.startswith("(P") != by_prompt) * bool(count)
+            best.setdefault(_write(parts), cost)
     if best:
         return min(best.items(), key=lambda item: item[1])
     return _range(scales), RANGE
@@ -257,16 +277,15 @@ def _write(parts: Mapping[str, int]) -> str:
     return f"{above or '1'} / {below}" if " " not in below else f"{above or '1'} / ({below})"
 
 
-def _ratios(updates: Sequence[Update], formula: str) -> list[float]:
-    """The measured weight of each row over that of a formula."""
+def _range_of(updates: Sequence[Update], solved: Sequence[Tensor], formula: str) -> str:
+    """The measured weights of rows over those of a formula, from the smallest to the largest."""
     ratios = []
-    for update in updates:
+    for update, measured in zip(updates, solved, strict=True):
         expected = update.weights(formula)
         assert expected is not None
-        measured, _ = solve_weights(update.row_gradients, update.gradient)
         kept = (expected != 0) & ~measured.isnan()
         ratios += (measured[kept] / expected[kept]).tolist()
-    return ratios
+    return _range(ratios)
 
 
 def _range(values: Sequence[float]) -> str:

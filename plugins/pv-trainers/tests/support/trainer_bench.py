@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 import multiprocessing
+import os
 import pkgutil
 import sys
 import tempfile
@@ -51,6 +52,8 @@ class Report:
     """Cases of our modes."""
     cannot: dict[str, str] = field(default_factory=dict)
     """Cuts that it does not run, with the reason."""
+    failed: dict[str, dict[str, str]] = field(default_factory=dict)
+    """[mode][cut], what the trainer or its driver raised."""
     seconds: float = 0.0
 
 
@@ -132,11 +135,16 @@ def measure_drivers(names: list[str], *, own: bool, ours: bool) -> list[Report]:
                 reports.append(pool.submit(load_and_measure, name, own=own, ours=ours).result())
             except BrokenProcessPool as error:
                 reports.append(Report(name, missing=f"its process ended: {error}"))
+        last = reports[-1]
+        sys.stderr.write(f"{last.name}: {last.missing or f'{last.seconds:.0f} s'}\n")
     return reports
 
 
 def load_and_measure(name: str, *, own: bool, ours: bool) -> Report:
-    """`measure_driver` of a module of `drivers`, on all cases."""
+    """`measure_driver` of a module of `drivers`, on all cases, without what the trainer prints."""
+    silent = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silent, 1)
+    os.dup2(silent, 2)
     torch.set_num_threads(1)  # the matrices are small
     try:
         driver = importlib.import_module(f"drivers.{name}")
@@ -162,49 +170,42 @@ def measure_driver(driver: Any, cases: list[Case], *, own: bool = True, ours: bo
             by_cut.setdefault(case.family, []).append(case)
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder))
-        for cut, members in by_cut.items():
-            sys.stderr.write(f"{report.name}: {cut}\n")
-            try:
-                _measure_cut(report, fits, bench, driver, members, own, ours)
-            except Exception as error:  # noqa: BLE001 - a trainer's own, and the page has it
-                report.cannot[cut] = f"failed: {error!r}".replace("|", " ").replace("\n", " ")[:120]
-                for table in (fits, report.own_errors, report.our_errors):
-                    for kept in table.values():
-                        kept.pop(cut, None)
+        for members in by_cut.values():
+            for mode in [*(report.own if own else ()), *(OURS if ours else ())]:
+                _measure_mode(report, fits, bench, driver, members, mode)
+            report.cases += len(members) * len(OURS) * ours
     report.findings = {mode: name_formulas(found) for mode, found in fits.items() if found}
     report.seconds = time.monotonic() - started
     return report
 
 
-def _measure_cut(
-    report: Report,
-    fits: dict[str, dict[str, Fits]],
-    bench: Bench,
-    driver: Any,
-    cases: list[Case],
-    own: bool,
-    ours: bool,
+def _measure_mode(
+    report: Report, fits: dict[str, dict[str, Fits]], bench: Bench, driver: Any, cases: list[Case], mode: str
 ) -> None:
+    """One mode under one cut; what goes wrong is kept as a reason why it was not run."""
     cut, losses = cases[0].family, getattr(driver, "LOSSES", {})
-    for mode, meant in report.own.items() if own else ():
-        if mode in losses and cases[0].loss != VANILLA:
-            continue  # it has a policy loss of its own
-        chosen = [replace(case, loss=losses.get(mode, case.loss)) for case in cases]
+    if mode in losses and cases[0].loss != VANILLA:
+        return  # it has a policy loss of its own
+    chosen = [replace(case, loss=losses.get(mode, case.loss)) for case in cases]
+    try:
         updates = [update for case in chosen for update in bench.updates(driver, case, mode)]
+    except Exception as error:  # noqa: BLE001 - whatever the trainer raises
+        text = str(error) or repr(error)
+        report.failed.setdefault(mode, {})[cut] = " ".join(text.replace("|", "/").split())[:120]
+        return
+    if mode in report.own:
+        meant = report.own[mode]
         fits.setdefault(mode, {})[cut] = fit_formulas(updates, meant)
         if meant:
-            errors = max(_error(update, meant) for update in updates)
-            report.own_errors.setdefault(mode, {})[cut] = errors
-    for mode in OURS if ours else ():
-        updates = [update for case in cases for update in bench.updates(driver, case, mode)]
-        errors = max(_error(update, mode) for update in updates)
-        if errors > 1e-2:
-            other = max(update.error(update.weights_elsewhere(mode)) for update in updates)
-            if other < 1e-2:
-                report.elsewhere.add(mode)
-            errors = min(errors, other)
-        report.our_errors.setdefault(mode, {})[cut] = errors
-    report.cases += len(cases) * len(OURS) * ours
+            report.own_errors.setdefault(mode, {})[cut] = max(_error(update, meant) for update in updates)
+        return
+    errors = max(_error(update, mode) for update in updates)
+    if errors > 1e-2:
+        other = max(update.error(update.weights_elsewhere(mode)) for update in updates)
+        if other < 1e-2:
+            report.elsewhere.add(mode)
+        errors = min(errors, other)
+    report.our_errors.setdefault(mode, {})[cut] = errors
 
 
 def _error(update: Update, spec: str) -> float:
