@@ -22,7 +22,7 @@ DENOMINATORS = {
     "dr_grpo": lambda lengths, longest: len(lengths) * longest,
     "luspo": lambda lengths, longest: len(lengths),
 }
-"""What a `loss_type` of TRL 1.10 to 1.16 divides a row's sum over tokens by: one number, or one for each row."""
+"""What a `loss_type` of TRL 1.15 and 1.16 divides a row's sum over tokens by: one number, or one for each row."""
 
 
 class WeightedAdvantages:
@@ -35,10 +35,10 @@ class WeightedAdvantages:
         self.loss_agg_mode = resolve_mode(loss_agg_mode)
         super().__init__(*args, **kwargs)
         other = any(each.__module__.startswith("trl.experimental") for each in type(self).__mro__)
-        if other or self.loss_type not in DENOMINATORS or Version(trl.__version__) < Version("1.10"):
+        if other or self.loss_type not in DENOMINATORS or Version(trl.__version__) < Version("1.15"):
             raise ConfigError(
                 f"{type(self).__name__} with loss_type={self.loss_type} in trl {trl.__version__} divides by an "
-                f"unknown number. Use GRPOTrainer of trl 1.10 to 1.16, with a loss_type of {', '.join(DENOMINATORS)}."
+                f"unknown number. Use GRPOTrainer of trl 1.15 or 1.16, with a loss_type of {', '.join(DENOMINATORS)}."
             )
 
     def _calculate_rewards(self, *args: Any, **kwargs: Any) -> Tensor:

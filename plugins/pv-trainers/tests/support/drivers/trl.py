@@ -7,12 +7,15 @@ factors that correct vLLM's probabilities.
 
 from __future__ import annotations
 
+import atexit
 import copy
 import gc
 import multiprocessing
 import os
+import shutil
 import tempfile
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import torch
@@ -57,13 +60,14 @@ class GivenRows(trl.GRPOTrainer):
     """A GRPO trainer of a step's rows. It notes which rows each update was made of, and its gradient."""
 
     def __init__(self, step: Step, *args: Any, **kwargs: Any) -> None:
-        self.step, self.updates, self._seen = step, [], []
+        self.step, self.updates, self._seen, self._generations = step, [], [], 0
         super().__init__(*args, rollout_func=self._rows_here, reward_funcs=self.reward, **kwargs)
         self.add_callback(Notes(self))
 
     def _rows_here(self, prompts: list[str], _: Any) -> dict[str, Any]:
-        start = self.accelerator.process_index * len(prompts)
-        self._here = range(start, start + len(prompts))
+        place = self._generations * self.accelerator.num_processes + self.accelerator.process_index
+        start = place * len(prompts) % len(self.step.rows)
+        self._here, self._generations = range(start, start + len(prompts)), self._generations + 1
         rows = [self.step.rows[i] for i in self._here]
         given = {
             "prompt_ids": [row.prompt.tolist() for row in rows],
@@ -129,6 +133,7 @@ def gradients(model: PreTrainedModel, step: Step, mode: str, **settings: Any) ->
 
 def updates(model: PreTrainedModel, step: Step, mode: str, **settings: Any) -> list[Update]:
     """The gradient of each update, and the rows that TRL's shuffling put into it."""
+    _reference(model)  # saved before there are ranks, of which one alone would save it
     if step.case.ranks == 1:
         return train(model, step, mode, **settings).updates
     context = multiprocessing.get_context("fork")
@@ -187,23 +192,23 @@ def train(model: PreTrainedModel, step: Step, mode: str, **settings: Any) -> Giv
         "beta": policy.kl_coef,
         "use_bias_correction_kl": False,
         "scale_rewards": "none",
+        "steps_per_generation": rows // one_pass,
     }
     if policy.policy == "cispo":
         given |= {"loss_type": "cispo", "epsilon_high": 1 + policy.clip_high}
     given |= settings
     tokenizer = AutoTokenizer.from_pretrained(model.config.name_or_path)
+    reference = _reference(model)
     model = copy.deepcopy(model)
     model.register_forward_pre_hook(_count_positions, with_kwargs=True)
     with tempfile.TemporaryDirectory() as folder:
-        if policy.kl:  # TRL loads the reference model from there; its values are replaced
-            model.save_pretrained(folder)
-            model.config.name_or_path = folder
+        if policy.kl:
+            model.config.name_or_path = reference
         config = trl.GRPOConfig(
             output_dir=folder,
             per_device_train_batch_size=micro_rows,
             num_generations=sizes.pop(),
             gradient_accumulation_steps=per_update // one_pass,
-            steps_per_generation=rows // one_pass,
             num_iterations=case.epochs,
             max_steps=rows // per_update * case.epochs,
             max_completion_length=LONGEST,
@@ -233,6 +238,15 @@ def train(model: PreTrainedModel, step: Step, mode: str, **settings: Any) -> Giv
         )
         trainer.train()
     return trainer
+
+
+@cache
+def _reference(model: PreTrainedModel) -> str:
+    """A folder from which TRL can load its reference model, whose log-probabilities are replaced."""
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder)
+    model.save_pretrained(folder)
+    return folder
 
 
 def _count_positions(model: PreTrainedModel, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
