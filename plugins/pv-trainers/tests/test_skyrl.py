@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -144,7 +145,7 @@ def trainer_class(mode: str = "balanced", base: type = skyrl.trainer.RayPPOTrain
     ("algorithm", "text"),
     [
         ({"loss_reduction": "prompt_mean"}, "loss_reduction=token_mean .* they are prompt_mean"),
-        ({"policy_loss_type": "clip_cov"}, "another policy_loss_type than clip_cov"),
+        ({"policy_loss_type": "clip_cov"}, "unlike clip_cov"),
         ({"policy_loss_type": "kl_cov"}, "where all advantages are 0"),
         ({"policy_loss_type": "cross_entropy"}, "where all advantages are 0"),
     ],
@@ -152,6 +153,25 @@ def trainer_class(mode: str = "balanced", base: type = skyrl.trainer.RayPPOTrain
 def test_settings_that_are_not_served_are_refused_before_the_trainer_is_built(algorithm, text):
     with pytest.raises((ConfigError, LossModeError), match=text):
         trainer_class()(settings(**algorithm), None, None, None, None, None)
+
+
+def divided(log_probs, old_log_probs, advantages, config, loss_mask=None, rollout_logprobs=None):
+    return -(log_probs * advantages * loss_mask).sum() / loss_mask.sum(), {}
+
+
+def centred(log_probs, old_log_probs, advantages, config, loss_mask=None, rollout_logprobs=None):
+    return -(log_probs * (advantages - advantages.mean()) * loss_mask).sum(), {}
+
+
+@pytest.mark.parametrize("loss", [divided, centred])
+def test_a_loss_of_a_users_own_that_does_not_add_up_is_refused(loss):
+    registry = skyrl.ppo_utils.PolicyLossRegistry
+    registry.register(loss.__name__, loss)
+    try:
+        with pytest.raises(ConfigError, match=loss.__name__):
+            trainer_class()(settings(policy_loss_type=loss.__name__), None, None, None, None, None)
+    finally:
+        registry.unregister(loss.__name__)
 
 
 @pytest.mark.parametrize(
@@ -183,6 +203,21 @@ def test_an_advantage_that_is_not_finite_stops_the_step(measure):
     rows = [replace(step.rows[0], advantages=step.rows[0].advantages * torch.nan), *step.rows[1:]]
     with pytest.raises(LossModeError, match="row 0"):
         driver.gradients(measure.model(torch.float32), replace(step, rows=rows), "balanced")
+
+
+def test_the_example_of_the_page_builds_its_trainer():
+    page = (Path(__file__).parents[3] / "docs/trainers/skyrl.md").read_text(encoding="utf-8")
+    names = {"__name__": "page"}
+    exec(page.split("```python\n")[1].split("```")[0], names)
+    cfg = names["SkyRLTrainConfig"].from_cli_overrides(
+        ["generator.inference_engine.enable_ray_prometheus_stats=false"]
+    )
+    others = ("tracker", "tokenizer", "train_dataset", "eval_dataset", "inference_engine_client", "generator")
+    trainer = object.__new__(names["Experiment"]).get_trainer(
+        cfg=cfg, colocate_pg=None, **dict.fromkeys(others)
+    )
+    assert isinstance(trainer, Weighted)
+    assert trainer.mode == "balanced:0.6"
 
 
 def test_skyrl_030_has_the_seam_that_the_mixin_takes():

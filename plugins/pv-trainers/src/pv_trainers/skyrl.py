@@ -1,7 +1,4 @@
-"""SkyRL trainer mixin: the weights of a pv-rl mode in the place of `trainer.algorithm.loss_reduction`.
-
-SkyRL scales the advantages of a step on the driver, where whole groups are together, and its workers only add up.
-"""
+"""SkyRL trainer mixin: the weights of a pv-rl mode in the place of `trainer.algorithm.loss_reduction`."""
 
 from __future__ import annotations
 
@@ -17,6 +14,7 @@ __all__ = ["Weighted"]
 
 TESTED = "0.3.0"
 SEAM = ["self", "data", "mini_batch_boundaries", "prompt_boundaries"]
+ADVANTAGES = torch.tensor([[4.0, 2.0], [-3.0, -5.0], [1.0, 3.0], [-2.0, -6.0]])
 
 
 class Weighted:
@@ -44,14 +42,15 @@ class Weighted:
             )
 
     def __init__(self, cfg: Any, *args: Any, **rest: Any) -> None:
-        algorithm = cfg.trainer.algorithm
-        if algorithm.loss_reduction != "token_mean" or algorithm.policy_loss_type == "clip_cov":
+        algorithm, rows = cfg.trainer.algorithm, torch.eye(4)[:, :, None].expand(4, 4, 2)
+        check_policy_loss(lambda advantages: _policy_loss(algorithm, advantages), ADVANTAGES)
+        apart = torch.stack([_policy_loss(algorithm, ADVANTAGES * row, row) for row in rows]).sum()
+        whole, name = _policy_loss(algorithm, ADVANTAGES), algorithm.policy_loss_type
+        if algorithm.loss_reduction != "token_mean" or name == "clip_cov" or not torch.isclose(apart, whole):
             raise ConfigError(
-                f"mode={self.mode} needs trainer.algorithm.loss_reduction=token_mean and another policy_loss_type than "
-                f"clip_cov; they are {algorithm.loss_reduction} and {algorithm.policy_loss_type}. Set these two."
+                f"mode={self.mode} needs loss_reduction=token_mean and a policy loss that only adds up tokens, unlike "
+                f"clip_cov; they are {algorithm.loss_reduction} and {name} in trainer.algorithm."
             )
-        signs = torch.tensor([[4.0, 2.0], [-3.0, -5.0], [1.0, 3.0], [-2.0, -6.0]])
-        check_policy_loss(lambda advantages: _policy_loss(algorithm, advantages), signs)
         super().__init__(cfg, *args, **rest)
 
     def _normalize_advantages(self, data: Any, mini_batch_boundaries: Any, prompt_boundaries: Any) -> Any:
@@ -65,16 +64,15 @@ class Weighted:
         if mode.scope == "prompt":
             tokens, parts = tokens * len(parts), [slice(0, len(tokens))]
         for part in parts:
-            advantages[part] = scale_advantages(
-                mode, advantages[part], mask[part], groups[part], tokens[part]
-            )
+            rows, counts = advantages[part], mask[part]
+            advantages[part] = scale_advantages(mode, rows, counts, groups[part], tokens[part])
         return data
 
 
-def _policy_loss(algorithm: Any, advantages: torch.Tensor) -> torch.Tensor:
+def _policy_loss(algorithm: Any, advantages: torch.Tensor, mask: torch.Tensor | float = 1.0) -> torch.Tensor:
     """What SkyRL's workers compute of a few short rows."""
     from skyrl.backends.skyrl_train.utils.ppo_utils import PolicyLossRegistry
 
-    old = torch.linspace(-3.0, -0.1, advantages.numel()).view_as(advantages)
-    inputs = {"config": algorithm, "loss_mask": torch.ones_like(old), "rollout_logprobs": old}
+    old = torch.linspace(-3.0, -0.1, 8).view(4, 2)
+    inputs = {"config": algorithm, "loss_mask": mask * torch.ones(4, 2), "rollout_logprobs": old}
     return PolicyLossRegistry.get(algorithm.policy_loss_type)(old * 0.95, old, advantages, **inputs)[0]
