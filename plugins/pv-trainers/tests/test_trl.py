@@ -355,9 +355,11 @@ def test_a_reward_function_hands_on_what_the_reward_says_of_its_group():
             "no column 'label'.*answer, prompts",
         ),
         (
-            lambda: asyncio.run(reward_function("verdict")(completions=["a"] * 2, label=["c", "d"])),
+            lambda: asyncio.run(
+                reward_function("verdict")(completions=["a"] * 16, label=["?"] * 9 + [1] * 7)
+            ),
             RunHalted,
-            "2 of the 2 rows",
+            "'verdict' failed for 9 of 16 rows",
         ),
     ],
 )
@@ -374,3 +376,14 @@ def test_the_pages_example_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     exec(shorter, {})
     assert "{'step': 2, 'reward': " in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_weights_of_unsloths_own_are_refused(models, monkeypatch):
+    original = driver.GivenRows._generate_and_score_completions
+    monkeypatch.setattr(
+        *(driver.GivenRows, "_generate_and_score_completions"),
+        lambda self, inputs: original(self, inputs) | {"unsloth_sample_weight": torch.ones(3)},
+    )
+    step = make_step(Case(name="paper", groups=((1, 2, 5),), micro_rows=1), models[0])
+    with pytest.raises(ConfigError, match="UNSLOTH_GRPO_"):
+        driver.train(models[1], step, "dapo")

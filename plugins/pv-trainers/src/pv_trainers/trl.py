@@ -3,7 +3,7 @@
 TRL scores a generation batch, whose groups are whole, then shuffles and cuts it. Advantages are scaled in between.
 """
 
-from typing import Any
+from typing import Any, cast
 
 import trl
 from packaging.version import Version
@@ -25,7 +25,7 @@ DENOMINATORS = {
 """What a `loss_type` of TRL 1.15 and 1.16 divides a row's sum over tokens by: one number, or one for each row."""
 
 
-class WeightedAdvantages:
+class WeightedAdvantages(cast(Any, object)):  # type checkers: whatever the trainer has
     """Mixin before a subclass of `trl.GRPOTrainer`, Unsloth's too; `loss_agg_mode` is a spec, see `resolve_mode`.
 
     It raises `ConfigError` if the loss divides by a number that is unknown, or that depends on how TRL cuts the batch.
@@ -49,7 +49,7 @@ class WeightedAdvantages:
         return rewards
 
     def _generate_and_score_completions(self, inputs: Any) -> dict[str, Any]:
-        training = self.model.training  # Unsloth changes it to generate
+        training = self.model.training  # before: Unsloth changes it to generate
         batch = super()._generate_and_score_completions(inputs)
         if not training:
             return batch

@@ -1,23 +1,22 @@
 """Reward functions for TRL: pv-rl's rewards by name, with TRL's `None` for a row that has no reward."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from pv_rl.errors import ConfigError, DataError, RunHalted
-from pv_rl.reward_hooks import broken_reason, reward_numbers
+from pv_rl.reward_hooks import reward_numbers
 from pv_rl.rewards import build_reward
-from pv_rl.rewards.named import DROP_GROUP, VALID, row, scorer
+from pv_rl.rewards.named import DROP_GROUP, ERROR, VALID, row, scorer
 
 __all__ = ["drop_groups", "reward_function"]
 
-RewardFunction = Callable[..., Coroutine[Any, Any, list[float | None]]]
 
-
-def reward_function(name: str, *, label: str = "label", **options: Any) -> RewardFunction:
+def reward_function(name: str, *, label: str = "label", **options: Any) -> Callable[..., Any]:
     """The reward of this name as an async reward function of `trl.GRPOTrainer`.
 
     A row that abstains or whose reward fails gets `None`, and `WeightedAdvantages` leaves it out of the step; with
@@ -32,13 +31,11 @@ def reward_function(name: str, *, label: str = "label", **options: Any) -> Rewar
         ConfigError: there is no such reward, or the options do not fit it.
     """
     if options.get("on_failure") == "halt":
-        raise ConfigError(
-            "on_failure=halt needs pv-rl's hooks in verl's trainer; in TRL set on_failure=abstain"
-        )
+        raise ConfigError("on_failure=halt needs a hook of verl's trainer; in TRL set on_failure=abstain")
     build_reward(name, options).prepare()
-    score = scorer(name)
+    score, failed = scorer(name), deque[bool](maxlen=64)
 
-    async def rewards(completions: Sequence[Any], **given: Any) -> list[float | None]:
+    async def rewards(completions: Sequence[Any], log_metric: Any = None, **given: Any) -> list[float | None]:
         if label not in given:
             columns = ", ".join(sorted(key for key, value in given.items() if isinstance(value, list)))
             raise DataError(
@@ -49,15 +46,16 @@ def reward_function(name: str, *, label: str = "label", **options: Any) -> Rewar
         sources = given.get("data_source", [""] * len(completions))
         rows = zip(sources, map(_text, completions), given[label], strict=True)
         infos = await asyncio.gather(*(score(*each, **options) for each in rows))
-        rewards.dropped = [bool(info[DROP_GROUP]) for info in infos]
+        vars(rewards)["dropped"] = [bool(info[DROP_GROUP]) for info in infos]  # for drop_groups
         absent = [not info[VALID] for info in infos]
-        for info, gone in zip(infos, absent, strict=True):
+        for info, gone in zip(infos, absent, strict=True) if log_metric else ():
             for metric, value in reward_numbers([info], [gone]).items():
-                given.get("log_metric", lambda *_: None)(
-                    metric, value
-                )  # TRL logs the mean over rows and ranks
-        if reason := broken_reason(infos):
-            raise RunHalted(reason)
+                log_metric(metric, value)  # TRL logs the mean over rows and ranks
+        failed.extend(bool(info[ERROR]) for info in infos)
+        if len(failed) >= 16 and 2 * sum(failed) > len(failed):
+            raise RunHalted(
+                f"the reward {name!r} failed for {sum(failed)} of {len(failed)} rows; see the log"
+            )
         return [None if gone else info["score"] for info, gone in zip(infos, absent, strict=True)]
 
     rewards.__name__ = name
