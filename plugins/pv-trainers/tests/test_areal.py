@@ -51,7 +51,7 @@ def error(measure: Measure, case: Case, mode: str, spec: str = "") -> float:
     return worst([gradient for _, gradient in found], expected)
 
 
-@pytest.mark.parametrize(("modes", "case"), CUTS, ids=str)
+@pytest.mark.parametrize(("modes", "case"), CUTS, ids=[str(case) for _, case in CUTS])
 def test_our_modes_give_the_gradient_of_the_formula(measure, modes, case):
     errors = {mode: error(measure, case, mode) for mode in modes}
     assert max(errors.values()) <= TOLERANCE["float32"], errors

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import torch
 import torch.distributed as dist
@@ -14,18 +13,19 @@ from pv_rl.losses import resolve_mode, response_weights
 
 __all__ = ["Weighted"]
 
+Base = cast(Any, object)  # the trainer comes after the mixin
 TESTED = "1.0.4"
 SEAM = ["self", "input_", "loss_fn", "loss_weight_fn"]
 
 
-class Weighted:
+class Weighted(Base):
     """Put it before AReaL's actor: `class Actor(Weighted, FSDPPPOActor): mode = "balanced:0.6"`.
 
     A trajectory of AReaL, the samples of a prompt, is a group. With scope `prompt` the weights are those of the step on
     all ranks, times `ppo_n_minibatches`; with scope `batch` each mini-batch is weighed by itself.
 
     Raises:
-        LossModeError: `mode` cannot be read; in a step, an advantage that counts is not finite.
+        LossModeError: `mode` cannot be read; in a step, an advantage that counts is NaN.
         ConfigError: `m2_threshold` is set, or AReaL's seam has changed.
     """
 
@@ -50,7 +50,7 @@ class Weighted:
             )
         super().__init__(config)
 
-    def ppo_update(self, data: Sequence[dict[str, Any]]) -> None:
+    def ppo_update(self, data: list[dict[str, Any]]) -> None:
         if resolve_mode(self.mode).scope == "prompt":
             weights = self._weigh(data)[0].split([len(item["loss_mask"]) for item in data])
             pairs = zip(data, weights, strict=True)
@@ -64,7 +64,7 @@ class Weighted:
         scaled = torch.where(batch["loss_mask"] != 0, batch["advantages"] * scale * tokens, 0.0)
         return super().train_batch({**batch, "advantages": scaled.float()}, loss_fn, loss_weight_fn)
 
-    def _weigh(self, items: Sequence[dict[str, Any]]) -> tuple[torch.Tensor, int]:
+    def _weigh(self, items: list[dict[str, Any]]) -> tuple[torch.Tensor, int]:
         """(B,) the weights of this rank's rows among those of all ranks, and the tokens of all."""
         rows, group = [], self.data_parallel_group
         for item in items:

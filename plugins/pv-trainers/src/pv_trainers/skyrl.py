@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import torch
 
@@ -12,12 +12,13 @@ from pv_rl.losses import check_policy_loss, resolve_mode, scale_advantages
 
 __all__ = ["Weighted"]
 
+Base = cast(Any, object)  # the trainer comes after the mixin
 TESTED = "0.3.0"
 SEAM = ["self", "data", "mini_batch_boundaries", "prompt_boundaries"]
 ADVANTAGES = torch.tensor([[4.0, 2.0], [-3.0, -5.0], [1.0, 3.0], [-2.0, -6.0]])
 
 
-class Weighted:
+class Weighted(Base):
     """Put it before SkyRL's trainer: `class Trainer(Weighted, RayPPOTrainer): mode = "balanced:0.6"`.
 
     With scope `prompt` the weights are those of the step, times its number of mini-batches; with scope `batch` each
@@ -54,8 +55,7 @@ class Weighted:
         super().__init__(cfg, *args, **rest)
 
     def _normalize_advantages(self, data: Any, mini_batch_boundaries: Any, prompt_boundaries: Any) -> Any:
-        base: Any = super()
-        data = base._normalize_advantages(data, mini_batch_boundaries, prompt_boundaries)
+        data = super()._normalize_advantages(data, mini_batch_boundaries, prompt_boundaries)
         advantages, mask, mode = data["advantages"], data["loss_mask"], resolve_mode(self.mode)
         groups = [group for group, (start, end) in enumerate(prompt_boundaries) for _ in range(start, end)]
         # SkyRL has divided each mini-batch by its own tokens; rows after the last one are padding.

@@ -68,10 +68,10 @@ def load() -> types.SimpleNamespace:
     for name in PACKAGES:
         sys.modules[name] = Stub(name)
         sys.modules[name].__path__ = [str(folder.joinpath(*name.split(".")))]
-    numba = types.ModuleType("numba")
-    numba.njit = lambda function: function
-    sys.modules.setdefault("numba", numba)
-    sys.modules.setdefault("uvloop", Stub("uvloop"))
+    stubs = {"numba": types.ModuleType("numba"), "uvloop": Stub("uvloop")}
+    stubs["numba"].njit = lambda function: function
+    stubs = {name: stub for name, stub in stubs.items() if name not in sys.modules}
+    sys.modules.update(stubs)
     sys.meta_path.insert(0, Stubs())
     with mock.patch.object(torch, "compile", lambda function=None, **_: function or (lambda inner: inner)):
         names = (
@@ -84,6 +84,8 @@ def load() -> types.SimpleNamespace:
         modules = [
             importlib.import_module(f"areal.{name}") for name in (*names, "utils.functional.functional")
         ]
+    for name in stubs:  # others in this process may look for the real ones
+        del sys.modules[name]
     importlib.import_module("areal.utils.data").N_TOKENS_PER_PAGE = 32
     for name in ("PPOActor", "CLIArgs", "PlatformInit"):
         logging.getLogger(name).setLevel("ERROR")

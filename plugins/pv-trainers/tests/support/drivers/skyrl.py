@@ -40,7 +40,7 @@ OWN = {
 LONGEST = 64
 """trainer.algorithm.max_seq_len, for seq_mean_token_sum_norm."""
 
-LOSSES = {"vanilla": "dual_clip", "gspo": "gspo", "cispo": "cispo"}
+POLICY_LOSSES = {"vanilla": "dual_clip", "gspo": "gspo", "cispo": "cispo"}
 KL = {"k1": "k1", "mse": "k2", "low_var_kl": "k3"}
 
 
@@ -138,7 +138,7 @@ def configure(case: Case, loss_reduction: str, pack: bool) -> Any:
     algorithm = cfg.trainer.algorithm
     algorithm.loss_reduction = loss_reduction
     algorithm.max_seq_len = LONGEST
-    algorithm.policy_loss_type = LOSSES[case.loss.policy]
+    algorithm.policy_loss_type = POLICY_LOSSES[case.loss.policy]
     algorithm.eps_clip_low, algorithm.eps_clip_high = case.loss.clip_low, case.loss.clip_high
     algorithm.cispo.cispo_eps_clip_low, algorithm.cispo.cispo_eps_clip_high = (
         case.loss.clip_low,
