@@ -101,9 +101,7 @@ class GivenRows(trl.GRPOTrainer):
 
     def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> torch.Tensor:
         self._seen.append(inputs["row"])
-        self.use_vllm = (
-            self.step.case.is_weights
-        )  # the correction of vLLM's probabilities multiplies each token
+        self.use_vllm = self.step.case.is_weights  # multiplies each token by `importance_sampling_ratio`
         loss = super()._compute_loss(model, inputs)
         self.use_vllm = False
         return loss
