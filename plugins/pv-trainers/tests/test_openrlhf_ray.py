@@ -20,6 +20,7 @@ with stubbed("deepspeed", "flash_attn", "vllm"):
 
     from pv_trainers import train_openrlhf
 
+ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import a file of tests
 pytestmark = [pytest.mark.slow, pytest.mark.paths]
 
 
@@ -84,7 +85,7 @@ def started(tmp_path_factory):
 
 def test_the_synchronous_trainer_starts_with_the_mode(started):
     trainer = ppo_trainer.PPOTrainer.remote(*started[1]())
-    assert ray.get(trainer.get_max_steps.remote()) == 1
+    assert ray.get(trainer.get_max_steps.remote()) == 2  # 4 prompts, 2 responses each, 4 responses an update
     mode, process = ray.get(trainer.__ray_call__.remote(found))
     assert mode == "balanced:0.6@prompt"
     assert process != os.getpid()
@@ -100,5 +101,7 @@ def test_a_trainer_with_token_mean_does_not_start(started):
     args, arguments = started
     with mock.patch.object(args.actor, "loss_agg_mode", "token-mean"):
         trainer = ppo_trainer.PPOTrainer.remote(*arguments())
-        with pytest.raises(ray.exceptions.ActorDiedError, match=r"--actor\.loss_agg_mode seq-mean-token-mean"):
+        with pytest.raises(
+            ray.exceptions.ActorDiedError, match=r"--actor\.loss_agg_mode seq-mean-token-mean"
+        ):
             ray.get(trainer.get_max_steps.remote())
