@@ -69,7 +69,7 @@ Not in the table: some trainers divide advantages by the standard deviation of t
 
 ## Again
 
-    .venv/bin/python benchmarks/conversion.py
+    PV_TRAINERS_NEMO_RL=... PV_TRAINERS_PRIME_RL=... .venv/bin/python benchmarks/conversion.py  # two clones
 """
 
 
