@@ -372,7 +372,7 @@ def test_the_pages_example_runs(tmp_path, monkeypatch, capsys):
     page = (ROOT / "docs/trainers/trl.md").read_text(encoding="utf-8")
     code = page.split("```python\n")[1].split("```")[0]
     shorter = code.replace("max_steps=30", "max_steps=2").replace("logging_steps=10", "logging_steps=1")
-    assert "max_steps=2, " in shorter
+    assert "max_steps=2," in shorter
     monkeypatch.chdir(tmp_path)
     exec(shorter, {})
     assert "{'step': 2, 'reward': " in capsys.readouterr().out.splitlines()[-1]
