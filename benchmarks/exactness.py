@@ -112,13 +112,15 @@ aggregation by one that divides by a micro-batch's own tokens, and asks for an e
 
 TRAINERS = """## Every trainer
 
-*Measured {date} on {machine}, started at commit {commit}, with {versions}; {minutes:.0f} minutes.*
+*Measured {date} on {machine}, started at commit {commit}, with
+{versions}; {minutes:.0f} minutes.*
 
-pv-rl in verl and pv-trainers in the others, with seven modes: {modes}. Each trainer's own functions compute the
-gradients on the CPU in float32, for {cuts} cuts of two steps each; the oracle is the one above. In
-`plugins/pv-trainers/tests/support`, `trainer_cases.py` has the cuts and `drivers` names what is called of each trainer.
-Beside it are the trainer's own settings, each against the spec that it is where nothing is cut; the worst cut counts.
-[Which cut it is, and the factor](conversion.md).
+pv-rl in verl and pv-trainers in the others, with {modes}:
+{count} cases, worst {worst} (bound in the tests: {bound:.0e}).
+Each trainer's own functions compute the gradients on the CPU in float32, for {cuts} cuts of two steps each; the oracle
+is the one above. In `plugins/pv-trainers/tests/support`, `trainer_cases.py` has the cuts and `drivers` names what is
+called of each trainer. Beside it are the trainer's own settings, each against the spec that it is where nothing is
+cut; the worst cut counts. [Which cut it is, and the factor](conversion.md).
 
 {table}"""
 
@@ -167,16 +169,18 @@ def table(families: dict[str, Family]) -> str:
 def trainers_section(reports: list[Report], started_at: str) -> str:
     """A row for each trainer that could be run, and a line for each that could not."""
     lines = ["| trainer | cases | ours, worst | its own, worst | not run |", "|---|---:|---:|---|---|"]
-    notes = []
+    notes, overall = [], 0.0
     for report in reports:
         if report.missing:
             notes.append(f"{report.name} was not run: {report.missing}.")
             continue
         worst = max(error for errors in report.our_errors.values() for error in errors.values())
+        overall = max(overall, worst)
         own = (f"`{mode}` {max(errors.values()):.1e}" for mode, errors in report.own_errors.items())
+        others = (f"`{mode}` no spec" for mode, spec in report.own.items() if not spec)
         missing = {*report.cannot, *(cut for mode in OURS for cut in report.failed.get(mode, ()))}
         cells = [f"{report.name} {report.version[:9]}", str(report.cases), f"{worst:.1e}"]
-        cells += [", ".join(own), ", ".join(sorted(missing))]
+        cells += [", ".join([*own, *others]), ", ".join(sorted(missing))]
         lines.append("| " + " | ".join(cells) + " |")
         if report.elsewhere:
             scope = (
@@ -193,6 +197,9 @@ def trainers_section(reports: list[Report], started_at: str) -> str:
         versions=versions(),
         minutes=sum(report.seconds for report in reports) / 60,
         modes=", ".join(f"`{mode}`" for mode in OURS),
+        count=f"{sum(report.cases for report in reports):,}",
+        worst=f"{overall:.1e}",
+        bound=TOLERANCE["float32"],
         cuts=len(CUTS),
         table=table,
     )

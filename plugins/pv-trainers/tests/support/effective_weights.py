@@ -201,6 +201,7 @@ def fit_formulas(updates: Sequence[Update], meant: str = "") -> Fits:
         updates: cut in the same way, of several steps.
         meant: a spec to try first.
     """
+    meant = {"dr_grpo:1": "luspo"}.get(meant.removesuffix("@batch"), meant)
     specs = [meant, "" if "@" in meant or meant in FORMULAS else f"{meant}@batch"] if meant else []
     tried = list(dict.fromkeys([*filter(None, specs), *FORMULAS]))
     fits = {formula: [fit_scale(update, formula) for update in updates] for formula in tried}
@@ -253,8 +254,8 @@ def name_scale(updates: Sequence[Update], scales: Sequence[float], formula: str)
     for power, count, sign in itertools.product(
         itertools.product((0, 1, -1), repeat=len(cuts)), ["", *counts], (1, -1)
     ):
-        parts = dict(zip(cuts, power, strict=True)) | ({count: sign} if count else {})
-        parts = {name: exponent for name, exponent in reversed(parts.items()) if exponent}
+        parts = dict(reversed([*zip(cuts, power, strict=True)])) | ({count: sign} if count else {})
+        parts = {name: exponent for name, exponent in parts.items() if exponent}
         expected = [math.prod(value[name] ** e for name, e in parts.items()) for value in values]
         if all(math.isclose(*pair, rel_tol=EXACT) for pair in zip(expected, scales, strict=True)):
             cost = len(parts) + 0.5 * bool(count) + 0.1 * (count.startswith("(P") != by_prompt) * bool(count)
