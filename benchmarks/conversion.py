@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 
 import exactness  # puts the helpers of the tests on the path
-from effective_weights import FORMULAS, Finding
+from effective_weights import FORMULAS
+from formula_names import EXACT, Finding
 from trainer_bench import Report, driver_names, measure_drivers
 
 from pv_judge.files import write_atomically
@@ -37,8 +38,8 @@ the spec in the float64 oracle of [exactness](exactness.md), the worst of the cu
 
 `T` tokens, `N` responses, `P` prompts of an update that count, `G` responses of a prompt, `|o_i|` tokens of response i;
 `M` updates of a step, `A` micro-batches of an update on a rank, `R` ranks; `K` micro-batches of an update on all ranks,
-`N_k`, `T_k`, `L_k` the responses, tokens and longest response of one; `L` a length that is set, 60 or 64 here.
-"All" rows, prompts and tokens are with those that do not count. A spec by prompt is scaled by `M`
+`N_k`, `T_k`, `L_k` the responses, tokens and longest response of one, `T_r` the tokens of a rank; `L` a length that
+is set, 60 or 64 here. "All" rows, prompts and tokens are with those that do not count. A spec by prompt is scaled by `M`
 ([weightings](weightings.md#scopes-and-mini-batches)).
 
 ## What each setting does
@@ -87,7 +88,7 @@ def formula(name: str) -> str:
 def row(report: Report, mode: str) -> list[str]:
     """The cells of one setting."""
     findings = report.findings[mode]
-    main = findings.get("not cut") or next(iter(findings.values()))
+    main = _uncut(findings)
     holds, others = [], dict[str, list[str]]()
     for cut, finding in findings.items():
         if (finding.formula, finding.scale) == (main.formula, main.scale) and finding.error < math.inf:
@@ -104,6 +105,10 @@ def row(report: Report, mode: str) -> list[str]:
         f"{max(holds):.1e}" if holds else "",
         "; ".join(f"{', '.join(cuts)}: {what}" for what, cuts in others.items()),
     ]
+
+
+def _uncut(findings: dict[str, Finding]) -> Finding:
+    return findings.get("not cut") or next(iter(findings.values()))
 
 
 def _with_scale(text: str, scale: str) -> str:
@@ -141,7 +146,7 @@ def moves(reports: list[Report]) -> str:
     by_formula: dict[str, list[str]] = {}
     for report in reports:
         if report.default in report.findings:
-            main = report.findings[report.default]["not cut"]
+            main = _uncut(report.findings[report.default])
             by_formula.setdefault(main.formula, []).append(f"{report.name} (`{report.default}`)")
     names = list(by_formula)
     heads = ["from \\ to", *(formula(name) for name in names)]
@@ -172,7 +177,7 @@ def page(reports: list[Report], started_at: str) -> str:
         commit=started_at,
         versions=exactness.versions(),
         minutes=sum(report.seconds for report in reports) / 60,
-        bound=1e-4,
+        bound=EXACT,
         table=table(measured),
         missing="\n".join(filter(None, map(not_run, reports))),
         moves=moves(measured),

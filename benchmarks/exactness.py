@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import math
 import os
 import platform
 import re
@@ -174,7 +175,8 @@ def trainers_section(reports: list[Report], started_at: str) -> str:
         if report.missing:
             notes.append(f"{report.name} was not run: {report.missing}.")
             continue
-        worst = max(error for errors in report.our_errors.values() for error in errors.values())
+        errors = [error for errors in report.our_errors.values() for error in errors.values()]
+        worst = max(errors, default=math.inf)
         overall = max(overall, worst)
         own = (f"`{mode}` {max(errors.values()):.1e}" for mode, errors in report.own_errors.items())
         others = (f"`{mode}` no spec" for mode, spec in report.own.items() if not spec)

@@ -10,7 +10,8 @@ import conversion
 import drivers
 import pytest
 import torch
-from effective_weights import FORMULAS, Finding, Update, fit_formulas, name_formulas, solve_weights
+from effective_weights import FORMULAS, Update, solve_weights
+from formula_names import Finding, fit_formulas, name_formulas
 from grid.cases import Case
 from grid.oracle import Row, token_losses
 from places import ROOT
