@@ -39,7 +39,7 @@ the spec in the float64 oracle of [exactness](exactness.md), the worst of the cu
 `T` tokens, `N` responses, `P` prompts of an update that count, `G` responses of a prompt, `|o_i|` tokens of response i;
 `M` updates of a step, `A` micro-batches of an update on a rank, `R` ranks; `K` micro-batches of an update on all ranks,
 `N_k`, `T_k`, `L_k` the responses, tokens and longest response of one, `T_r` the tokens of a rank; `L` a length that
-is set, 60 or 64 here. "All" rows, prompts and tokens are with those that do not count. A spec by prompt is scaled by `M`
+is set, 60 or 64 here. "All" rows, prompts and tokens include those that do not count. A spec by prompt is scaled by `M`
 ([weightings](weightings.md#scopes-and-mini-batches)).
 
 ## What each setting does

@@ -142,10 +142,12 @@ class LocalMean:
     """A trainer that shuffles rows, and takes the mean over micro-batches of the mean over their tokens."""
 
     NAME, VERSION, DEFAULT = "Local", "1.0", "mean"
-    OWN = {"mean": "dapo@batch"}  # noqa: RUF012
+    OWN = {"mean": "dapo@batch", "sum": ""}  # noqa: RUF012
     CANNOT = {"two ranks": "it has one"}  # noqa: RUF012
 
     def gradients(self, model, step, mode):
+        if mode == "sum":
+            raise ValueError("mean | is all there is")
         size, rows = step.case.micro_rows, [*step.rows[1::2], *step.rows[::2]]
         parts = [rows[start : start + size] for start in range(0, len(rows), size)]
         model.zero_grad()
@@ -163,7 +165,10 @@ def test_a_row_of_the_page_names_the_spec_and_where_it_stops():
     assert cells[:4] == ["Local 1.0", "`mean` (default)", "`1/T`", "`dapo@batch`"]
     assert 0 < float(cells[4]) < 5e-6
     assert cells[5] == "micro-batches: `1/(K T_k)`"
-    assert conversion.not_run(report) == "- Local: two ranks (it has one)"
+    assert conversion.not_run(report) == (
+        "- Local: two ranks (it has one); "
+        "not cut with `sum`, micro-batches with `sum` (mean / is all there is)"
+    )
     assert report.own_errors["mean"]["micro-batches"] > 1e-2
 
 
