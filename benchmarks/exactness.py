@@ -1,14 +1,18 @@
 """Is the gradient the paper's, however the step is cut? Runs the fixed grid and writes docs/exactness.md.
 
-python benchmarks/exactness.py [--out FILE] [--family NAME]
+python benchmarks/exactness.py [--out FILE] [--family NAME | --trainers]
+
+`--trainers` measures the other trainers alone and writes their section of the page.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import math
 import os
 import platform
+import re
 import subprocess
 import sys
 import time
@@ -17,10 +21,14 @@ from importlib import metadata
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "plugins" / "pv-trainers" / "tests" / "support"))
 
 from grid.cases import Case
 from grid.compare import TOLERANCE, Grid
 from grid.fixed import fixed_grid
+from trainer_bench import Report, driver_names, measure_drivers
+from trainer_cases import CUTS
+from trainer_grid import OURS
 
 from pv_judge.files import write_atomically
 
@@ -75,6 +83,8 @@ The columns of verl's modes hold the same steps under the same cuts, in float32,
 definition over the rows that count in a mini-batch: 1/T; 1/(N |o_i|); 1/(N L) with L the longest response, standing
 for the configured one.
 
+{trainers}
+
 ## Where verl's modes differ, and which of it is a choice
 
 - **Rows that do not count.** verl divides by the configured number of rows of a mini-batch (`global_batch_size`),
@@ -97,7 +107,23 @@ aggregation by one that divides by a micro-batch's own tokens, and asks for an e
 ## Again
 
     .venv/bin/python benchmarks/exactness.py
+    .venv/bin/python benchmarks/exactness.py --trainers  # this section alone
 """
+
+
+TRAINERS = """## Every trainer
+
+*Measured {date} on {machine}, started at commit {commit}, with
+{versions}; {minutes:.0f} minutes.*
+
+pv-rl in verl and pv-trainers in the others, with {modes}:
+{count} cases, worst {worst} (bound in the tests: {bound:.0e}).
+Each trainer's own functions compute the gradients on the CPU in float32, for {cuts} cuts of two steps each; the oracle
+is the one above. In `plugins/pv-trainers/tests/support`, `trainer_cases.py` has the cuts and `drivers` names what is
+called of each trainer. Beside it are the trainer's own settings, each against the spec that it is where nothing is
+cut; the worst cut counts. [Which cut it is, and the factor](conversion.md).
+
+{table}"""
 
 
 @dataclass
@@ -141,6 +167,46 @@ def table(families: dict[str, Family]) -> str:
     return "\n".join(lines)
 
 
+def trainers_section(reports: list[Report], started_at: str) -> str:
+    """A row for each trainer that could be run, and a line for each that could not."""
+    lines = ["| trainer | cases | ours, worst | its own, worst | not run |", "|---|---:|---:|---|---|"]
+    notes, overall = [], 0.0
+    for report in reports:
+        if report.missing:
+            notes.append(f"{report.name} was not run: {report.missing}.")
+            continue
+        errors = [error for errors in report.our_errors.values() for error in errors.values()]
+        worst = max(errors, default=math.inf)
+        overall = max(overall, worst)
+        own = (f"`{mode}` {max(errors.values()):.1e}" for mode, errors in report.own_errors.items())
+        others = (f"`{mode}` no spec" for mode, spec in report.own.items() if not spec)
+        missing = {*report.cannot, *(cut for mode in OURS for cut in report.failed.get(mode, ()))}
+        cells = [f"{report.name} {report.version[:9]}", str(report.cases), f"{worst:.1e}"]
+        cells += [", ".join([*own, *others]), ", ".join(sorted(missing))]
+        lines.append("| " + " | ".join(cells) + " |")
+        if report.elsewhere:
+            scope = (
+                "the update, where a group may be cut" if report.elsewhere - {"dapo@batch"} else "the step"
+            )
+            notes.append(
+                f"{report.name}: {', '.join(f'`{mode}`' for mode in sorted(report.elsewhere))} over {scope}."
+            )
+    table = "\n".join(lines) + ("\n\n" + " ".join(notes) if notes else "")
+    return TRAINERS.format(
+        date=datetime.date.today().isoformat(),
+        machine=machine(),
+        commit=started_at,
+        versions=versions(),
+        minutes=sum(report.seconds for report in reports) / 60,
+        modes=", ".join(f"`{mode}`" for mode in OURS),
+        count=f"{sum(report.cases for report in reports):,}",
+        worst=f"{overall:.1e}",
+        bound=TOLERANCE["float32"],
+        cuts=len(CUTS),
+        table=table,
+    )
+
+
 def machine() -> str:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     cpu_info = Path("/proc/cpuinfo")
@@ -154,19 +220,26 @@ def commit() -> str:
         done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
         return done.stdout.strip() if done.returncode == 0 else ""
 
-    changed = " with uncommitted changes" if git("status", "--porcelain", "--", "src", "tests/grid") else ""
+    changed = (
+        " with uncommitted changes" if git("status", "--porcelain", "--", "src", "tests", "plugins") else ""
+    )
     return (git("rev-parse", "--short", "HEAD") or "unknown") + changed
 
 
-def page(families: dict[str, Family], parameters: int, seconds: float, started_at: str) -> str:
+def versions() -> str:
+    packages = (f"{name} {metadata.version(name)}" for name in ("torch", "verl", "transformers"))
+    return ", ".join([f"Python {platform.python_version()}", *packages])
+
+
+def page(
+    families: dict[str, Family], reports: list[Report], parameters: int, seconds: float, started_at: str
+) -> str:
     worst = {dtype: max(family.ours[dtype] for family in families.values()) for dtype in TOLERANCE}
-    packages = ("torch", "verl", "transformers")
-    versions = ", ".join(f"{name} {metadata.version(name)}" for name in packages)
     return PAGE.format(
         date=datetime.date.today().isoformat(),
         machine=machine(),
         commit=started_at,
-        versions=f"Python {platform.python_version()}, {versions}",
+        versions=versions(),
         minutes=seconds / 60,
         parameters=f"{parameters:,}",
         count=sum(family.cases for family in families.values()),
@@ -175,6 +248,7 @@ def page(families: dict[str, Family], parameters: int, seconds: float, started_a
         bound_single=TOLERANCE["float32"],
         bound_double=TOLERANCE["float64"],
         table=table(families),
+        trainers=trainers_section(reports, started_at),
     )
 
 
@@ -182,7 +256,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "exactness.md")
     parser.add_argument("--family", help="run this family alone and print its table")
+    parser.add_argument(
+        "--trainers", action="store_true", help="run the trainers alone and print their table"
+    )
     arguments = parser.parse_args()
+    if arguments.trainers:
+        started_at = commit()
+        section = trainers_section(measure_drivers(driver_names(), own=True, ours=True), started_at)
+        sys.stdout.write(section + "\n")
+        before, rest = re.split(
+            "(?=## Every trainer|## Where verl's modes)", arguments.out.read_text(), maxsplit=1
+        )
+        text = f"{before}{section}\n\n{rest[rest.index('## Where verl') :]}"
+        write_atomically(arguments.out, lambda file: file.write_text(text))
+        return
     cases = [case for case in fixed_grid() if arguments.family in (None, case.family)]
     start, started_at = time.monotonic(), commit()  # what runs is what was imported then
     with Grid() as grid:
@@ -190,7 +277,8 @@ def main() -> None:
         parameters = sum(parameter.numel() for parameter in grid.model.parameters())
     sys.stdout.write(table(families) + "\n")
     if arguments.family is None:
-        text = page(families, parameters, time.monotonic() - start, started_at)
+        reports = measure_drivers(driver_names(), own=True, ours=True)
+        text = page(families, reports, parameters, time.monotonic() - start, started_at)
         write_atomically(arguments.out, lambda file: file.write_text(text))
 
 

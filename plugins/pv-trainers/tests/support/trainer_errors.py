@@ -38,8 +38,17 @@ class Measure:
         self._gradients: dict[object, torch.Tensor] = {}
 
     def step(self, case: Case) -> Step:
-        rows = self._steps.setdefault(data_of(case), make_step(case, self.oracle)).rows
-        return Step(case, rows)
+        key = data_of(case)
+        if key not in self._steps:
+            self._steps[key] = make_step(case, self.oracle)
+        return Step(case, self._steps[key].rows)
+
+    def row_gradients(self, case: Case) -> torch.Tensor:
+        """(rows, parameters) float64; zeros for a row that does not count."""
+        rows = enumerate(self.step(case).rows)
+        return torch.stack(
+            [self.weighted(case, {i: 1.0 if row.mask.any() else 0.0}, case.loss) for i, row in rows]
+        )
 
     def weighted(self, case: Case, weights: Mapping[int, float], loss: Loss) -> torch.Tensor:
         """(parameters,) `sum_i w_i * gradient_i`, of rows by their index."""

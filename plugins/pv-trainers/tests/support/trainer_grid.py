@@ -36,7 +36,11 @@ class Step:
 
 
 class Driver(Protocol):
-    """What a module of `drivers` has."""
+    """What a module of `drivers` has.
+
+    It may also have `DEFAULT`, the one of `OWN` that the trainer has by default; `CANNOT`, the families of
+    `trainer_cases` that it does not run, each with the reason; `LOSSES`, the policy loss of an own mode that has one.
+    """
 
     NAME: str
     """The trainer, for example `TRL`."""

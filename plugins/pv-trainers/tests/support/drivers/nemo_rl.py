@@ -30,6 +30,7 @@ NAME = "NeMo-RL"
 VERSION = "7ea279abfbeb698b092856d0dab61e7cf39bc909"
 OWN = {"token_level_loss=true": "dapo@batch", "token_level_loss=false": "grpo@batch"}
 """By the setting of `loss_fn`. Both count over the rows of an update."""
+DEFAULT = "token_level_loss=true"
 
 STUBS = ("mlflow", "nemo_automodel", "pynvml", "soundfile", "swanlab")
 with (

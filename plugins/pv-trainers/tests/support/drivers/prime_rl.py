@@ -25,6 +25,7 @@ NAME = "prime-rl"
 VERSION = "559b44772e471d1538537b8805cc77f3824a5e64"
 OWN = {"filter_zero_advantages=false": "dapo@batch", "filter_zero_advantages=true": ""}
 """By the setting of `orchestrator.train`. The default, true, divides by the tokens with an advantage other than 0."""
+DEFAULT = "filter_zero_advantages=true"
 
 STUBS = (
     "beartype",

@@ -20,6 +20,7 @@ from typing import Any
 
 import torch
 from datasets import Dataset
+from grid.oracle import Loss
 from torch.nn.utils.rnn import pad_sequence
 from trainer_grid import Step, beside
 from transformers import AutoTokenizer, PreTrainedModel, TrainerCallback
@@ -44,6 +45,12 @@ OWN = {
     "loss_type=dr_grpo": f"dr_grpo:{LONGEST}",
     "loss_type=luspo": "dr_grpo:1",
     "loss_type=bnpo": "",
+}
+DEFAULT = "loss_type=dapo"
+LOSSES = {"loss_type=cispo": Loss(policy="cispo", clip_low=1.0)}
+CANNOT = {
+    "uneven groups": "every prompt has num_generations responses",
+    "packed by tokens": "per_device_train_batch_size counts rows",
 }
 
 Update = tuple[torch.Tensor, list[int]]

@@ -1,0 +1,203 @@
+"""Which spec of pv-rl is each trainer's own loss aggregation? Measures them and writes docs/conversion.md.
+
+python benchmarks/conversion.py [--out FILE] [--trainer NAME ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import math
+import sys
+from pathlib import Path
+
+import exactness  # puts the helpers of the tests on the path
+from effective_weights import FORMULAS
+from formula_names import EXACT, Finding
+from trainer_bench import Report, driver_names, measure_drivers
+
+from pv_judge.files import write_atomically
+
+SPEC_FORMULAS = {"dr_grpo": ("1/(P G L)", "1/(N L)")}
+"""Of modes with a number: by prompt and @batch."""
+WITHOUT_SPEC = ("", "sum")
+
+PAGE = """# Moving a recipe between trainers
+
+*Written by `benchmarks/conversion.py`; do not edit. Measured {date} on {machine}, started at commit {commit}, with
+{versions}; {minutes:.0f} minutes.*
+
+Trainers give one name to different aggregations and one aggregation different names. Some change the scale of the
+gradient with the way a step is cut, and so the meaning of a learning rate. This page says what each one does.
+
+**Measured:** the gradient of an update by each trainer's own functions, on the same rows, on a CPU, in float32. It is
+linear in the rows' gradients, so least squares gives the weight of each token; the page names the formula and the scale
+that give the gradients of all updates of a cut to {bound:.0e}. In `plugins/pv-trainers/tests/support`,
+`trainer_cases.py` has the cuts and `drivers` names what is called of each trainer. **Error:** of the gradient against
+the spec in the float64 oracle of [exactness](exactness.md), the worst of the cuts that the last column does not name.
+
+`T` tokens, `N` responses, `P` prompts of an update that count, `G` responses of a prompt, `|o_i|` tokens of response i;
+`M` updates of a step, `A` micro-batches of an update on a rank, `R` ranks; `K` micro-batches of an update on all ranks,
+`N_k`, `T_k`, `L_k` the responses, tokens and longest response of one, `T_r` the tokens of a rank; `L` a length that
+is set, 60 or 64 here. "All" rows, prompts and tokens include those that do not count. A spec by prompt is scaled by `M`
+([weightings](weightings.md#scopes-and-mini-batches)).
+
+## What each setting does
+
+{table}
+
+Not run, or not with all cuts:
+
+{missing}
+
+## Moving from A to B
+
+1. Take the spec of your setting, and set it in the new trainer: as `loss_agg_mode` in verl, through `pv_trainers`
+   elsewhere ([pages](trainers)). The weights, and with them what the learning rate means, stay as they were.
+2. If the last column has a factor `c` for the way you cut a step, the old gradient was `c` times the spec's:
+
+| | `c` is the same in every step (`A`, `M`, `R`) | `c` changes with the data (`T`, `N`) |
+|---|---|---|
+| SGD | multiply the learning rate by `c` | no learning rate gives the same updates |
+| Adam, AdamW | change nothing: `c` cancels, but for `eps` | steps with a large `c` counted for more |
+| gradient clipping | divide the threshold by `c` | steps with a large `c` were clipped more often |
+
+Defaults, and how large the gradient of the new trainer's default is over the old one's, on a step that is not cut:
+
+{moves}
+
+Not in the table: some trainers divide advantages by the standard deviation of the group or batch by default
+(verl, TRL), which scales the gradient as well. KL and entropy terms keep the new trainer's aggregation in pv_trainers.
+
+## Again
+
+    PV_TRAINERS_NEMO_RL=... PV_TRAINERS_PRIME_RL=... .venv/bin/python benchmarks/conversion.py  # two clones
+"""
+
+
+def formula(name: str) -> str:
+    """What is printed for a name or spec."""
+    if not name:
+        return "differs between the tokens of a row"
+    base, _, scope = name.partition("@")
+    if name in FORMULAS:
+        return f"`{FORMULAS[name]}`"
+    return f"`{SPEC_FORMULAS[base.partition(':')[0]][scope == 'batch']}`"
+
+
+def row(report: Report, mode: str) -> list[str]:
+    """The cells of one setting."""
+    findings = report.findings[mode]
+    main = _uncut(findings)
+    holds, others = [], dict[str, list[str]]()
+    for cut, finding in findings.items():
+        if (finding.formula, finding.scale) == (main.formula, main.scale) and finding.error < math.inf:
+            holds.append(finding.error)
+        elif finding != main:
+            others.setdefault(_difference(finding, main), []).append(cut)
+    return [
+        f"{report.name} {report.version[:9]}",
+        f"`{mode}`" + (" (default)" if mode == report.default else ""),
+        _with_scale(formula(main.formula), main.scale),
+        "none"
+        if main.formula in WITHOUT_SPEC or " " in main.formula
+        else _with_scale(f"`{main.formula}`", main.scale),
+        f"{max(holds):.1e}" if holds else "",
+        "; ".join(f"{', '.join(cuts)}: {what}" for what, cuts in others.items()),
+    ]
+
+
+def _uncut(findings: dict[str, Finding]) -> Finding:
+    return findings.get("not cut") or next(iter(findings.values()))
+
+
+def _with_scale(text: str, scale: str) -> str:
+    return text if scale in ("", "1") else f"{text} times {scale}"
+
+
+def _difference(finding: Finding, main: Finding) -> str:
+    if finding.formula == main.formula:
+        return f"times {finding.scale}"
+    return _with_scale(formula(finding.formula), finding.scale)
+
+
+def not_run(report: Report) -> str:
+    """A line of the cuts that a trainer was not run with, or ''."""
+    reasons: dict[str, list[str]] = {}
+    for cut, reason in report.cannot.items():
+        reasons.setdefault(reason, []).append(cut)
+    for mode, failed in report.failed.items():
+        for cut, reason in failed.items():
+            reasons.setdefault(reason, []).append(f"{cut} with `{mode}`")
+    if report.missing:
+        return f"- {report.name}: {report.missing}"
+    texts = [f"{', '.join(cuts)} ({reason})" for reason, cuts in reasons.items()]
+    return f"- {report.name}: {'; '.join(texts)}" if texts else ""
+
+
+def table(reports: list[Report]) -> str:
+    heads = ["trainer", "setting", "weight of a token", "spec", "error", "where it differs"]
+    rows = [row(report, mode) for report in reports for mode in report.findings]
+    return _markdown(heads, rows, "|---|---|---|---|---:|---|")
+
+
+def moves(reports: list[Report]) -> str:
+    """Defaults of one formula in one line, and their size against a token mean."""
+    by_formula: dict[str, list[str]] = {}
+    for report in reports:
+        if report.default in report.findings:
+            main = _uncut(report.findings[report.default])
+            by_formula.setdefault(main.formula, []).append(f"{report.name} (`{report.default}`)")
+    names = list(by_formula)
+    heads = ["from \\ to", *(formula(name) for name in names)]
+    rows = [
+        [f"{formula(old)}: {', '.join(by_formula[old])}", *(_ratio(new, old) for new in names)]
+        for old in names
+    ]
+    return _markdown(heads, rows, "|---" * len(heads) + "|")
+
+
+def _ratio(new: str, old: str) -> str:
+    if new == old:
+        return "1"
+    above, below = (FORMULAS.get(name, formula(name).strip("`")).removeprefix("1/") for name in (old, new))
+    return f"`{above}` / `{below}`" if below != "1" else f"`{above}`"
+
+
+def _markdown(heads: list[str], rows: list[list[str]], rule: str) -> str:
+    lines = ["| " + " | ".join(cells) + " |" for cells in [heads, *rows]]
+    return "\n".join([lines[0], rule, *lines[1:]])
+
+
+def page(reports: list[Report], started_at: str) -> str:
+    measured = [report for report in reports if not report.missing]
+    return PAGE.format(
+        date=datetime.date.today().isoformat(),
+        machine=exactness.machine(),
+        commit=started_at,
+        versions=exactness.versions(),
+        minutes=sum(report.seconds for report in reports) / 60,
+        bound=EXACT,
+        table=table(measured),
+        missing="\n".join(filter(None, map(not_run, reports))),
+        moves=moves(measured),
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=exactness.ROOT / "docs" / "conversion.md")
+    parser.add_argument(
+        "--trainer", action="append", choices=driver_names(), help="these alone, and print the table"
+    )
+    arguments = parser.parse_args()
+    started_at = exactness.commit()
+    reports = measure_drivers(arguments.trainer or driver_names(), own=True, ours=False)
+    sys.stdout.write(table([report for report in reports if not report.missing]) + "\n")
+    if arguments.trainer is None:
+        text = page(reports, started_at)
+        write_atomically(arguments.out, lambda file: file.write_text(text))
+
+
+if __name__ == "__main__":
+    main()
