@@ -105,6 +105,8 @@ class LossModeEntry:
         _check_name("loss mode", self.name)
         _check_function("loss mode", self.name, "weighting", self.weighting)
         _check_parameters("loss mode", self.name, "parameters", self.parameters)
+        if not isinstance(self.same_as, str):
+            raise PluginError(f"the loss mode {self.name!r} has same_as={self.same_as!r}; expected a spec")
         names = [parameter.name for parameter in self.parameters]
         optional = [parameter.default is not None for parameter in self.parameters]
         if len(set(names)) < len(names) or optional != sorted(optional):

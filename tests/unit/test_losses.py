@@ -92,6 +92,7 @@ def test_group_sums_need_the_groups():
 def test_balanced_aggregation_splits_a_prompt_by_the_signs_of_its_advantages():
     weights = response_weights("ba", ONE_PROMPT, "aaa", [0.9, -0.4, -0.5])
     assert weights.tolist() == pytest.approx([1 / 3, 2 / 21, 2 / 21], abs=1e-15)
+    assert response_weights("ba", ONE_PROMPT, "aaa", [9e-60, -4e-60, -5e-60]).tolist() == weights.tolist()
     # Two prompts: one with signs + 0 -, and one of a single sign, which is dapo's.
     two = response_weights("ba", [2, 3, 4, 1, 7], "aaabb", torch.tensor([1e-9, 0.0, -5.0, -1, -1]))
     assert two.tolist() == pytest.approx([1 / 12, 1 / 18, 1 / 24, 1 / 16, 1 / 16], abs=1e-15)

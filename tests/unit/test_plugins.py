@@ -94,6 +94,17 @@ def test_an_alias_of_an_alias_is_refused(install):
             resolve_mode(name)
 
 
+def test_the_default_of_an_alias_is_its_own(install):
+    eta = Parameter(name="eta", default=0.3, high=1.0)
+    install(
+        "theirs", [LossModeEntry(name="mild", weighting=grpo, parameters=(eta,), same_as="balanced@batch")]
+    )
+    assert [resolve_mode(spec).spec for spec in ("mild", "mild:0.9")] == [
+        "balanced:0.3@batch",
+        "balanced:0.9@batch",
+    ]
+
+
 def test_a_name_claimed_three_times_stays_refused(install):
     for owner in ("first", "second", "third"):
         install(owner, [LossModeEntry(name="sharp", weighting=grpo)])
@@ -124,6 +135,7 @@ def test_a_name_that_no_spec_can_say_is_refused(name):
     ("settings", "text"),
     [
         ({"weighting": None}, "has weighting=None; expected a function"),
+        ({"same_as": None}, "has same_as=None; expected a spec"),
         ({"parameters": (0.6,)}, "a tuple of pv_rl.hookspecs.Parameter"),
         ({"parameters": Parameter(name="eta")}, "a tuple of pv_rl.hookspecs.Parameter"),
         (

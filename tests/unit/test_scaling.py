@@ -56,6 +56,9 @@ def test_the_factors_are_those_worked_by_hand():
     for dtype in (torch.bfloat16, torch.int64, torch.bool):
         scaled = scale_advantages("balanced:0.6", ones.to(dtype), mask, "aaa", 8)
         assert scaled.tolist() == pytest.approx([2.0, 1.2, 0.72])
+    # A float of Python's is not rounded to float32.
+    exact = scale_advantages("balanced:0.6", ones.double(), mask, "aaa", 0.8)
+    assert exact.tolist() == pytest.approx([0.2, 0.12, 0.072], rel=1e-15)
     empty = torch.cat([mask, torch.zeros(1, 5)])
     assert scale_advantages("grpo", torch.ones(4), empty, "aaaa", 3 * empty.sum(-1))[3] == 0.0
     by_token = torch.where(mask == 1, 2.0, torch.nan)
@@ -72,6 +75,7 @@ def test_the_factors_are_those_worked_by_hand():
         ({"mask": torch.ones(3)}, "mask (3,)"),
         ({"advantages": torch.ones(3, 3)}, "advantages (3, 3)"),
         ({"denominator": 0}, "the denominator 0.0"),
+        ({"denominator": None}, "the denominator None: "),
         ({"denominator": torch.ones(2)}, "one for each of the 3 rows"),
         ({"advantages": torch.tensor([1.0, torch.nan, 1.0])}, "the advantage of row 1 is nan"),
         ({"advantages": torch.tensor([1.0, torch.inf, 1.0])}, "the advantage of row 1 is inf"),

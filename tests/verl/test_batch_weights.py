@@ -13,6 +13,7 @@ from micro_batch import Step, actor_config
 from verl.workers import engine_workers
 from verl.workers.utils import losses
 
+from pv_rl.errors import VerlError
 from pv_rl.losses import resolve_mode, response_weights
 from pv_rl.verl_adapter import batch_weights
 
@@ -27,7 +28,7 @@ def worker(monkeypatch):
         assert group == "dp"
         return [[5, 0, 1], lengths], 1
 
-    def make(spec: str):
+    def make(spec: str, *without: str):
         seen = types.SimpleNamespace(data=None)
 
         class TrainingWorker:
@@ -44,6 +45,8 @@ def worker(monkeypatch):
         step = Step(LENGTHS, list("aabb"))
         step.masks[2] = torch.zeros(2, dtype=torch.long)  # abstained: its tokens are still there
         _, data = step.micro_batch(range(4), global_batch_size=8, batch_num_tokens=99)  # pyright: ignore
+        for name in without:
+            del data[name]
         TrainingWorker().train_batch(data)
         return seen.data
 
@@ -60,6 +63,11 @@ def test_rows_of_all_ranks_that_count_make_one_group(worker, spec):
     totals = batch_weights.batch_totals(data)
     assert totals is not None
     assert (totals.num_responses, totals.num_tokens) == (5, 20)
+
+
+def test_signs_of_rows_without_advantages_are_refused(worker):
+    with pytest.raises(VerlError, match=r"loss_agg_mode=ba@batch.*without the field 'advantages'"):
+        worker("ba@batch", "advantages")
 
 
 @pytest.mark.parametrize("spec", ["balanced", "token-mean"])

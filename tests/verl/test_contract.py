@@ -73,7 +73,14 @@ class Fields:
     mode: list = field(default_factory=list)
 
 
+class Raises:
+    def __get__(self, *_):
+        raise ImportError("no vllm")
+
+
 class Kinds:
+    raises = Raises()
+
     def plain(self, batch, metrics, more=None): ...
     def other_order(self, metrics, batch): ...
     def by_name(self, batch, *, metrics): ...
@@ -104,6 +111,7 @@ class Kinds:
         ("Kinds.waits(self, batch)", "Kinds.waits is async"),
         ("async Kinds.plain(self, batch)", "Kinds.plain is not async"),
         ("Kinds.value(self, batch)", "Kinds.value cannot be called with (self, batch)"),
+        ("Kinds.raises(self)", "verl.fake.Kinds.raises cannot be read: ImportError('no vllm')"),
         ("Kinds.none", "verl.fake has no Kinds.none"),
         ("Kinds.gone(self)", "verl.fake has no Kinds.gone"),
         ("Gone.gone", "verl.fake has no Gone.gone"),
@@ -116,6 +124,13 @@ def test_a_difference_of_a_seam_is_named(seam, problem):
     module.Kinds, module.Fields = Kinds, Fields
     found = contract.Seam("", "verl.fake", seam).problem(module)
     assert found is problem if problem is None else problem in found
+
+
+def test_a_verl_without_version_or_folder_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "verl", ModuleType("verl"))
+    assert contract.version() == "verl ? in ?"
+    sys.modules["verl"].__path__ = []
+    assert contract.version() == "verl ? in ?"
 
 
 def test_importing_verl_loads_the_adapter_and_installing_again_changes_nothing():

@@ -152,12 +152,15 @@ def test_rows_that_came_without_weights_stop_the_run():
         losses.ppo_loss(actor_config("balanced", "gspo"), model_output, data)
 
 
-def test_a_loss_that_nobody_weighted_stops_the_run():
+@pytest.mark.parametrize(
+    ("spec", "other"), [("balanced", "balanced@batch"), ("ba", "dapo@batch"), ("ba@batch", "dapo@batch")]
+)
+def test_a_loss_that_nobody_weighted_stops_the_run(spec, other):
     loss = torch.ones(2, 3, requires_grad=True)
+    with pytest.raises(VerlError, match=f"no weights were computed.*Use {other}"):
+        core_algos.agg_loss(loss, torch.ones(2, 3), spec)
     with pytest.raises(VerlError, match="no weights were computed"):
-        core_algos.agg_loss(loss, torch.ones(2, 3), "balanced")
-    with pytest.raises(VerlError, match="no weights were computed"):
-        core_algos.agg_loss(loss.detach(), torch.ones(2, 3), "balanced", global_batch_size=2)
+        core_algos.agg_loss(loss.detach(), torch.ones(2, 3), spec, global_batch_size=2)
 
 
 def test_a_loss_of_scope_batch_without_the_totals_of_its_mini_batch_stops_the_run():
@@ -231,6 +234,8 @@ def test_the_drivers_entropy_metric_takes_the_batch_as_one_group():
     assert core_algos.agg_loss(entropy, mask, "dapo").item() == pytest.approx(7 / 3)
     assert core_algos.agg_loss(entropy, mask, "grpo").item() == pytest.approx(2.0)
     assert core_algos.agg_loss(entropy, mask, "balanced:0.6").item() == pytest.approx(0.6 * 2.0 + 0.4 * 7 / 3)
+    for spec in ("ba", "ba@batch"):  # the driver has no advantages yet
+        assert core_algos.agg_loss(entropy, mask, spec).item() == pytest.approx(7 / 3)
 
 
 @pytest.mark.parametrize("spec", ["balanced", "balanced:0.6@batch", "dapo@batch"])
@@ -296,7 +301,7 @@ def test_the_actor_config_takes_every_spec_and_keeps_it():
     ("spec", "text"),
     [
         ("balancd", "Did you mean balanced"),
-        ("token_mean", "verl says: Invalid loss_agg_mode"),
+        ("token mean", "verl says: Invalid loss_agg_mode"),
         ("balanced:2", "has the eta"),
     ],
 )
@@ -318,7 +323,7 @@ CRITIC = {"strategy": "fsdp2", "rollout_n": 2, "ppo_micro_batch_size_per_gpu": 1
     [
         ("balanced:2", "has the eta"),
         ("balancd", r"critic.loss_agg_mode: .*Did you mean balanced\?.*verl's own modes may be used too"),
-        ("token_mean", "verl's own modes may be used too"),
+        ("token mean", "verl's own modes may be used too"),
         (["balanced"], "is not a string"),
     ],
 )

@@ -46,7 +46,7 @@ class Store:
 
     def __init__(self):
         masks = [torch.tensor([1] * n + [0]) for n in LENGTHS]
-        advantages = [mask * a for mask, a in zip(masks, ADVANTAGES, strict=True)]
+        advantages = [torch.where(mask == 1, a, torch.nan) for mask, a in zip(masks, ADVANTAGES, strict=True)]
         nested = {"response_mask": masks, "advantages": advantages}
         self.fields = tensordict.TensorDict(
             {name: torch.nested.as_nested_tensor(rows, layout=torch.jagged) for name, rows in nested.items()},
@@ -174,7 +174,7 @@ def test_the_legacy_driver_adds_the_field_before_the_critic_and_the_actor():
     patch_legacy_trainer(module)  # pyright: ignore[reportArgumentType]
     mask = (torch.arange(5) < torch.tensor(LENGTHS)[:, None]).long()
     columns = {key: np.array([info[key] for info in INFOS]) for key in INFOS[0]} | {"uid": np.array(UIDS)}
-    advantages = mask * torch.tensor(ADVANTAGES)[:, None]
+    advantages = torch.where(mask == 1, torch.tensor(ADVANTAGES)[:, None], torch.nan)
     batch = types.SimpleNamespace(
         batch={"response_mask": mask, "advantages": advantages}, non_tensor_batch=columns
     )

@@ -53,7 +53,7 @@ class LossMode:
     @property
     def spec(self) -> str:
         """The string that resolves to this mode, with nothing left to a default."""
-        return self.name + "".join(f":{_written(value)}" for _, value in self.parameters) + f"@{self.scope}"
+        return f"{self.name}{_written(self.parameters)}@{self.scope}"
 
     def weights(self, responses: ResponseStats, batch: BatchStats) -> Tensor:
         """Weight of each token of each response.
@@ -176,7 +176,7 @@ def _resolve(spec: str) -> LossMode:
         meant = LOSS_MODES.find(base.partition(":")[0])
         if meant is None or meant.same_as:
             raise _error(spec, f"is an alias of {entry.same_as}, which is not a mode.")
-        return _resolve(base + match["numbers"] + at + scope)
+        return _resolve(base + _written(parameters) + at + scope)
     return LossMode(
         name=name,
         parameters=parameters,
@@ -231,5 +231,7 @@ def _usage(entry: LossModeEntry) -> str:
     return entry.name + numbers
 
 
-def _written(value: float) -> str:
-    return str(int(value)) if value.is_integer() and value < 1e15 else repr(value)
+def _written(parameters: tuple[tuple[str, float], ...]) -> str:
+    """For example `:0.75:8`."""
+    values = [value for _, value in parameters]
+    return "".join(f":{int(v) if v.is_integer() and v < 1e15 else v!r}" for v in values)

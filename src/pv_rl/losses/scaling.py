@@ -60,7 +60,10 @@ def scale_advantages(
             "or (B, L), and (B, L)"
         )
     lengths = counts.sum(dim=-1).cpu()  # float64 is not on every device, and these are one number a row
-    divisor = torch.as_tensor(denominator).to("cpu", torch.float64)
+    try:
+        divisor = torch.as_tensor(denominator, dtype=torch.float64, device="cpu")
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        raise LossModeError(f"scale_advantages got the denominator {denominator!r}: {error}") from error
     if divisor.shape not in ((), rows) or not ((divisor > 0) & divisor.isfinite() | (lengths == 0)).all():
         raise LossModeError(
             f"scale_advantages got the denominator {divisor.tolist()}; it is a number > 0, or one for each of the "

@@ -138,8 +138,9 @@ def step_stats(
 
 def _signs(advantages: Tensor | Sequence[float], counts: Tensor) -> Tensor:
     try:
-        values = torch.as_tensor(advantages).detach().to(counts)
-    except (TypeError, ValueError, RuntimeError) as error:
+        # A list of Python's floats would else be rounded to float32, where a small number has no sign.
+        values = torch.as_tensor(advantages, dtype=counts.dtype, device=counts.device).detach()
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         raise LossModeError(f"the advantages are not one number a response: {error}") from error
     if values.shape != counts.shape:
         raise LossModeError(

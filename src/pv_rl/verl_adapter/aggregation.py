@@ -110,14 +110,14 @@ def patch_agg_loss(module: ModuleType) -> None:
             return original(loss_mat, loss_mask, loss_agg_mode, *totals, loss_scale_factor)
         if micro_batch is not None:
             return _of_micro_batch(original, loss_mat, loss_mask, mode, micro_batch)
-        if mode.scope == "prompt":
+        if mode.scope == "prompt" or mode.signs:
             if loss_mat.requires_grad or global_batch_size is not None:
                 raise VerlError(
-                    f"loss_agg_mode={loss_agg_mode}: a loss is being aggregated for which no weights were "
-                    f"computed, so this path of verl is not one that pv-rl serves. Use {mode.name}@batch, which "
-                    "needs no groups, or one of verl's own modes."
+                    f"loss_agg_mode={loss_agg_mode}: a loss is being aggregated for which no weights were computed, "
+                    f"so this path of verl is not one that pv-rl serves. Use {'dapo' if mode.signs else mode.name}"
+                    "@batch, which needs no groups, or one of verl's own modes."
                 )
-            # Only a number for the log, in the driver and with no totals: the groups are not known there.
+            # Only a number for the log, in the driver and with no totals: groups and signs are not known there.
             mode = resolve_mode("dapo@batch") if mode.signs else replace(mode, scope="batch")
         elif loss_mat.requires_grad and (batch_num_tokens is None or global_batch_size is None):
             raise VerlError(

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from pv_rl.errors import VerlError
 from pv_rl.losses import BatchStats, LossMode, step_stats
 from pv_rl.losses.mode import find_mode
 from pv_rl.verl_adapter.row_weights import field_name, mini_batch_rows
@@ -64,7 +65,7 @@ def patch_training_worker(module: Any) -> None:
             lengths = [int(mask.sum()) for mask in data["response_mask"].unbind()]
             group = self.engine.get_data_parallel_group()
             by_rank, rank = _gather(lengths, group)
-            signs = chain.from_iterable(_gather(_advantages(data), group)[0]) if mode.signs else None
+            signs = chain.from_iterable(_gather(_advantages(data, mode), group)[0]) if mode.signs else None
             fields, totals = batch_fields(
                 mode, by_rank, rank, mini_batch_rows(data, mode), signs and list(signs)
             )
@@ -110,8 +111,17 @@ def batch_totals(data: Any) -> BatchStats | None:
     return BatchStats(num_prompts=1, num_responses=responses, num_tokens=tokens)
 
 
-def _advantages(data: Any) -> list[float]:
-    """(B,) sums over the tokens that count; of one that does not, the advantage may be NaN."""
+def _advantages(data: Any, mode: LossMode) -> list[float]:
+    """(B,) sums over the tokens that count; of one that does not, the advantage may be NaN.
+
+    Raises:
+        VerlError: the rows came without advantages.
+    """
+    if "advantages" not in data.keys():  # noqa: SIM118 - `in` on a TensorDict is not a look-up
+        raise VerlError(
+            f"loss_agg_mode={mode.spec} uses the signs of the advantages, and the rows came to the worker without the "
+            "field 'advantages'. Use a mode of lengths alone, such as dapo@batch."
+        )
     rows = zip(data["advantages"].unbind(), data["response_mask"].unbind(), strict=True)
     return [float(torch.where(mask != 0, advantages, 0.0).sum()) for advantages, mask in rows]
 

@@ -38,7 +38,10 @@ class Seam(NamedTuple):
         attribute, _, parameters = self.seam.removeprefix("async ").partition("(")
         target: Any = module
         for part in attribute.split("."):
-            owner, target = target, getattr(target, part, None)
+            try:
+                owner, target = target, getattr(target, part, None)
+            except Exception as error:  # noqa: BLE001 - a lazy module or a descriptor may raise anything
+                return f"{self.module}.{attribute} cannot be read: {error!r}"
             if target is None and part not in getattr(owner, "__dataclass_fields__", ()):
                 return f"{self.module} has no {attribute}"
         if not parameters:
@@ -143,4 +146,6 @@ def _survey(*parts: str) -> list[str]:
 def version() -> str:
     """Version and folder of the verl that is imported, which need not be the one that pip has installed."""
     verl: Any = sys.modules.get("verl")
-    return f"verl {getattr(verl, '__version__', '') or '?'} in {getattr(verl, '__path__', '?')[0]}"
+    return (
+        f"verl {getattr(verl, '__version__', '') or '?'} in {next(iter(getattr(verl, '__path__', ())), '?')}"
+    )

@@ -75,7 +75,7 @@ class TransferQueueRows(Rows):
     @property
     def advantages(self) -> list[float]:
         rows = zip(self._field("advantages"), self._field("response_mask"), strict=True)
-        return [float((advantages * mask).sum()) for advantages, mask in rows]
+        return [float(torch.where(mask != 0, advantages, 0.0).sum()) for advantages, mask in rows]
 
     @property
     def ids(self) -> list[tuple[str, int]]:
@@ -147,7 +147,8 @@ class LegacyRows(Rows):
 
     @property
     def advantages(self) -> list[float]:
-        return (self.data.batch["advantages"] * self.data.batch["response_mask"]).sum(dim=-1).tolist()
+        mask = self.data.batch["response_mask"]
+        return torch.where(mask != 0, self.data.batch["advantages"], 0.0).sum(dim=-1).tolist()
 
     def take_out(self) -> None:
         mask = self.data.batch["response_mask"].clone()
