@@ -69,9 +69,10 @@ def train(folder: Path, mode: str) -> None:
 
     import torch
     from datasets import Dataset
-    from pv_trainers.trl import WeightedAdvantages
     from transformers import TrainerCallback
     from trl import GRPOConfig, GRPOTrainer
+
+    from pv_trainers.trl import WeightedAdvantages
 
     accumulation, per_generation, level = SETTINGS[mode]
     model, tokenizer = FastLanguageModel.from_pretrained(
