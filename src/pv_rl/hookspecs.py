@@ -99,7 +99,7 @@ class LossModeEntry:
     signs: bool = False
     """Whether the weighting uses `ResponseStats.sign`, so that it needs the advantages."""
     same_as: str = ""
-    """For an alias: the name, numbers and scope that it stands for, for example `dapo@batch`."""
+    """For an alias: the name, numbers and scope that it means, for example `dapo@batch`."""
 
     def __post_init__(self) -> None:
         _check_name("loss mode", self.name)

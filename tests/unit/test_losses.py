@@ -112,7 +112,7 @@ def test_a_row_that_does_not_count_is_of_no_sign():
     [
         (None, "uses the signs of the advantages, and none were given"),
         ([1.0], "has shape (1,) and there are 3 responses"),
-        (torch.ones(3, 5), "of tokens with their own advantages the sum"),
+        (torch.ones(3, 5), "if tokens have advantages of their own, their sum"),
         ([1.0, float("nan"), 1.0], "advantage of response 1 is NaN"),
         (["+", "-", "-"], "not one number a response"),
     ],

@@ -78,7 +78,7 @@ def scale_advantages(
         place = tuple(bad.nonzero()[0].tolist())
         raise LossModeError(
             f"the advantage of row {place[0]} is {advantages[place].item()}, scaled {scaled[place].item()}; both have "
-            "to be finite. Leave a row without a reward out by a mask of zeros"
+            "to be finite. Give a row without a reward a mask of zeros"
         )
     return scaled
 
@@ -86,7 +86,7 @@ def scale_advantages(
 def check_policy_loss(
     policy_loss: Callable[[Tensor, Tensor], Tensor], log_probs: Tensor, advantages: Tensor, rtol: float = 1e-4
 ) -> None:
-    """Refuse a policy loss that scaled advantages do not serve. It is called three times; give it a few short rows.
+    """Refuse a policy loss to which scaled advantages cannot give weights. Pass a few short rows: it runs three times.
 
     Example: `check_policy_loss(lambda log_probs, A: -(A[:, None] * log_probs).mean(), torch.zeros(2, 3), A)`.
 
@@ -119,7 +119,7 @@ def check_policy_loss(
     wanted = plain * factors.to(plain).view(-1, *[1] * (plain.dim() - 1))
     if not float((scaled - wanted).norm()) < bound:
         raise LossModeError(
-            "the gradient of this policy loss is not proportional to each row's own advantage (does it normalise or "
-            "clip advantages?), so scaled advantages do not give the weights that were asked for. Use a clipped "
-            "surrogate such as PPO's, or turn that off."
+            "the gradient of this policy loss is not proportional to each row's own advantage, for example because it "
+            "normalises or clips advantages. Scaled advantages cannot give it weights: turn that off, or use a clipped "
+            "surrogate such as PPO's."
         )

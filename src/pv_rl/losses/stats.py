@@ -48,7 +48,7 @@ class ResponseStats:
         Raises:
             LossModeError: the groups are not known. `step_stats` gives them.
         """
-        return self._sum(values, self.group, "which response is of which prompt; use step_stats")
+        return self._sum(values, self.group, "the prompt of each response; use step_stats")
 
     def sign_sum(self, values: Tensor) -> Tensor:
         """As `group_sum`, over the responses of its prompt whose advantage has the same sign (-, 0 or +).
@@ -59,12 +59,12 @@ class ResponseStats:
         groups = (
             self.group if self.sign is None or self.group is None else self.group * 3 + self.sign.long() + 1
         )
-        missing = "the signs of the advantages; give step_stats or response_weights the advantages"
+        missing = "the signs of the advantages; pass advantages to step_stats or response_weights"
         return self._sum(values, None if self.sign is None else groups, missing)
 
     def _sum(self, values: Tensor, index: Tensor | None, missing: str) -> Tensor:
         if index is None:
-            raise LossModeError(f"these statistics do not say {missing}")
+            raise LossModeError(f"these statistics do not have {missing}")
         sums = values.new_zeros(int(index.max()) + 1 if len(index) else 0)
         return sums.index_add_(0, index, values)[index]
 
@@ -144,8 +144,8 @@ def _signs(advantages: Tensor | Sequence[float], counts: Tensor) -> Tensor:
         raise LossModeError(f"the advantages are not one number a response: {error}") from error
     if values.shape != counts.shape:
         raise LossModeError(
-            f"advantages has shape {tuple(values.shape)} and there are {len(counts)} responses; give one number for "
-            "each, of tokens with their own advantages the sum"
+            f"advantages has shape {tuple(values.shape)} and there are {len(counts)} responses. Give one number for "
+            "each: if tokens have advantages of their own, their sum"
         )
     if (bad := values.isnan() & (counts > 0)).any():
         raise LossModeError(f"the advantage of response {int(bad.nonzero()[0])} is NaN, which has no sign")

@@ -129,7 +129,7 @@ def pv_rl_loss_modes() -> list[LossModeEntry]:
         LossModeEntry(name="dr_grpo", weighting=dr_grpo, parameters=(MAX_LENGTH,)),
         LossModeEntry(name="vl_norm", weighting=vl_norm, parameters=(ALPHA, MAX_LENGTH)),
         LossModeEntry(name="ba", weighting=ba, signs=True),
-        # What others call them.
+        # Names that other trainers use.
         LossModeEntry(name="prompt_mean", weighting=dapo, same_as="dapo@prompt"),
         LossModeEntry(name="token_mean", weighting=dapo, same_as="dapo@batch"),
         LossModeEntry(name="seq_mean", weighting=grpo, same_as="grpo@batch"),

@@ -1,6 +1,6 @@
-"""Seams: what the adapter relies on in verl (`seams.csv`), and the error where one has changed.
+"""Contract with verl: checks the seams, which are the functions of verl that the adapter relies on (`seams.csv`).
 
-A verl is served if its seams hold, whatever its version. They are checked before anything is patched.
+pv-rl works with a verl of any version whose seams are unchanged. It checks them before it patches anything.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pv_rl.errors import VerlError
 __all__ = ["SEAMS", "TESTED", "Seam", "check", "check_run", "problems", "record", "remark", "version"]
 
 TESTED = ("0.9.0", "0.9.1")
-"""The versions of verl that the tests run on (`tests/verl/test_versions.py`). Another one is served with a warning."""
+"""The versions of verl that the tests run on (`tests/verl/test_versions.py`). A run with another one logs a warning."""
 
 
 class Seam(NamedTuple):
@@ -31,7 +31,7 @@ class Seam(NamedTuple):
     module: str
     seam: str
     """`NAME`, or `NAME(PARAMETERS)` with the positional parameters that it must begin with. `exactly` after it allows
-    no others, which the adapter would not pass on; `async` before it is a coroutine function."""
+    no other parameters, since the adapter would not pass them on. `async` before it marks a coroutine function."""
 
     def problem(self, module: ModuleType) -> str | None:
         """What is wrong with this seam in the imported `module`, or None."""
@@ -64,34 +64,34 @@ with Path(__file__).with_name("seams.csv").open(encoding="utf-8", newline="") as
     SEAMS = tuple(Seam(*row) for row in list(csv.reader(_file))[1:])
 
 _recorded: dict[str, set[str]] = {}
-"""Problem to the parts that it is about, in the order in which they were met."""
+"""From each problem that was found to the parts that it concerns."""
 
 
 def problems(module: ModuleType, part: str) -> list[str]:
-    """What is wrong with one part's seams in an imported module."""
+    """Problems of one part's seams in an imported module."""
     seams = [seam for seam in SEAMS if (seam.part, seam.module) == (part, module.__name__)]
     return [text for seam in seams if (text := seam.problem(module))]
 
 
 def record(problem: str, part: str = "") -> None:
-    """Keep a problem of a part, or of all parts, until a config needs it."""
+    """Remember a problem of a part, or of all parts. `check` raises it when a config needs that part."""
     _recorded.setdefault(problem, set()).add(part)
 
 
 def check(what: str, *parts: str) -> None:
-    """Make sure that verl has the seams of these parts, which `what` needs; a `VerlError` names each other one."""
+    """Raise a `VerlError` that names each changed seam of the parts that `what` needs, if there are any."""
     if found := _survey("", *parts):
         raise VerlError(
             f"{what} needs pv-rl's adapter, which cannot serve {version()}: {'; '.join(found)}. Install verl "
-            f"{' or '.join(TESTED)}, or a pv-rl that knows this verl, or use verl's own modes and rewards."
+            f"{' or '.join(TESTED)}, or a pv-rl that supports this verl, or use verl's own modes and rewards."
         )
 
 
 def check_run(config: Any, *, warn: bool = False) -> None:
-    """In a run's driver, `check` what its config needs, and `warn` once of an untested verl; nothing in a stock run."""
+    """Check what a run's config needs, and warn once of an untested verl. Called in the driver; ignores stock runs."""
     from pv_rl.trainer_hooks import names_our_reward, our_modes
 
-    # A trainer beneath the legacy one does not read use_v1, and is loaded only where it runs.
+    # This subclass of the legacy trainer does not read use_v1. It is imported only by a run that uses it.
     beneath = "verl.experimental.separation.ray_trainer" in sys.modules
     is_v1 = (config.get("trainer") or {}).get("use_v1", True) and not beneath
     trainer = "V1 trainer" if is_v1 else "legacy trainer"
@@ -117,19 +117,21 @@ def _warn() -> None:
 
 
 def remark() -> str:
-    """What to know of a verl that is served: that nobody tested it, or which parts it lacks. Else ''."""
+    """A remark if verl is not a tested version, or if seams that a run may do without have changed; otherwise ''."""
     _survey(*{seam.part for seam in SEAMS} - {"other trainers"})
-    seams = f"What needs these seams is left out: {'; '.join(_recorded)}." if _recorded else "All seams hold."
+    seams = (
+        f"Parts that need these seams are off: {'; '.join(_recorded)}." if _recorded else "All seams hold."
+    )
     if version().split()[1] in TESTED:
         return f"{version()}: {seams}" if _recorded else ""
     return (
-        f"{version()} is served, and pv-rl was not tested on it (but on {', '.join(TESTED)}). {seams} Compare a short "
-        "run with one on a tested version (docs/verl.md)."
+        f"pv-rl was not tested with {version()} (tested: {', '.join(TESTED)}). {seams} Compare a short run with one "
+        "on a tested version (docs/verl.md)."
     )
 
 
 def _survey(*parts: str) -> list[str]:
-    """What is wrong with the seams of these parts; imports their modules, which runs our hook of each."""
+    """Problems of these parts' seams. Imports their modules, and the import hook of each module records them."""
     for seam in SEAMS:
         if seam.part in parts:
             try:

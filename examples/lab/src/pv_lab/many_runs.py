@@ -40,7 +40,7 @@ __all__ = [
     "train_runs",
 ]
 
-Out: TypeAlias = Annotated[Path, typer.Option(help="Folder for the runs; one that was stopped goes on.")]
+Out: TypeAlias = Annotated[Path, typer.Option(help="Folder for the runs. A stopped run is resumed.")]
 Device: TypeAlias = Annotated[str, typer.Option(help="cpu or cuda.")]
 Steps: TypeAlias = Annotated[int, typer.Option(help="Steps of a run.")]
 Prompts: TypeAlias = Annotated[int, typer.Option(help="Prompts a step.")]

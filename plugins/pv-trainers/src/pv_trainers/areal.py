@@ -1,4 +1,4 @@
-"""AReaL actor mixin: the weights of a pv-rl mode in the place of the mean over the tokens of all ranks."""
+"""AReaL actor mixin: replaces the mean over the tokens of all ranks by the weights of a pv-rl mode."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Weighted(Base):
     """Put it before AReaL's actor: `class Actor(Weighted, FSDPPPOActor): mode = "balanced:0.6"`.
 
     A trajectory of AReaL, the samples of a prompt, is a group. With scope `prompt` the weights are those of the step on
-    all ranks, times `ppo_n_minibatches`; with scope `batch` each mini-batch is weighed by itself.
+    all ranks, times `ppo_n_minibatches`; with scope `batch` each mini-batch has weights of its own.
 
     Raises:
         LossModeError: `mode` cannot be read; in a step, an advantage that counts is NaN.
@@ -38,8 +38,8 @@ class Weighted(Base):
         found = seam and list(inspect.signature(seam).parameters)
         if found != SEAM or not hasattr(super(), "ppo_update"):
             raise ConfigError(
-                f"the base class of {cls.__name__} has train_batch({found}), and AReaL {TESTED} has it with {SEAM}. "
-                f"Write class {cls.__name__}(Weighted, FSDPPPOActor), with areal=={TESTED}."
+                f"the base class of {cls.__name__} has train_batch({found}); AReaL {TESTED} has train_batch({SEAM}). "
+                f"Write class {cls.__name__}(Weighted, FSDPPPOActor), and install areal=={TESTED}."
             )
 
     def __init__(self, config: Any) -> None:
@@ -65,7 +65,7 @@ class Weighted(Base):
         return super().train_batch({**batch, "advantages": scaled.float()}, loss_fn, loss_weight_fn)
 
     def _weigh(self, items: list[dict[str, Any]]) -> tuple[torch.Tensor, int]:
-        """(B,) the weights of this rank's rows among those of all ranks, and the tokens of all."""
+        """(B,) weights of this rank's rows, and the tokens of all ranks; both count the rows of all ranks."""
         rows, group = [], self.data_parallel_group
         for item in items:
             counts = item["loss_mask"] != 0

@@ -1,8 +1,8 @@
-"""NeMo-RL adapter: weightings of pv-rl in NeMo-RL's GRPO trainers, by a launcher of NeMo-RL's own script.
+"""NeMo-RL adapter: adds weightings of pv-rl to NeMo-RL's GRPO trainers; a launcher starts NeMo-RL's own script.
 
     python -m pv_trainers.nemo_rl examples/run_grpo.py --config c.yaml ++grpo.adv_estimator.weighting=balanced:0.6
 
-NeMo-RL chooses its estimator in a closed if-chain, so the launcher wraps the function that does. Tested at 7ea279a.
+NeMo-RL chooses its estimator in an if-chain without a registry, so the launcher wraps it. Tested at 7ea279a.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["install", "scale_step", "weigh"]
 
 
 def install() -> None:
-    """Weigh each estimator that NeMo-RL creates. Call it once, before another module of NeMo-RL is imported."""
+    """Add the weighting to each estimator that NeMo-RL creates. Call it once, before you import NeMo-RL."""
     from nemo_rl.algorithms import grpo  # pyright: ignore[reportMissingImports]
 
     create = getattr(grpo, "_create_advantage_estimator", lambda: None)
@@ -36,7 +36,7 @@ def install() -> None:
 
 
 def weigh(estimator: Any, config: Any) -> Any:
-    """Let an estimator scale its advantages to `grpo.adv_estimator.weighting`, or raise a LossModeError."""
+    """Make an estimator weigh its advantages by `grpo.adv_estimator.weighting`, or raise a LossModeError."""
     spec = getattr(config.grpo.adv_estimator, "weighting", None)
     if not isinstance(spec, str):
         raise LossModeError(f"grpo.adv_estimator.weighting is {spec!r}. Set a mode, such as balanced:0.6.")
@@ -44,7 +44,7 @@ def weigh(estimator: Any, config: Any) -> Any:
         raise LossModeError("async_rl is set: the SingleController sees a part of a step. Use run_grpo.py.")
     for name, value in vars(config.grpo).items():
         if value is not None and (name.startswith("advantage_clip") or name.endswith("_advantage")):
-            raise LossModeError(f"grpo.{name} changes scaled advantages. Set it to null, or no weighting.")
+            raise LossModeError(f"grpo.{name} changes scaled advantages. Set it to null, or drop weighting.")
     by_token, rows = config.loss_fn.token_level_loss, config.policy["train_global_batch_size"]
     estimate, mode = estimator.compute_advantage, resolve_mode(spec).spec
 
@@ -61,7 +61,7 @@ def scale_step(
 ) -> Tensor:
     """(B, L) scaled advantages, of advantages and mask (B, L), prompts (B, S) and the rows of an update, in order."""
     if not ((mask == 0) | (mask == 1)).all():
-        raise LossModeError("A loss_multiplier is a fraction. Make it 0 or 1, or use no weighting.")
+        raise LossModeError("A loss_multiplier is a fraction. Make it 0 or 1, or train without weighting.")
     mask = mask.index_fill(1, torch.tensor([0], device=mask.device), 0)  # no token predicts the first one
     groups = torch.unique(prompts, dim=0, return_inverse=True)[1].tolist()
     parts = mask.sum(dim=-1).double().split(rows)  # each update divides by its own tokens, or rows

@@ -1,6 +1,6 @@
-"""OpenRLHF adapter: weighs the advantages that its experience maker computes (tested with openrlhf 0.11.2).
+"""OpenRLHF adapter: adds a weighting to the advantages of its experience maker (tested with openrlhf 0.11.2).
 
-`train_openrlhf` starts its trainers with it. With `actor.loss_agg_mode=seq-mean-token-mean` they divide by the `N`
+`train_openrlhf` starts OpenRLHF with it. With `actor.loss_agg_mode=seq-mean-token-mean` its trainers divide by the `N`
 responses of an update and by the tokens `|o_i|` of each, on every rank and however the update is cut.
 """
 
@@ -17,12 +17,12 @@ __all__ = ["weigh"]
 
 
 def weigh(maker, mode: str) -> None:
-    """Add the weighting `mode` to a `RemoteExperienceMaker`, whose settings are checked."""
+    """Add the weighting `mode` to a `RemoteExperienceMaker`, and check its settings."""
     args = maker.args
     rows, size = args.rollout.batch_size * args.rollout.n_samples_per_prompt, args.train.batch_size
     if rows % size:
         raise ConfigError(
-            f"train.batch_size={size} does not divide the {rows} responses of a rollout; it has to."
+            f"train.batch_size={size} does not divide the {rows} responses of a rollout. Set a divisor."
         )
     _check(args.actor)
     compute = maker.compute_advantages_and_returns
@@ -30,7 +30,7 @@ def weigh(maker, mode: str) -> None:
 
 
 def _weighted(mode, args, compute, experiences):
-    """What `compute` gives, with advantages times `w_i * N * |o_i|`. A reward of NaN abstains: its weight is 0."""
+    """The result of `compute`, with advantages times `w_i * N * |o_i|`. A reward of NaN abstains: its weight is 0."""
     size, sizes = args.rollout.n_samples_per_prompt, [len(e.index) for e in experiences]
     index = torch.tensor([i for e in experiences for i in e.index])
     rewards = torch.cat([e.rewards.float() for e in experiences])
@@ -44,8 +44,8 @@ def _weighted(mode, args, compute, experiences):
     lengths = mask.sum(-1)
     if not lengths.all() and len(mask) != args.train.batch_size:
         raise ConfigError(
-            "a response has no action token, and the update in which it lands by OpenRLHF's shuffle divides by fewer "
-            "responses. Return a token, or set train.batch_size to all responses of a rollout: one update."
+            "a response has no action token, so OpenRLHF divides one of several updates by fewer responses. Return at "
+            "least one token, or set train.batch_size to all responses of a rollout: one update."
         )
     divisors = (lengths > 0).sum().clamp(min=1) * lengths.clamp(min=1)  # N * |o_i|
     kept = mask & ~rewards.isnan()[:, None]
@@ -56,7 +56,7 @@ def _weighted(mode, args, compute, experiences):
 
 
 def _check(actor) -> None:
-    """Refuse a policy loss, built from the settings `actor.*`, that is not a mean over sequences of their means."""
+    """Refuse settings `actor.*` whose policy loss is not the mean over sequences of the mean over tokens."""
     mask, old = torch.tensor([[1, 0, 0], [1, 1, 1]]), torch.full((2, 3), -1.0)
     try:
         loss = PolicyLoss(
@@ -67,11 +67,11 @@ def _check(actor) -> None:
         info = {"action_mask": mask, "dp_size": 1, "batch_num_tokens": 4.0, "global_batch_size": 2.0}
         found = float(loss(old, old, torch.tensor([[1.0], [-2.0]]), **info)[0])
     except TypeError as error:
-        raise SetupError(f"PolicyLoss is not that of openrlhf 0.11.2, which was tested: {error}") from error
+        raise SetupError(f"PolicyLoss is not that of openrlhf 0.11.2; install it: {error}") from error
     if abs(found - 0.5) > 1e-6:
         raise ConfigError(
             f"actor.loss_agg_mode={actor.loss_agg_mode}: its divisor differs between updates. Set "
-            "--actor.loss_agg_mode seq-mean-token-mean, whose weights those of pv-rl then replace."
+            "--actor.loss_agg_mode seq-mean-token-mean; pv-rl then replaces its weights."
         )
     signs = torch.tensor([1.0, -2.0])
     check_policy_loss(lambda new, a: loss(new, old, a[:, None], **info)[0], old * 0.9, signs)

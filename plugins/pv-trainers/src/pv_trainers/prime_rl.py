@@ -1,9 +1,9 @@
-"""prime-rl adapter: weightings of pv-rl on the batches of prime-rl's orchestrator, by a launcher of its commands.
+"""prime-rl adapter: adds a weighting of pv-rl to the batches of the orchestrator; a launcher starts its commands.
 
     python -m pv_trainers.prime_rl balanced:0.6 rl @ rl.toml
     python -m pv_trainers.prime_rl balanced:0.6 orchestrator @ orchestrator.toml
 
-Nothing of prime-rl that takes an import path sees whole groups, so the launcher wraps `TrainSink`. Tested at 559b447.
+No function that a config can name sees a whole batch, so the launcher wraps `TrainSink`. Tested at 559b447.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def install(mode: str) -> None:
     sink: Any = importlib.import_module("prime_rl.orchestrator.train_sink")
     mode, cut = resolve_mode(mode).spec, getattr(sink.TrainSink, "process_batch", install)
     if not {"pending_batch", "episode_by_trace", "filter_zero_advantages"} <= set(cut.__code__.co_names):
-        raise LossModeError("prime-rl's TrainSink.process_batch is not that of commit 559b447. Use that one.")
+        raise LossModeError("TrainSink.process_batch is not that of commit 559b447. Install that commit.")
 
     def process_batch(self: Any) -> Any:
         longest, pending = self.config.seq_len, self.pending_batch
@@ -43,7 +43,7 @@ def install(mode: str) -> None:
 
 
 def _members(sample: Any, longest: int) -> list[bool]:
-    """Which tokens the trainer counts: it cuts a sample at seq_len."""
+    """Whether the trainer counts each token; it cuts a sample at seq_len."""
     if len(sample.mask) > longest and sample.mm_kwargs is not None:
         raise LossModeError("A sample with images is longer than seq_len. Raise seq_len, so that it fits.")
     weights, advantages = sample.rl_weights or [1.0] * len(sample.mask), sample.advantages or sample.mask
@@ -73,5 +73,5 @@ if __name__ == "__main__":
     else:
         start, again = command.Popen, [sys.executable, "-m", "pv_trainers.prime_rl", spec]
         command.Popen = lambda args, **others: start(again * (args[0] == "orchestrator") + args, **others)
-        command.rl_slurm = lambda config: sys.exit("[slurm] is not served. Start the orchestrator yourself.")
+        command.rl_slurm = lambda _: sys.exit("[slurm] is not supported. Start the orchestrator yourself.")
     command.main()

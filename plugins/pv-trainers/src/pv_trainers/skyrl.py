@@ -1,4 +1,4 @@
-"""SkyRL trainer mixin: the weights of a pv-rl mode in the place of `trainer.algorithm.loss_reduction`."""
+"""SkyRL trainer mixin: replaces `trainer.algorithm.loss_reduction` by the weights of a pv-rl mode."""
 
 from __future__ import annotations
 
@@ -16,17 +16,15 @@ __all__ = ["Weighted"]
 Base = cast(Any, object)  # the trainer comes after the mixin
 TESTED = "0.3.0"
 SEAM = ["self", "data", "mini_batch_boundaries", "prompt_boundaries"]
-OLD, ADVANTAGES = (
-    torch.linspace(-3.0, -0.1, 8).view(4, 2),
-    torch.tensor([[4.0, 2], [-3, -5], [1, 3], [-2, -6]]),
-)
+OLD = torch.linspace(-3.0, -0.1, 8).view(4, 2)
+ADVANTAGES = torch.tensor([[4.0, 2], [-3, -5], [1, 3], [-2, -6]])
 
 
 class Weighted(Base):
     """Put it before SkyRL's trainer: `class Trainer(Weighted, RayPPOTrainer): mode = "balanced:0.6"`.
 
     With scope `prompt` the weights are those of the step, times its number of mini-batches; with scope `batch` each
-    mini-batch is weighed by itself. A row whose `loss_mask` is 0 does not count.
+    mini-batch has weights of its own. A row whose `loss_mask` is 0 does not count.
 
     Raises:
         LossModeError: `mode` cannot be read, `check_policy_loss` refuses the policy loss, an advantage is not finite.
@@ -42,18 +40,17 @@ class Weighted(Base):
         found = seam and list(inspect.signature(seam).parameters)
         if found != SEAM:
             raise ConfigError(
-                f"the base class of {cls.__name__} has _normalize_advantages({found}), and SkyRL {TESTED} has it with "
-                f"{SEAM}. Write class {cls.__name__}(Weighted, RayPPOTrainer), with skyrl=={TESTED}."
+                f"the base class of {cls.__name__} has _normalize_advantages({found}); SkyRL {TESTED} has it with "
+                f"{SEAM}. Write class {cls.__name__}(Weighted, RayPPOTrainer), and install skyrl=={TESTED}."
             )
 
     def __init__(self, cfg: Any, *args: Any, **rest: Any) -> None:
         algorithm, rows = cfg.trainer.algorithm, torch.eye(4)[:, :, None].expand(4, 4, 2)
         check_policy_loss(partial(_policy_loss, algorithm), OLD * 0.95, ADVANTAGES)
-        apart = torch.stack(
-            [_policy_loss(algorithm, OLD * 0.95, ADVANTAGES * row, row) for row in rows]
-        ).sum()
+        parts = [_policy_loss(algorithm, OLD * 0.95, ADVANTAGES * row, row) for row in rows]
         whole, name = _policy_loss(algorithm, OLD * 0.95, ADVANTAGES), algorithm.policy_loss_type
-        if algorithm.loss_reduction != "token_mean" or name == "clip_cov" or not torch.isclose(apart, whole):
+        adds_up = name != "clip_cov" and torch.isclose(torch.stack(parts).sum(), whole)
+        if algorithm.loss_reduction != "token_mean" or not adds_up:
             raise ConfigError(
                 f"mode={self.mode} needs loss_reduction=token_mean and a policy loss that only adds up tokens, unlike "
                 f"clip_cov; they are {algorithm.loss_reduction} and {name} in trainer.algorithm."
@@ -76,7 +73,7 @@ class Weighted(Base):
 
 
 def _policy_loss(algorithm: Any, log_probs: Any, advantages: Any, mask: Any = 1.0) -> torch.Tensor:
-    """What SkyRL's workers compute of a few short rows."""
+    """The policy loss of a few short rows, as SkyRL's workers compute it."""
     from skyrl.backends.skyrl_train.utils.ppo_utils import PolicyLossRegistry
 
     inputs = {"config": algorithm, "loss_mask": mask * torch.ones(4, 2), "rollout_logprobs": OLD}

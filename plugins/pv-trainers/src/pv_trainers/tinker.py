@@ -1,7 +1,7 @@
-"""tinker-cookbook adapter: weighs the advantages of its RL loop (tested with tinker-cookbook 0.6.1, tinker 0.38.0).
+"""tinker-cookbook adapter: adds a weighting to its RL loop (tested with tinker-cookbook 0.6.1, tinker 0.38.0).
 
-The service sums the loss over tokens, so an advantage is multiplied by the weight of its tokens, and by the number `T`
-of tokens in the step: weights are then 1 on average, as in that sum, so that a KL penalty keeps its meaning.
+The service sums the loss over tokens. So the adapter multiplies an advantage by the weight of its tokens and by `T`,
+the number of tokens in the step. The factors are then 1 on average, as in that sum, and a KL penalty keeps its meaning.
 """
 
 import inspect
@@ -21,10 +21,10 @@ SUMS = ("importance_sampling", "ppo", "cispo", "gspo")
 
 
 def weigh(config, mode: str, mean: bool = False) -> None:
-    """Let `tinker_cookbook.rl.train.main(config)`, in this process, train with `mode`.
+    """Make `tinker_cookbook.rl.train.main(config)`, in this process, train with `mode`.
 
     Args:
-        config: `train.Config`; refused if the weights would not be those of the mode.
+        config: `train.Config`; a ConfigError if the weights would not be those of the mode.
         mode: a spec of pv-rl, for example `balanced:0.6`.
         mean: whether the weights are those of the formula, without `T`.
     """
@@ -34,24 +34,24 @@ def weigh(config, mode: str, mean: bool = False) -> None:
             f"the loss {loss!r} is not known to be proportional to the advantage. Use one of {SUMS}."
         )
     if mean and config.kl_penalty_coef > 0:
-        raise ConfigError("mean=True divides the advantages by T and not the KL penalty. Use mean=False.")
+        raise ConfigError("mean=True divides the advantages by T, but not the KL penalty. Use mean=False.")
     minibatches = stream.num_minibatches if stream else 1
     unknown = not mean or scope == "batch" or config.remove_constant_reward_groups
     if minibatches > 1 and unknown:
         raise ConfigError(
-            f"num_minibatches={minibatches}; the first is sent before all groups of the update are known. Set "
+            f"num_minibatches={minibatches}: the first is sent before all groups of the update are known. Set "
             "it to 1, or use mean=True, a mode with the scope prompt, and remove_constant_reward_groups=False."
         )
     if list(inspect.signature(train.compute_advantages).parameters) != ["trajectory_groups_P"]:
         raise SetupError(
-            "rl.train.compute_advantages is not that of tinker-cookbook 0.6.1, which was tested."
+            "rl.train.compute_advantages is not that of tinker-cookbook 0.6.1. Install that version."
         )
     updates = 1 / minibatches if stream else config.num_substeps
     train.compute_advantages = partial(weighted_advantages, mode, updates if mean else None)
 
 
 def weighted_advantages(mode: str, updates: float | None, trajectory_groups_P: list) -> list[torch.Tensor]:
-    """As `compute_advantages`, each advantage times the weight of its trajectory's tokens.
+    """Like `compute_advantages`, with each advantage multiplied by the weight of its trajectory's tokens.
 
     Args:
         mode: a spec of pv-rl.

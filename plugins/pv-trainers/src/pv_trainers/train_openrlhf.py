@@ -16,7 +16,7 @@ __all__ = ["main", "weighted_trainer"]
 
 
 def weighted_trainer(actor_class, mode: str):
-    """A Ray actor class like `actor_class`, `PPOTrainer` or `TrainingActor`, that trains with `mode`."""
+    """A Ray actor class like `actor_class` (`PPOTrainer` or `TrainingActor`) that trains with `mode`."""
 
     class Weighted(actor_class.__ray_metadata__.modified_class.__ray_actor_class__):
         def __init__(self, *args, **kwargs):
@@ -27,7 +27,7 @@ def weighted_trainer(actor_class, mode: str):
 
 
 def main() -> None:
-    """Take the mode from the command line and leave the rest to `openrlhf.cli.train_ppo_ray`."""
+    """Take the mode from the command line, and run `openrlhf.cli.train_ppo_ray` with the other arguments."""
     mode = resolve_mode(sys.argv.pop(1) if len(sys.argv) > 1 else "").spec
     for module, name in ((ppo_trainer, "PPOTrainer"), (ppo_trainer_async, "TrainingActor")):
         setattr(module, name, weighted_trainer(getattr(module, name), mode))

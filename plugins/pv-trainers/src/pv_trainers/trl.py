@@ -1,6 +1,6 @@
 """Weighted GRPO trainer for TRL: `loss_agg_mode` as a keyword of `trl.GRPOTrainer`; see docs/trainers/trl.md.
 
-TRL scores a generation batch, whose groups are whole, then shuffles and cuts it. Advantages are scaled in between.
+TRL scores a generation batch of whole groups, then shuffles and cuts it. The mixin scales the advantages in between.
 """
 
 from typing import Any, cast
@@ -25,10 +25,10 @@ DENOMINATORS = {
 """What a `loss_type` of TRL 1.15 and 1.16 divides a row's sum over tokens by: one number, or one for each row."""
 
 
-class WeightedAdvantages(cast(Any, object)):  # type checkers: whatever the trainer has
+class WeightedAdvantages(cast(Any, object)):  # for type checkers: it has every attribute
     """Mixin before a subclass of `trl.GRPOTrainer`, Unsloth's too; `loss_agg_mode` is a spec, see `resolve_mode`.
 
-    It raises `ConfigError` if the loss divides by a number that is unknown, or that depends on how TRL cuts the batch.
+    Raises `ConfigError` if the loss divides by a number that is unknown, or that depends on how TRL cuts the batch.
     """
 
     def __init__(self, *args: Any, loss_agg_mode: str, **kwargs: Any) -> None:
@@ -54,7 +54,7 @@ class WeightedAdvantages(cast(Any, object)):  # type checkers: whatever the trai
         if not training:
             return batch
         if "unsloth_sample_weight" in batch:
-            raise ConfigError("UNSLOTH_GRPO_* also weighs rows. Unset it, or use no loss_agg_mode.")
+            raise ConfigError("UNSLOTH_GRPO_* makes Unsloth weigh rows. Unset it, or leave out the mixin.")
         rank, rows = self.accelerator.process_index, len(batch["advantages"])
         here = slice(rank * rows, (rank + 1) * rows)
         batch["completion_mask"] = batch["completion_mask"] * self._scored[here, None]
@@ -77,4 +77,4 @@ class WeightedAdvantages(cast(Any, object)):  # type checkers: whatever the trai
 
 
 class WeightedGRPOTrainer(WeightedAdvantages, trl.GRPOTrainer):
-    """`trl.GRPOTrainer` with a `loss_agg_mode`; everything else as in TRL."""
+    """`trl.GRPOTrainer` with a `loss_agg_mode`; everything else is as in TRL."""

@@ -19,19 +19,19 @@ __all__ = ["drop_groups", "reward_function"]
 def reward_function(name: str, *, label: str = "label", **options: Any) -> Callable[..., Any]:
     """The reward of this name as an async reward function of `trl.GRPOTrainer`.
 
-    A row that abstains or whose reward fails gets `None`, and `WeightedAdvantages` leaves it out of the step; with
-    `drop_group`, its whole group. TRL's log gets means over rows, `pv_rl/reward/NAME`.
+    A row that abstains or whose reward fails gets `None`. `WeightedAdvantages` leaves out of the step that row or, with
+    `drop_group`, its whole group. TRL logs means over rows as `pv_rl/reward/NAME`.
 
     Args:
-        name: for example `verdict` or `verdict_fluency`; a plugin's too.
+        name: for example `verdict` or `verdict_fluency`, or a reward of a plugin.
         label: the data set's column with the label.
-        options: of the reward, see docs/rewards.md.
+        options: those of the reward, see docs/rewards.md.
 
     Raises:
         ConfigError: there is no such reward, or the options do not fit it.
     """
     if options.get("on_failure") == "halt":
-        raise ConfigError("on_failure=halt needs a hook of verl's trainer; in TRL set on_failure=abstain")
+        raise ConfigError("on_failure=halt needs a hook of verl's trainer. In TRL, set on_failure=abstain")
     build_reward(name, options).prepare()
     score, failed = scorer(name), deque[bool](maxlen=64)
 
@@ -39,7 +39,7 @@ def reward_function(name: str, *, label: str = "label", **options: Any) -> Calla
         if label not in given:
             columns = ", ".join(sorted(key for key, value in given.items() if isinstance(value, list)))
             raise DataError(
-                f"the data set has no column {label!r}, where the reward {name!r} reads labels; it has {columns}. "
+                f"the data set has no column {label!r}, from which the reward {name!r} reads labels; it has {columns}. "
                 f"Rename a column, or name it in reward_function({name!r}, label=...)"
             )
         row.set({"step": getattr(given.get("trainer_state"), "global_step", None)})
@@ -54,7 +54,7 @@ def reward_function(name: str, *, label: str = "label", **options: Any) -> Calla
         failed.extend(bool(info[ERROR]) for info in infos)
         if len(failed) >= 16 and 2 * sum(failed) > len(failed):
             raise RunHalted(
-                f"the reward {name!r} failed for {sum(failed)} of {len(failed)} rows; see the log"
+                f"the reward {name!r} failed for {sum(failed)} of {len(failed)} rows. Read the log for its errors"
             )
         return [None if gone else info["score"] for info, gone in zip(infos, absent, strict=True)]
 
@@ -65,7 +65,7 @@ def reward_function(name: str, *, label: str = "label", **options: Any) -> Calla
 def drop_groups(
     rewards: Tensor, functions: Sequence[Any], group_size: int, gather: Callable[[Tensor], Tensor]
 ) -> None:
-    """Set rewards (rows of all ranks, functions) to NaN, TRL's no reward, in groups that a reward takes out."""
+    """Set rewards (rows of all ranks, functions) to NaN, TRL's "no reward", in groups that a reward drops."""
     flags = [function.dropped for function in functions if hasattr(function, "dropped")]
     if flags:
         dropped = gather(torch.tensor(flags, device=rewards.device).any(dim=0))

@@ -1,18 +1,16 @@
-"""Clones of trainers that are not on PyPI: on the path where a variable names them, with stubs for what they lack."""
+"""Clones of trainers that are not on PyPI: puts them on the path, with stubs for packages that they lack."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+from stubs import stubbed
 
 __all__ = ["clone"]
 
@@ -31,12 +29,8 @@ def clone(variable: str, *folders: str, stubs: Sequence[str]) -> Iterator[Path]:
     if not root:
         pytest.skip(f"{variable} is not set: the root of a clone of the trainer", allow_module_level=True)
     sys.path += [path for folder in folders if (path := str(Path(root, folder))) not in sys.path]
-    finder = _Stubs(frozenset(name for name in stubs if importlib.util.find_spec(name) is None))
-    sys.meta_path.append(finder)
-    yield Path(root)
-    sys.meta_path.remove(finder)
-    for name in [name for name, module in sys.modules.items() if isinstance(module, _Stub)]:
-        del sys.modules[name]
+    with stubbed(*stubs, attribute=lambda name: _Anything(name, (), {})):
+        yield Path(root)
 
 
 class _Anything(type):
@@ -55,26 +49,3 @@ class _Anything(type):
         if name.startswith("__"):
             raise AttributeError(name)
         return cls
-
-
-class _Stub(ModuleType):
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return _Anything(name, (), {})
-
-
-class _Stubs:
-    """Finder and loader of the stubs."""
-
-    def __init__(self, packages: frozenset[str]) -> None:
-        self.packages = packages
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        return ModuleSpec(name, self, is_package=True) if name.split(".")[0] in self.packages else None  # pyright: ignore[reportArgumentType]
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return _Stub(spec.name)
-
-    def exec_module(self, module: ModuleType) -> None:
-        pass

@@ -2,8 +2,8 @@
 
     python -m pv_lab.quickstart.trl_main --config-path pkg://pv_rl.hydra_configs.runs --config-name lab cluster=cpu ...
 
-It takes the arguments of `python -m verl.trainer.main_ppo`, and writes metrics and rollouts in the format and under the
-names of verl, so that the display, `pv-rl report` and `pv-rl watch` read the runs of both trainers.
+It takes the arguments of `python -m verl.trainer.main_ppo`. It writes metrics and rollouts in verl's format and with
+verl's names, so that the display, `pv-rl report` and `pv-rl watch` can read the runs of both trainers.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ NAMES = {
 
 
 def grpo_config(config: DictConfig) -> GRPOConfig:
-    """TRL's settings that mean what the lab's verl config means, with one update a step."""
+    """TRL's settings that are equivalent to the lab's verl config, with one update a step."""
     actor, rollout = config.actor_rollout_ref.actor, config.actor_rollout_ref.rollout
     return GRPOConfig(
         output_dir=config.run_dir,
@@ -57,7 +57,7 @@ def grpo_config(config: DictConfig) -> GRPOConfig:
         num_generations=rollout.n,
         max_completion_length=config.data.max_response_length,
         temperature=rollout.temperature,
-        loss_type="dapo",  # a sum over tokens, to which loss_agg_mode brings its weights
+        loss_type="dapo",  # a token mean, whose weights loss_agg_mode replaces
         importance_sampling_level={"gspo": "sequence", "vanilla": "token"}[actor.policy_loss.loss_mode],
         epsilon=actor.clip_ratio_low,
         epsilon_high=actor.clip_ratio_high,
@@ -81,7 +81,7 @@ def grpo_config(config: DictConfig) -> GRPOConfig:
 
 
 class MetricsLog(TrainerCallback):
-    """Metrics log in verl's format: a line a step, with held-out accuracies at the steps that verl would validate."""
+    """Metrics log in verl's format: a line a step, with held-out accuracies at the steps where verl would validate."""
 
     def __init__(self, config: DictConfig, path: Path) -> None:
         self.path = path
@@ -119,13 +119,13 @@ class MetricsLog(TrainerCallback):
 
 
 def read_rows(path: str) -> Dataset:
-    """verl's parquet as the columns that TRL and the reward read."""
+    """Rows of verl's parquet file, with the columns that TRL and the reward read."""
     rows = pq.read_table(path, columns=["prompt", "data_source", "reward_model"]).to_pylist()
     return Dataset.from_list([row | {"label": row.pop("reward_model")["ground_truth"]} for row in rows])
 
 
 def recorded(reward: Callable[..., Any], folder: Path) -> Callable[..., Any]:
-    """The reward function, which also writes what it scored to `STEP.jsonl`, as verl dumps rollouts."""
+    """The reward function, which also writes the rollouts that it scores to `STEP.jsonl`, in verl's format."""
 
     @functools.wraps(reward)
     async def score(**batch: Any) -> list[float | None]:
@@ -146,7 +146,7 @@ def recorded(reward: Callable[..., Any], folder: Path) -> Callable[..., Any]:
 
 
 def train(config: DictConfig) -> None:
-    """Train as the config says, with metrics to the file that `VERL_FILE_LOGGER_PATH` names."""
+    """Train with this config, and write metrics to the file that `VERL_FILE_LOGGER_PATH` names."""
     reward = reward_function(config.reward.custom_reward_function.name)
     model = config.actor_rollout_ref.model.path
     WeightedGRPOTrainer(
