@@ -14,6 +14,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -36,7 +37,13 @@ def examine(run: Sequence[str] = ()) -> dict[str, Finding]:
     Args:
         run: `run=NAME` and overrides, as for `pv-rl train`.
     """
-    return {name: _guarded(check) for name, check in all_checks(run).items()}
+    found = {name: _guarded(check) for name, check in all_checks(run).items()}
+    other_trainers = importlib.util.find_spec("verl") is None and importlib.util.find_spec("pv_trainers")
+    if other_trainers and not run:
+        for name in ("packages", "driver", "config", "worker"):
+            if found[name].state == "wrong":
+                found[name] = replace(found[name], state="note", remedy="only verl needs it")
+    return found
 
 
 def all_checks(run: Sequence[str] = ()) -> dict[str, Callable[[], Finding]]:

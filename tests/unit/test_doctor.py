@@ -34,6 +34,18 @@ def test_a_verl_that_was_not_tested_is_a_note():
     assert finding.text.endswith("is served, and was not tested")
 
 
+def test_what_only_verl_needs_is_a_note_where_another_trainer_is_used(monkeypatch):
+    wrong = Finding(state="wrong", text="verl is missing", remedy="as for packages")
+    checks = {name: lambda: wrong for name in ("python", "packages", "driver", "config", "worker")}
+    monkeypatch.setattr(doctor, "all_checks", lambda run: checks)
+    installed = {"pv_trainers"}
+    monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: name in installed or None)
+    assert [one.state for one in doctor.examine().values()] == ["wrong", *["note"] * 4]
+    assert {one.state for one in doctor.examine(["run=8b"]).values()} == {"wrong"}
+    installed.clear()
+    assert {one.state for one in doctor.examine().values()} == {"wrong"}
+
+
 def test_plugins_add_checks_and_may_replace_one_of_the_core(monkeypatch):
     class Theirs:
         @staticmethod

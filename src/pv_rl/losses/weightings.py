@@ -117,7 +117,9 @@ def ba(responses: ResponseStats, batch: BatchStats) -> Tensor:
 
 ETA = Parameter(name="eta", default=DEFAULT_ETA, high=1.0, meaning="0 weighs by token, 1 by response")
 ALPHA = Parameter(name="alpha", high=1.0, meaning="the power of the length, 1 for the least variance")
-MAX_LENGTH = Parameter(name="max_length", low=1.0, meaning="tokens, for example ${data.max_response_length}")
+MAX_LENGTH = Parameter(
+    name="max_length", low=1.0, meaning="tokens, such as 4096 or verl's ${data.max_response_length}"
+)
 
 
 @hookimpl

@@ -150,7 +150,7 @@ def _read_text(value: object) -> str:
 
 def _label_error(value: object, expected: str) -> DataError:
     return DataError(
-        f"the label is {brief(value)}; {expected}. Correct reward_model.ground_truth in the data file."
+        f"the label is {brief(value)}; {expected}. Correct the label (in verl's data files reward_model.ground_truth)."
     )
 
 

@@ -43,7 +43,10 @@ def build_reward(name: str, options: Mapping[str, Any] | None = None) -> Checked
             reward = entry.build(**(options or {}))
         except TypeError as error:
             given = ", ".join(map(str, options or ()))
-            raise ConfigError(f"the options of {_describe(name)} do not fit it ({given}): {error}") from error
+            taken = ", ".join(inspect.signature(entry.build).parameters) or "none"
+            raise ConfigError(
+                f"the options of {_describe(name)} do not fit it ({given}): {error}. It takes: {taken}."
+            ) from error
         return CheckedReward(name, reward)
 
 

@@ -195,8 +195,8 @@ def judge_builder(options: Mapping[str, Any]) -> Callable[..., Judge] | None:
         left_out = "".join(f" Left out: {owner}: {why}." for owner, why in JUDGES.broken().items())
         raise ConfigError(
             "verdict_fluency.judge names an LLM judge, and the package pv-judge, which asks it, is not installed. From "
-            "a clone of pv-rl: pip install ./plugins/pv-judge. Or set judge=rules to use the rules alone."
-            + left_out
+            "a clone of pv-rl: pip install ./plugins/pv-judge. Or leave the judge out "
+            "(in a verl config: judge=rules) to use the rules alone." + left_out
         )
     if options.get("ledger") is not None:
         logger.warning("No ledger is written: the package pv-judge, which writes it, is not installed.")

@@ -23,7 +23,16 @@ from pv_rl.errors import VerlError
 from pv_rl.rewards.base import RewardInput
 from pv_rl.rewards.build import CheckedReward, build_reward, find_reward
 
-__all__ = ["DROP_GROUP", "ERROR", "VALID", "abstention_is_served", "plain", "row", "scorer"]
+__all__ = [
+    "DROP_GROUP",
+    "ERROR",
+    "VALID",
+    "abstention_is_served",
+    "last_error",
+    "plain",
+    "row",
+    "scorer",
+]
 
 logger = logging.getLogger("pv_rl")
 
@@ -63,6 +72,10 @@ def __getattr__(name: str) -> Scorer:
     return scorer(name)
 
 
+last_error: dict[str, str] = {}
+"""By reward, why it failed for a row, of the last such row in this process."""
+
+
 @cache
 def scorer(name: str) -> Scorer:
     """The reward function of this name, as verl calls it (verl/experimental/reward_loop/reward_manager/naive.py).
@@ -99,10 +112,11 @@ def scorer(name: str) -> Scorer:
         except Exception as error:  # whatever is wrong with a row or its reward, it must not vanish
             if reward is None and not _served:  # the driver of a verl run has built it once
                 raise
+            last_error[name] = f"{type(error).__name__}: {str(error)[:LONGEST]}"
             if next(_say_once(name, type(error.__cause__ or error)), False):
                 logger.error(
-                    "the reward %s failed for a row, which abstains; logged once for this type of error: %s: %s",
-                    *(name, type(error).__name__, str(error)[:LONGEST]),
+                    "the reward %s failed for a row, which abstains; logged once for this type of error: %s",
+                    *(name, last_error[name]),
                 )
             metrics = dict.fromkeys(sorted((reward and reward.metric_names) or ()), 0.0)
             return {"score": 0.0, **metrics, VALID: 0.0, DROP_GROUP: 0.0, ERROR: 1.0}

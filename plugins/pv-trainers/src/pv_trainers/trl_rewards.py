@@ -11,9 +11,17 @@ from torch import Tensor
 from pv_rl.errors import ConfigError, DataError, RunHalted
 from pv_rl.reward_hooks import reward_numbers
 from pv_rl.rewards import build_reward
-from pv_rl.rewards.named import DROP_GROUP, ERROR, VALID, row, scorer
+from pv_rl.rewards.named import DROP_GROUP, ERROR, VALID, last_error, row, scorer
 
 __all__ = ["drop_groups", "reward_function"]
+
+TRLS = (
+    "prompts",
+    "completion_ids",
+    "environments",
+    "trainer_state",
+    "log_extra",
+)  # not columns of the data set
 
 
 def reward_function(name: str, *, label: str = "label", **options: Any) -> Callable[..., Any]:
@@ -39,8 +47,8 @@ def reward_function(name: str, *, label: str = "label", **options: Any) -> Calla
         if label not in given:
             columns = ", ".join(sorted(key for key, value in given.items() if isinstance(value, list)))
             raise DataError(
-                f"the data set has no column {label!r}, from which the reward {name!r} reads labels; it has {columns}. "
-                f"Rename a column, or name it in reward_function({name!r}, label=...)"
+                f"the data set has no column {label!r} for the labels of the reward {name!r}, among {columns}. Rename "
+                f"a column, or name it in reward_function({name!r}, label=...)"
             )
         row.set({"step": getattr(given.get("trainer_state"), "global_step", None)})
         sources = given.get("data_source", [""] * len(completions))
@@ -54,7 +62,7 @@ def reward_function(name: str, *, label: str = "label", **options: Any) -> Calla
         failed.extend(bool(info[ERROR]) for info in infos)
         if len(failed) >= 16 and 2 * sum(failed) > len(failed):
             raise RunHalted(
-                f"the reward {name!r} failed for {sum(failed)} of {len(failed)} rows. Read the log for its errors"
+                f"the reward {name!r} failed for {sum(failed)} of {len(failed)} rows: {last_error[name]}"
             )
         return [None if gone else info["score"] for info, gone in zip(infos, absent, strict=True)]
 
