@@ -73,6 +73,7 @@ def drop_groups(
 
 
 def _text(completion: Any) -> str:
-    """The completion, or the content of the last message of a conversation."""
-    content = completion if isinstance(completion, str) else completion[-1].get("content") or ""
-    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+    """The completion, or the content of a conversation's last message if it is the model's and not a tool's."""
+    last = {"content": completion} if isinstance(completion, str) else completion[-1] if completion else {}
+    content = (last.get("role") != "tool" and last.get("content")) or ""
+    return content if isinstance(content, str) else "".join(part.get("text") or "" for part in content)
