@@ -279,6 +279,12 @@ def test_a_trl_whose_loss_has_another_scale_is_refused(models, monkeypatch):
         driver.train(models[1], step, "dapo")
 
 
+def test_a_trainer_without_a_loss_type_is_refused():
+    mine = type("Mine", (adapter.WeightedAdvantages,), {})  # as trl.RLOOTrainer and SFTTrainer have none
+    with pytest.raises(ConfigError, match="Mine with loss_type=None"):
+        mine(loss_agg_mode="dapo")
+
+
 @pytest.mark.filterwarnings("ignore:You are importing")
 def test_a_trainer_of_trl_with_a_loss_of_its_own_is_refused(models, tmp_path):
     from trl.experimental.gmpo import GMPOConfig, GMPOTrainer
@@ -336,6 +342,22 @@ def test_a_reward_of_ours_is_a_reward_function_of_trl():
     assert verdict.__name__ == "verdict"  # TRL's name of it in the log
     assert [value for name, value in seen if name == "pv_rl/reward/abstained"] == [0, 0, 0, 1]
     assert [value for name, value in seen if name == "pv_rl/reward/score"] == [1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("completion", "score"),
+    [
+        ([{"role": "assistant", "content": [{"type": "text", "text": "### True"}]}], 1.0),
+        ([{"role": "assistant", "content": [{"type": "image", "text": None}]}], 0.0),
+        ([{"role": "tool", "content": "### True"}, {"role": "assistant", "content": "### False"}], 0.0),
+        ([{"role": "assistant", "content": ""}, {"role": "tool", "content": "### True"}], 0.0),
+        ([], 0.0),
+    ],
+)
+def test_only_the_models_last_message_is_scored(completion, score):
+    """TRL ends a conversation with a tool's message if no token is left for an answer to it."""
+    call = reward_function("verdict")(completions=[completion], label=[True])
+    assert asyncio.run(call) == [score]
 
 
 def test_a_reward_function_hands_on_what_the_reward_says_of_its_group():

@@ -35,10 +35,11 @@ class WeightedAdvantages(cast(Any, object)):  # for type checkers: it has every 
         self.loss_agg_mode = resolve_mode(loss_agg_mode)
         super().__init__(*args, **kwargs)
         other = any(each.__module__.startswith("trl.experimental") for each in type(self).__mro__)
-        if other or self.loss_type not in DENOMINATORS or Version(trl.__version__) < Version("1.15"):
+        loss_type = getattr(self, "loss_type", None)
+        if other or loss_type not in DENOMINATORS or Version(trl.__version__) < Version("1.15"):
             raise ConfigError(
-                f"{type(self).__name__} with loss_type={self.loss_type} in trl {trl.__version__} divides by an "
-                f"unknown number. Use GRPOTrainer of trl 1.15 or 1.16, with a loss_type of {', '.join(DENOMINATORS)}."
+                f"{type(self).__name__} with loss_type={loss_type} in trl {trl.__version__} divides by an unknown number "
+                f"(bnpo: by that of a micro-batch). Use GRPOTrainer of trl 1.15 or 1.16, with {', '.join(DENOMINATORS)}."
             )
 
     def _calculate_rewards(self, *args: Any, **kwargs: Any) -> Tensor:

@@ -35,8 +35,7 @@ def reward_function(name: str, *, label: str = "label", **options: Any) -> Calla
         label: the data set's column with the label.
         options: those of the reward, see docs/rewards.md.
 
-    Raises:
-        ConfigError: there is no such reward, or the options do not fit it.
+    It raises `ConfigError` where there is no such reward or the options do not fit it.
     """
     if options.get("on_failure") == "halt":
         raise ConfigError("on_failure=halt needs a hook of verl's trainer. In TRL, set on_failure=abstain")
@@ -61,9 +60,7 @@ def reward_function(name: str, *, label: str = "label", **options: Any) -> Calla
                 log_metric(metric, value)  # TRL logs the mean over rows and ranks
         failed.extend(bool(info[ERROR]) for info in infos)
         if len(failed) >= 16 and 2 * sum(failed) > len(failed):
-            raise RunHalted(
-                f"the reward {name!r} failed for {sum(failed)} of {len(failed)} rows: {last_error[name]}"
-            )
+            raise RunHalted(f"the reward {name!r} failed for most of the last rows: {last_error[name]}")
         return [None if gone else info["score"] for info, gone in zip(infos, absent, strict=True)]
 
     rewards.__name__ = name
@@ -71,7 +68,7 @@ def reward_function(name: str, *, label: str = "label", **options: Any) -> Calla
 
 
 def drop_groups(
-    rewards: Tensor, functions: Sequence[Any], group_size: int, gather: Callable[[Tensor], Tensor]
+    rewards: Tensor, functions: Sequence[Any], group_size: int, gather: Callable[..., Any]
 ) -> None:
     """Set rewards (rows of all ranks, functions) to NaN, TRL's "no reward", in groups that a reward drops."""
     flags = [function.dropped for function in functions if hasattr(function, "dropped")]
@@ -81,6 +78,7 @@ def drop_groups(
 
 
 def _text(completion: Any) -> str:
-    """The completion, or the content of the last message of a conversation."""
-    content = completion if isinstance(completion, str) else completion[-1].get("content") or ""
-    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+    """The completion, or the content of a conversation's last message if it is the model's and not a tool's."""
+    last = {"content": completion} if isinstance(completion, str) else completion[-1] if completion else {}
+    content = (last.get("role") != "tool" and last.get("content")) or ""
+    return content if isinstance(content, str) else "".join(part.get("text") or "" for part in content)
