@@ -106,6 +106,11 @@ def ppo(log_probs: torch.Tensor, advantages: torch.Tensor) -> torch.Tensor:
     return -torch.minimum(ratio * advantages, ratio.clamp(0.8, 1.2) * advantages).mean()
 
 
+def k3(log_probs: torch.Tensor) -> torch.Tensor:
+    log_ratio = 0.05 * log_probs.detach() - log_probs + log_probs.detach()
+    return (log_ratio.exp() - log_ratio - 1).mean()
+
+
 def gspo(log_probs: torch.Tensor, advantages: torch.Tensor) -> torch.Tensor:
     return -((log_probs + 1).mean(dim=1).exp() * advantages).mean()
 
@@ -115,12 +120,15 @@ def test_clipped_surrogates_are_served():
         check_policy_loss(ppo, LOG_PROBS, SOME)
         check_policy_loss(ppo, LOG_PROBS, SOME[:, None].expand(6, 4))
         check_policy_loss(gspo, LOG_PROBS, SOME)
+        check_policy_loss(lambda log_probs, advantages: ppo(log_probs, advantages.mul_(2)), LOG_PROBS, SOME)
+    assert SOME[0] == 0.9
 
 
 @pytest.mark.parametrize(
     "other",
     [
         lambda log_probs, advantages: ppo(log_probs, advantages) + 0.01 * log_probs.exp().mean(),
+        lambda log_probs, advantages: ppo(log_probs, advantages) + 0.001 * k3(log_probs),
         lambda log_probs, advantages: ppo(log_probs, advantages.abs() + 0.01),
         lambda log_probs, advantages: ppo(log_probs.detach(), advantages),
         lambda log_probs, advantages: (log_probs * advantages[:, None] * float("nan")).sum(),
