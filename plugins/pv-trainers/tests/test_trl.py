@@ -392,7 +392,7 @@ def test_a_reward_function_hands_on_what_the_reward_says_of_its_group():
                 reward_function("verdict")(completions=["a"] * 16, label=["?"] * 9 + [1] * 7)
             ),
             RunHalted,
-            "'verdict' failed for 9 of 16 rows",
+            "'verdict' failed for most of the last rows: DataError: the label is",
         ),
     ],
 )

@@ -34,12 +34,12 @@ class WeightedAdvantages(cast(Any, object)):  # for type checkers: it has every 
     def __init__(self, *args: Any, loss_agg_mode: str, **kwargs: Any) -> None:
         self.loss_agg_mode = resolve_mode(loss_agg_mode)
         super().__init__(*args, **kwargs)
-        other = any(each.__module__.startswith("trl.experimental") for each in type(self).__mro__)
-        loss_type = getattr(self, "loss_type", None)
-        if other or loss_type not in DENOMINATORS or Version(trl.__version__) < Version("1.15"):
+        loss_type, known = getattr(self, "loss_type", None), Version(trl.__version__) >= Version("1.15")
+        known &= not any(each.__module__.startswith("trl.experimental") for each in type(self).__mro__)
+        if not known or loss_type not in DENOMINATORS:
             raise ConfigError(
-                f"{type(self).__name__} with loss_type={loss_type} in trl {trl.__version__} divides by an unknown number "
-                f"(bnpo: by that of a micro-batch). Use GRPOTrainer of trl 1.15 or 1.16, with {', '.join(DENOMINATORS)}."
+                f"loss_type={loss_type} of {type(self).__name__} in trl {trl.__version__} divides by an unknown "
+                f"number, or a micro-batch's. Use GRPOTrainer of trl 1.15 or 1.16, with {', '.join(DENOMINATORS)}."
             )
 
     def _calculate_rewards(self, *args: Any, **kwargs: Any) -> Tensor:
@@ -50,8 +50,10 @@ class WeightedAdvantages(cast(Any, object)):  # for type checkers: it has every 
         return rewards
 
     def _generate_and_score_completions(self, inputs: Any) -> dict[str, Any]:
-        training = self.model.training  # before: Unsloth changes it to generate
-        batch = super()._generate_and_score_completions(inputs)
+        training, batch = (
+            self.model.training,
+            super()._generate_and_score_completions(inputs),
+        )  # Unsloth changes it
         if not training:
             return batch
         if "unsloth_sample_weight" in batch:

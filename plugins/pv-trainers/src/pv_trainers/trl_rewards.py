@@ -15,14 +15,6 @@ from pv_rl.rewards.named import DROP_GROUP, ERROR, VALID, last_error, row, score
 
 __all__ = ["drop_groups", "reward_function"]
 
-TRLS = (
-    "prompts",
-    "completion_ids",
-    "environments",
-    "trainer_state",
-    "log_extra",
-)  # not columns of the data set
-
 
 def reward_function(name: str, *, label: str = "label", **options: Any) -> Callable[..., Any]:
     """The reward of this name as an async reward function of `trl.GRPOTrainer`.
@@ -44,7 +36,7 @@ def reward_function(name: str, *, label: str = "label", **options: Any) -> Calla
 
     async def rewards(completions: Sequence[Any], log_metric: Any = None, **given: Any) -> list[float | None]:
         if label not in given:
-            columns = ", ".join(sorted(key for key, value in given.items() if isinstance(value, list)))
+            columns = ", ".join(key for key, value in given.items() if isinstance(value, list))
             raise DataError(
                 f"the data set has no column {label!r} for the labels of the reward {name!r}, among {columns}. Rename "
                 f"a column, or name it in reward_function({name!r}, label=...)"
@@ -67,12 +59,9 @@ def reward_function(name: str, *, label: str = "label", **options: Any) -> Calla
     return rewards
 
 
-def drop_groups(
-    rewards: Tensor, functions: Sequence[Any], group_size: int, gather: Callable[..., Any]
-) -> None:
+def drop_groups(rewards: Tensor, functions: Sequence[Any], group_size: int, gather: Any) -> None:
     """Set rewards (rows of all ranks, functions) to NaN, TRL's "no reward", in groups that a reward drops."""
-    flags = [function.dropped for function in functions if hasattr(function, "dropped")]
-    if flags:
+    if flags := [function.dropped for function in functions if hasattr(function, "dropped")]:
         dropped = gather(torch.tensor(flags, device=rewards.device).any(dim=0))
         rewards[dropped.view(-1, group_size).any(dim=1).repeat_interleave(group_size)] = torch.nan
 
