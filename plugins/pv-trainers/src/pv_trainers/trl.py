@@ -32,10 +32,7 @@ class WeightedAdvantages(cast(Any, object)):  # type checkers: whatever the trai
     """
 
     def __init__(self, *args: Any, loss_agg_mode: str, **kwargs: Any) -> None:
-        self.loss_agg_mode, self.loss_type = (
-            resolve_mode(loss_agg_mode),
-            None,
-        )  # RLOOTrainer sets no loss_type
+        self.loss_agg_mode, self.loss_type = resolve_mode(loss_agg_mode), None  # RLOOTrainer has none
         super().__init__(*args, **kwargs)
         other = any(each.__module__.startswith("trl.experimental") for each in type(self).__mro__)
         if other or self.loss_type not in DENOMINATORS or Version(trl.__version__) < Version("1.15"):
