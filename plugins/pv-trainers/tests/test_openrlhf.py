@@ -121,10 +121,15 @@ def test_a_response_without_an_action_token_counts_nowhere_in_the_one_update(who
 make_samples = driver.make_samples
 
 
-def test_a_reward_of_nan_abstains_and_shows_in_the_metrics(whole):
+@pytest.mark.parametrize("penalty", [None, 0.5, -0.5])
+def test_a_reward_of_nan_abstains_and_shows_in_the_metrics(whole, penalty):
     step = whole.step(groups=((1, 2, 5, 4),), micro_rows=4, abstained=(3,))
     args = driver.make_args(step.case, "seq-mean-token-mean")
+    args.reward.stop_properly_penalty_coef = penalty
     samples = make_samples(step, abstains=True)
+    samples[3].truncated = torch.tensor(
+        [True]
+    )  # a penalty of the response without a reward moves no baseline
     for sample, reward in zip(samples, (1.0, 0.0, 0.5, math.nan), strict=True):
         sample.rewards = torch.tensor([reward])
     made = driver.make_maker(step, args, "balanced:0.6").make_experience_batch(samples)
@@ -177,7 +182,7 @@ def test_advantages_that_are_not_finite_are_refused(whole):
     ("section", "setting", "value", "told"),
     [
         ("actor", "loss_agg_mode", "token-mean", "--actor.loss_agg_mode seq-mean-token-mean"),
-        ("train", "batch_size", 5, "train.batch_size=5 does not divide the 12 responses"),
+        ("train", "batch_size", 5, "train.batch_size=5 has to divide the 12 responses"),
     ],
 )
 def test_a_setting_that_it_cannot_serve_is_refused_at_start(whole, section, setting, value, told):

@@ -5,9 +5,11 @@ responses of an update and by the tokens `|o_i|` of each, on every rank and howe
 """
 
 from functools import partial
+from unittest.mock import patch
 
 import torch
 from openrlhf.models import PolicyLoss
+from openrlhf.trainer.ppo_utils import experience_maker
 from torch.nn.utils.rnn import pad_sequence
 
 from pv_rl.errors import ConfigError, SetupError
@@ -21,9 +23,7 @@ def weigh(maker, mode: str) -> None:
     args = maker.args
     rows, size = args.rollout.batch_size * args.rollout.n_samples_per_prompt, args.train.batch_size
     if rows % size:
-        raise ConfigError(
-            f"train.batch_size={size} does not divide the {rows} responses of a rollout. Set a divisor."
-        )
+        raise ConfigError(f"train.batch_size={size} has to divide the {rows} responses of a rollout.")
     _check(args.actor)
     compute = maker.compute_advantages_and_returns
     maker.compute_advantages_and_returns = partial(_weighted, resolve_mode(mode), args, compute)
@@ -34,11 +34,18 @@ def _weighted(mode, args, compute, experiences):
     size, sizes = args.rollout.n_samples_per_prompt, [len(e.index) for e in experiences]
     index = torch.tensor([i for e in experiences for i in e.index])
     rewards = torch.cat([e.rewards.float() for e in experiences])
-    means = rewards[index.argsort()].view(-1, size).nanmean(-1).nan_to_num()[index // size]
-    filled = torch.where(rewards.isnan(), means, rewards)
-    for e, given, whole in zip(experiences, rewards.split(sizes), filled.split(sizes), strict=True):
-        e.rewards, e.info["reward"], e.info["abstained"] = whole.clone(), whole, given.isnan().float()
-    experiences = compute(experiences)
+    penalize = experience_maker.apply_length_penalties  # compute calls it before it takes the baseline
+
+    def fill(experiences, args):
+        penalize(experiences, args)
+        shaped = torch.cat([e.rewards for e in experiences]).where(~rewards.isnan(), torch.nan)
+        means = shaped[index.argsort()].view(-1, size).nanmean(-1).nan_to_num()[index // size]
+        filled = torch.where(shaped.isnan(), means, shaped)
+        for e, given, whole in zip(experiences, rewards.split(sizes), filled.split(sizes), strict=True):
+            e.rewards, e.info["reward"], e.info["abstained"] = whole.clone(), whole, given.isnan().float()
+
+    with patch.object(experience_maker, "apply_length_penalties", fill):
+        experiences = compute(experiences)
     mask = pad_sequence([row != 0 for e in experiences for row in e.action_mask], batch_first=True)
     advantages = pad_sequence([row for e in experiences for row in e.advantages], batch_first=True)
     lengths = mask.sum(-1)

@@ -27,9 +27,7 @@ DENOMINATORS = {
 
 class WeightedAdvantages(cast(Any, object)):  # for type checkers: it has every attribute
     """Mixin before a subclass of `trl.GRPOTrainer`, Unsloth's too; `loss_agg_mode` is a spec, see `resolve_mode`.
-
-    Raises `ConfigError` if the loss divides by a number that is unknown, or that depends on how TRL cuts the batch.
-    """
+    Raises `ConfigError` if the loss divides by a number that is unknown, or that depends on how TRL cuts the batch."""
 
     def __init__(self, *args: Any, loss_agg_mode: str, **kwargs: Any) -> None:
         self.loss_agg_mode = resolve_mode(loss_agg_mode)
@@ -50,10 +48,8 @@ class WeightedAdvantages(cast(Any, object)):  # for type checkers: it has every 
         return rewards
 
     def _generate_and_score_completions(self, inputs: Any) -> dict[str, Any]:
-        training, batch = (
-            self.model.training,
-            super()._generate_and_score_completions(inputs),
-        )  # Unsloth changes it
+        training = self.model.training  # Unsloth changes it
+        batch = super()._generate_and_score_completions(inputs)
         if not training:
             return batch
         if "unsloth_sample_weight" in batch:
