@@ -172,6 +172,13 @@ def test_the_core_can_be_read_in_an_afternoon():
     assert lines < 5_000, "move what a run of verl with pv-rl alone does not need into a plugin"
 
 
+def test_a_trainer_of_another_project_needs_a_small_module():
+    lengths = {
+        path.name: len(path.read_text().splitlines()) for path in ROOT.glob("plugins/pv-trainers/src/*/*.py")
+    }
+    assert max(lengths.values()) <= 80, lengths
+
+
 def test_imports_go_one_way():
     roots = [ROOT / "src", ROOT / "examples/lab/src", *sorted((ROOT / "plugins").glob("*/src"))]
     modules = read_tree(*roots)

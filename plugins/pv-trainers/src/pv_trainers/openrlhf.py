@@ -5,7 +5,6 @@ responses of an update and by the tokens `|o_i|` of each, on every rank and howe
 """
 
 from functools import partial
-from unittest.mock import patch
 
 import torch
 from openrlhf.models import PolicyLoss
@@ -44,12 +43,14 @@ def _weighted(mode, args, compute, experiences):
         for e, given, whole in zip(experiences, rewards.split(sizes), filled.split(sizes), strict=True):
             e.rewards, e.info["reward"], e.info["abstained"] = whole.clone(), whole, given.isnan().float()
 
-    with patch.object(experience_maker, "apply_length_penalties", fill):
+    experience_maker.apply_length_penalties = fill
+    try:
         experiences = compute(experiences)
+    finally:
+        experience_maker.apply_length_penalties = penalize
     mask = pad_sequence([row != 0 for e in experiences for row in e.action_mask], batch_first=True)
     advantages = pad_sequence([row for e in experiences for row in e.advantages], batch_first=True)
-    lengths = mask.sum(-1)
-    if not lengths.all() and len(mask) != args.train.batch_size:
+    if not (lengths := mask.sum(-1)).all() and len(mask) != args.train.batch_size:
         raise ConfigError(
             "a response has no action token, so OpenRLHF divides one of several updates by fewer responses. Return at "
             "least one token, or set train.batch_size to all responses of a rollout: one update."
@@ -66,19 +67,14 @@ def _check(actor) -> None:
     """Refuse settings `actor.*` whose policy loss is not the mean over sequences of the mean over tokens."""
     mask, old = torch.tensor([[1, 0, 0], [1, 1, 1]]), torch.full((2, 3), -1.0)
     try:
-        loss = PolicyLoss(
-            token_level_loss=actor.loss_agg_mode == "token-mean",
-            policy_loss_type=actor.policy_loss_type,
-            dual_clip=actor.dual_clip,
-        )
+        settings = {"policy_loss_type": actor.policy_loss_type, "dual_clip": actor.dual_clip}
+        loss = PolicyLoss(token_level_loss=actor.loss_agg_mode == "token-mean", **settings)
         info = {"action_mask": mask, "dp_size": 1, "batch_num_tokens": 4.0, "global_batch_size": 2.0}
         found = float(loss(old, old, torch.tensor([[1.0], [-2.0]]), **info)[0])
     except TypeError as error:
         raise SetupError(f"PolicyLoss is not that of openrlhf 0.11.2; install it: {error}") from error
     if abs(found - 0.5) > 1e-6:
-        raise ConfigError(
-            f"actor.loss_agg_mode={actor.loss_agg_mode}: its divisor differs between updates. Set "
-            "--actor.loss_agg_mode seq-mean-token-mean; pv-rl then replaces its weights."
-        )
+        wanted = "Set --actor.loss_agg_mode seq-mean-token-mean; pv-rl then replaces its weights."
+        raise ConfigError(f"{actor.loss_agg_mode=}: its divisor differs between updates. {wanted}")
     signs = torch.tensor([1.0, -2.0])
     check_policy_loss(lambda new, a: loss(new, old, a[:, None], **info)[0], old * 0.9, signs)
