@@ -7,7 +7,7 @@ import pytest
 from fork_server import run_fresh
 
 from pv_cpu.errors import UnsupportedOnCpuError, VerlChangedError
-from pv_cpu.patches import PATCHES, offload_policy, poll_interval, process_group, tools
+from pv_cpu.patches import PATCHES, offload_policy, poll_interval, process_group, tools, trl_beside
 
 
 def in_verl(code: str) -> str:
@@ -127,10 +127,23 @@ def test_a_patch_that_is_applied_twice_wraps_once(patch):
     owner.initialize_global_process_group_ray = lambda timeout_second=None, backend=None: backend
     owner.get_ppo_ray_runtime_env = lambda config=None: config
     owner.CPUOffloadPolicy = type("Policy", (), {"__init__": lambda self, pin_memory=True: None})
+    owner.is_trl_available = lambda: False
     patch.patch(owner)
     first = dict(vars(owner))
     patch.patch(owner)
     assert vars(owner) == first
+
+
+@pytest.mark.parametrize("has_class", [True, False])
+def test_a_trl_without_a_value_head_is_none_for_verl(has_class, monkeypatch):
+    trl = types.ModuleType("trl")
+    if has_class:
+        trl.AutoModelForCausalLMWithValueHead = type("Model", (), {})
+    monkeypatch.setitem(sys.modules, "trl", trl)
+    owner = types.ModuleType("verl.fake")
+    owner.is_trl_available = lambda: True
+    trl_beside.patch(owner)
+    assert owner.is_trl_available() is has_class
 
 
 @pytest.mark.parametrize("patch", PATCHES)

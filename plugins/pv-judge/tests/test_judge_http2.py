@@ -51,8 +51,15 @@ def ask(folder: Path, monkeypatch: pytest.MonkeyPatch, choose, number: int) -> t
     return asyncio.run(all_of_them())
 
 
-def test_requests_share_connections_and_the_key_stays_out_of_the_log(tmp_path, monkeypatch, caplog):
+@pytest.mark.parametrize("other_manager", [False, True])
+def test_requests_share_connections_and_the_key_stays_out_of_the_log(
+    other_manager, tmp_path, monkeypatch, caplog
+):
     caplog.set_level(logging.DEBUG)
+    if other_manager:  # as AReaL does
+        for logger in (logging.getLogger("hpack.hpack"), logging.getLogger("hpack.table")):
+            monkeypatch.setattr(logger, "filters", [])
+        monkeypatch.setattr(logging.Logger, "manager", logging.Manager(logging.RootLogger(logging.WARNING)))
     answers, connections = ask(tmp_path, monkeypatch, lambda prompt: "answer", 64)
     assert len(answers) == 64
     assert connections <= 16  # one for each request at a time, used again

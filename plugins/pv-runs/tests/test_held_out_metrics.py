@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
 from fake_trainer import FakeTrainer
 
-from pv_rl.verl_adapter.trainers import patch_legacy_trainer, patch_v1_trainer
+from pv_rl.verl_adapter.trainers import patch_validation
 from pv_runs.held_out_metrics import held_out_metrics
 
 # Six rows: two right proofs (one accepted), four wrong ones (one rejected, two accepted, one without a verdict).
@@ -76,11 +76,9 @@ def test_rows_of_other_rewards_are_left_alone():
     assert numbers(infos=mixed)["rows"] == 5
 
 
-@pytest.mark.parametrize(
-    ("patch", "name"), [(patch_v1_trainer, "PPOTrainer"), (patch_legacy_trainer, "RayPPOTrainer")]
-)
-def test_the_numbers_join_those_that_verl_logs(patch, name):
-    one = trainer(patch, name)
+@pytest.mark.parametrize("name", ["PPOTrainer", "RayPPOTrainer"])
+def test_the_numbers_join_those_that_verl_logs(name):
+    one = trainer(name)
     one._maybe_log_val_generations(inputs=[""] * 6, outputs=["x" * n for n in LENGTHS], scores=[0.0] * 6)
     assert one.calls == ["show 6"]
     found = one._val_metrics_update(SOURCES, ["a"] * 6, INFOS, [])
@@ -92,7 +90,7 @@ def test_the_numbers_join_those_that_verl_logs(patch, name):
 
 
 def test_a_fault_of_ours_ends_no_run():
-    one = trainer(patch_v1_trainer, "PPOTrainer")
+    one = trainer("PPOTrainer")
     found = one._val_metrics_update(
         ["a"], ["a"], {key: ["no number"] for key in INFOS}, [], expected_acc_counts=3
     )
@@ -100,9 +98,9 @@ def test_a_fault_of_ours_ends_no_run():
     assert found["pv_rl/held_out/failed"] == 1
 
 
-def trainer(patch, name):
+def trainer(name):
     class Trainer(FakeTrainer):
         """Of its own for each test: what it inherits is wrapped in this class alone."""
 
-    patch(SimpleNamespace(**{name: Trainer}, compute_advantage=None))
+    patch_validation(SimpleNamespace(**{name: Trainer}))  # pyright: ignore[reportArgumentType]
     return Trainer({})

@@ -7,6 +7,7 @@ import html
 import logging
 import os
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -25,6 +26,12 @@ LOGGERS = tuple(
     + ["httpx", "hpack.hpack", "hpack.table"]
 )
 """Loggers that print headers. Those of the server may echo the key."""
+HELD = {
+    f"httpcore._{kind}.{part}": "logger"
+    for kind in ("async", "sync")
+    for part in ("connection", "http11", "http2", "http_proxy", "socks_proxy")
+} | {"httpx._client": "logger", "hpack.hpack": "log", "hpack.table": "log"}
+"""Where modules keep them: where a library replaces `logging.Logger.manager` (AReaL), their names get other loggers."""
 _SENDING: ContextVar[bool] = ContextVar("pv_rl_sending", default=False)
 
 
@@ -104,8 +111,9 @@ def _bare(text: str) -> str:
 @contextmanager
 def unlogged() -> Iterator[None]:
     """Drop the records of `LOGGERS`, at any level, about requests that are sent within the block."""
-    for name in LOGGERS:
-        logging.getLogger(name).addFilter(_is_not_ours)  # does nothing the second time
+    held = [getattr(sys.modules.get(module), name, None) for module, name in HELD.items()]
+    for logger in [*filter(None, held), *map(logging.getLogger, LOGGERS)]:
+        logger.addFilter(_is_not_ours)  # does nothing the second time
     token = _SENDING.set(True)
     try:
         yield

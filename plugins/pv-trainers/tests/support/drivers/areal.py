@@ -73,6 +73,10 @@ def load() -> types.SimpleNamespace:
     stubs = {name: stub for name, stub in stubs.items() if name not in sys.modules}
     sys.modules.update(stubs)
     sys.meta_path.insert(0, Stubs())
+    # Its own replaces all loggers of the process, and those of other tests with them.
+    importlib.import_module("areal.utils.logging").getLogger = lambda name=None, *_, **__: logging.getLogger(
+        name
+    )
     with mock.patch.object(torch, "compile", lambda function=None, **_: function or (lambda inner: inner)):
         names = (
             "engine.fsdp_engine",

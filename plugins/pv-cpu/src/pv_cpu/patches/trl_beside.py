@@ -1,0 +1,42 @@
+"""TRL beside verl: TRL without a value head counts as absent.
+
+Symptom without it: "cannot import name 'AutoModelForCausalLMWithValueHead' from 'trl'" when an actor starts
+(``models/transformers/monkey_patch.py:354``): verl takes any installed TRL for one that has the class, and
+TRL 1.16 has not.
+
+Can go when verl looks for the class and not for TRL.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+from pv_cpu.patches import tools
+
+__all__ = ["MODULE", "NAME", "install", "patch"]
+
+MODULE = "verl.models.transformers.monkey_patch"
+NAME = "is_trl_available"
+
+
+def patch(monkey_patch: ModuleType) -> None:
+    original = tools.attribute(monkey_patch, NAME)
+    if tools.is_patched(original):
+        return
+
+    def is_trl_available() -> bool:
+        return original() and any(map(_has_value_head, ("trl.experimental.ppo", "trl")))
+
+    setattr(monkey_patch, NAME, tools.mark(is_trl_available))
+
+
+def _has_value_head(name: str) -> bool:
+    try:
+        return hasattr(importlib.import_module(name), "AutoModelForCausalLMWithValueHead")
+    except ImportError:
+        return False
+
+
+def install() -> None:
+    tools.after_import(MODULE, patch)
