@@ -18,6 +18,7 @@ from pv_rl.errors import VerlError
 from pv_rl.losses import BatchStats, LossMode, step_stats
 from pv_rl.losses.mode import find_mode
 from pv_rl.verl_adapter.row_weights import field_name, mini_batch_rows
+from pv_rl.verl_adapter.rows import advantage_sums
 
 __all__ = ["batch_fields", "batch_totals", "patch_training_worker", "patch_workers"]
 
@@ -112,7 +113,7 @@ def batch_totals(data: Any) -> BatchStats | None:
 
 
 def _advantages(data: Any, mode: LossMode) -> list[float]:
-    """(B,) sums over the tokens that count; of one that does not, the advantage may be NaN.
+    """(B,) sums over the tokens that count.
 
     Raises:
         VerlError: the rows came without advantages.
@@ -122,8 +123,7 @@ def _advantages(data: Any, mode: LossMode) -> list[float]:
             f"loss_agg_mode={mode.spec} uses the signs of the advantages, and the rows came to the worker without the "
             "field 'advantages'. Use a mode of lengths alone, such as dapo@batch."
         )
-    rows = zip(data["advantages"].unbind(), data["response_mask"].unbind(), strict=True)
-    return [float(torch.where(mask != 0, advantages, 0.0).sum()) for advantages, mask in rows]
+    return advantage_sums(data["advantages"].unbind(), data["response_mask"].unbind())
 
 
 def _gather(rows: list[Any], group: Any) -> tuple[list[list[Any]], int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import compress
 from typing import Any
@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import torch
 from tensordict import TensorDict
+from torch import Tensor
 
 from pv_rl.rewards.named import DROP_GROUP, VALID
 from pv_rl.step_state import VERDICT_KEYS, Rows, gives_verdicts
 
-__all__ = ["LegacyRows", "TransferQueueRows"]
+__all__ = ["LegacyRows", "TransferQueueRows", "advantage_sums"]
 
 ABSTAINED = "_abstained"
 
@@ -74,8 +75,7 @@ class TransferQueueRows(Rows):
 
     @property
     def advantages(self) -> list[float]:
-        rows = zip(self._field("advantages"), self._field("response_mask"), strict=True)
-        return [float(torch.where(mask != 0, advantages, 0.0).sum()) for advantages, mask in rows]
+        return advantage_sums(self._field("advantages"), self._field("response_mask"))
 
     @property
     def ids(self) -> list[tuple[str, int]]:
@@ -147,8 +147,7 @@ class LegacyRows(Rows):
 
     @property
     def advantages(self) -> list[float]:
-        mask = self.data.batch["response_mask"]
-        return torch.where(mask != 0, self.data.batch["advantages"], 0.0).sum(dim=-1).tolist()
+        return advantage_sums(self.data.batch["advantages"], self.data.batch["response_mask"])
 
     def take_out(self) -> None:
         mask = self.data.batch["response_mask"].clone()
@@ -168,6 +167,12 @@ class LegacyRows(Rows):
     def add_fields(self, fields: Mapping[str, Any]) -> None:
         for name, field in fields.items():
             self.data.batch[name] = field
+
+
+def advantage_sums(advantages: Iterable[Tensor], masks: Iterable[Tensor]) -> list[float]:
+    """(B,) sums over the tokens that count; of one that does not, the advantage may be NaN."""
+    rows = zip(advantages, masks, strict=True)
+    return [float(torch.where(mask != 0, advantage, 0.0).sum()) for advantage, mask in rows]
 
 
 def _reward_info(extra_fields: Any) -> Mapping[str, Any]:
