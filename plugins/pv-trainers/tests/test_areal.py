@@ -37,11 +37,6 @@ CUTS = [
 PLAIN = CUTS[0][1]
 
 
-@pytest.fixture(scope="module")
-def measure(tmp_path_factory: pytest.TempPathFactory) -> Measure:
-    return Measure(tmp_path_factory.mktemp("model"))
-
-
 def error(measure: Measure, case: Case, mode: str, spec: str = "") -> float:
     """AReaL chooses the rows of a mini-batch by their tokens."""
     found = driver.updates(measure.model(torch.float32), measure.step(case), mode)

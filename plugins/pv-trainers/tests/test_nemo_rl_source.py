@@ -12,11 +12,9 @@ import torch
 from drivers import nemo_rl as driver
 from grid.cases import Case
 from grid.compare import as_float64
-from grid.model import load_oracle_model, save_model
 from grid.oracle import Loss, row_gradient, update_weights
 from omegaconf import OmegaConf
 from trainer_grid import OURS, Step, make_step
-from transformers import GPT2LMHeadModel
 
 from pv_rl.losses import check_policy_loss
 from pv_trainers import nemo_rl
@@ -32,16 +30,6 @@ CUTS = {
     "sequence ratios": Case(groups=GROUPS, loss=Loss(policy="gspo"), micro_rows=2),
     "cispo": Case(groups=GROUPS, loss=Loss(policy="cispo"), mini_rows=6),
 }
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("model")
-    save_model(folder)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield load_oracle_model(folder), GPT2LMHeadModel.from_pretrained(folder, dtype=torch.float32).eval()
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

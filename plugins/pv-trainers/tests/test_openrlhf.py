@@ -18,7 +18,6 @@ from drivers import openrlhf as driver
 from grid.oracle import Loss
 from stubs import stubbed
 from trainer_grid import OURS
-from whole_step import WholeStep
 
 from pv_rl.errors import ConfigError, LossModeError, SetupError
 
@@ -47,14 +46,6 @@ CUTS = {
     "sequence ratios": {"micro_rows": 2, "loss": Loss(policy="gspo")},
     "two ranks": {"micro_rows": 1, "mini_rows": 6, "ranks": 2, "holes": 0.3, "abstained": (2, 9)},
 }
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield WholeStep(tmp_path_factory.mktemp("model"), torch.float32)
-    torch.set_num_threads(threads)
 
 
 @pytest.mark.parametrize("mode", OURS)

@@ -14,7 +14,7 @@ from drivers.skyrl import OWN, skyrl
 from grid.cases import Case
 from grid.compare import TOLERANCE
 from grid.oracle import Loss
-from trainer_errors import Measure, worst
+from trainer_errors import worst
 from trainer_grid import OURS
 
 from pv_rl.errors import ConfigError, LossModeError
@@ -38,11 +38,6 @@ CUTS = [
 ]
 PLAIN, ABSTAINED = CUTS[0], CUTS[4]
 ALL_MODES = (PLAIN, ABSTAINED, CUTS[2], CUTS[-1])
-
-
-@pytest.fixture(scope="module")
-def measure(tmp_path_factory: pytest.TempPathFactory) -> Measure:
-    return Measure(tmp_path_factory.mktemp("model"))
 
 
 @pytest.mark.parametrize("case", CUTS, ids=str)

@@ -16,7 +16,6 @@ from drivers import tinker as driver
 from grid.oracle import Loss
 from stubs import stubbed
 from trainer_grid import OURS
-from whole_step import WholeStep
 
 from pv_rl.errors import ConfigError, LossModeError, SetupError
 from pv_rl.rewards import RewardOutput
@@ -36,14 +35,6 @@ CUTS = {
     "sequence ratios": {"loss": Loss(policy="gspo")},
     "cispo": {"loss": Loss(policy="cispo")},
 }
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield WholeStep(tmp_path_factory.mktemp("model"), torch.float32)
-    torch.set_num_threads(threads)
 
 
 @pytest.mark.parametrize("mode", OURS)

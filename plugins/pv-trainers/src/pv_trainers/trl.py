@@ -27,6 +27,7 @@ DENOMINATORS = {
 
 class WeightedAdvantages(cast(Any, object)):  # for type checkers: it has every attribute
     """Mixin before a subclass of `trl.GRPOTrainer`, Unsloth's too; `loss_agg_mode` is a spec, see `resolve_mode`.
+
     Raises `ConfigError` if the loss divides by a number that is unknown, or that depends on how TRL cuts the batch."""
 
     def __init__(self, *args: Any, loss_agg_mode: str, **kwargs: Any) -> None:
@@ -48,7 +49,7 @@ class WeightedAdvantages(cast(Any, object)):  # for type checkers: it has every 
         return rewards
 
     def _generate_and_score_completions(self, inputs: Any) -> dict[str, Any]:
-        training = self.model.training  # Unsloth changes it
+        training = self.model.training  # read it first: Unsloth changes it to generate
         batch = super()._generate_and_score_completions(inputs)
         if not training:
             return batch

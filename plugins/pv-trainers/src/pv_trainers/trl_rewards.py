@@ -27,7 +27,8 @@ def reward_function(name: str, *, label: str = "label", **options: Any) -> Calla
         label: the data set's column with the label.
         options: those of the reward, see docs/rewards.md.
 
-    It raises `ConfigError` where there is no such reward or the options do not fit it.
+    Raises:
+        ConfigError: there is no such reward, or the options do not fit it.
     """
     if options.get("on_failure") == "halt":
         raise ConfigError("on_failure=halt needs a hook of verl's trainer. In TRL, set on_failure=abstain")

@@ -7,12 +7,10 @@ from pathlib import Path
 
 import torch
 from grid.cases import Case
-from grid.compare import as_float64, data_of
-from grid.model import load_oracle_model, save_model
-from grid.oracle import Loss, row_gradient, update_weights, weights_of
+from grid.oracle import Loss, update_weights, weights_of
 from torch import Tensor
-from trainer_grid import Step, make_step
-from transformers import GPT2LMHeadModel
+from trainer_errors import Measure
+from trainer_grid import Step
 
 __all__ = ["WholeStep"]
 
@@ -26,28 +24,17 @@ class WholeStep:
     """
 
     def __init__(self, folder: Path, dtype: torch.dtype) -> None:
-        save_model(folder)
-        self.oracle = load_oracle_model(folder)
-        self.model = GPT2LMHeadModel.from_pretrained(folder, dtype=dtype, attn_implementation="sdpa").eval()
-        self._gradients: dict[object, Tensor] = {}
+        self._measure = Measure(folder)
+        self.model = self._measure.model(dtype)
 
     def step(self, **settings: object) -> Step:
         """Three prompts of four responses of up to 60 tokens, unless `groups` is given."""
         groups = ((1, 2, 5, 60), (33, 4, 47, 9), (12, 12, 3, 20))
-        return make_step(Case(**({"groups": groups} | settings)), self.oracle)
+        return self._measure.step(Case(**({"groups": groups} | settings)))
 
     def gradient(self, step: Step, weights: dict[int, float], loss: Loss | None = None) -> Tensor:
         """(parameters,) of `sum_i w_i sum_t loss_it`, by the row's index in the step."""
-        loss = loss or step.case.loss
-        total = torch.zeros(
-            sum(parameter.numel() for parameter in self.oracle.parameters()), dtype=torch.float64
-        )
-        for i, weight in weights.items():
-            key = (data_of(step.case), loss, i)
-            if weight and key not in self._gradients:
-                self._gradients[key] = row_gradient(self.oracle, as_float64(step.rows[i]), loss)
-            total += weight * self._gradients[key] if weight else 0.0
-        return total
+        return self._measure.weighted(step.case, weights, loss or step.case.loss)
 
     def weights(self, step: Step, spec: str) -> list[float]:
         """Of all rows of the step; `@batch` is the batch of the step."""
