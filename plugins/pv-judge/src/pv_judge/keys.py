@@ -31,7 +31,8 @@ HELD = {
     for kind in ("async", "sync")
     for part in ("connection", "http11", "http2", "http_proxy", "socks_proxy")
 } | {"httpx._client": "logger", "hpack.hpack": "log", "hpack.table": "log"}
-"""Where modules keep them: where a library replaces `logging.Logger.manager` (AReaL), their names get other loggers."""
+"""Module and attribute of each such logger. After a library replaces `logging.Logger.manager`, as AReaL does,
+`logging.getLogger` returns new loggers, and these modules keep the old ones."""
 _SENDING: ContextVar[bool] = ContextVar("pv_rl_sending", default=False)
 
 

@@ -1,10 +1,10 @@
-"""TRL beside verl: TRL without a value head counts as absent.
+"""TRL beside verl: lets verl ignore a TRL that has no value-head class.
 
 Symptom without it: "cannot import name 'AutoModelForCausalLMWithValueHead' from 'trl'" when an actor starts
-(``models/transformers/monkey_patch.py:354``): verl takes any installed TRL for one that has the class, and
-TRL 1.16 has not.
+(``models/transformers/monkey_patch.py:354``): verl assumes that any installed TRL has the class. TRL 1.16
+does not have it.
 
-Can go when verl looks for the class and not for TRL.
+Can go when verl looks for the class instead of the package.
 """
 
 from __future__ import annotations
