@@ -68,7 +68,7 @@ def drop_groups(rewards: Tensor, functions: Sequence[Any], group_size: int, gath
 
 
 def _text(completion: Any) -> str:
-    """The completion, or the content of a conversation's last message if it is the model's and not a tool's."""
+    """The completion, or the content of a conversation's last message, if the model wrote that message."""
     last = {"content": completion} if isinstance(completion, str) else completion[-1] if completion else {}
-    content = (last.get("role") != "tool" and last.get("content")) or ""
+    content = (last.get("role", "assistant") == "assistant" and last.get("content")) or ""
     return content if isinstance(content, str) else "".join(part.get("text") or "" for part in content)
