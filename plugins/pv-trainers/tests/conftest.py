@@ -14,7 +14,7 @@ from whole_step import WholeStep
 
 @pytest.fixture(scope="module")
 def one_thread() -> Iterator[None]:
-    """The matrices are small."""
+    """The matrices are small, and a rank that is forked from a process with a pool of threads hangs."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -30,7 +30,7 @@ def models(tmp_path_factory, one_thread):
 
 
 @pytest.fixture(scope="module")
-def measure(tmp_path_factory) -> Measure:
+def measure(tmp_path_factory, one_thread) -> Measure:
     return Measure(tmp_path_factory.mktemp("model"))
 
 

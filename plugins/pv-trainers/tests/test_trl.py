@@ -12,11 +12,10 @@ import torch
 from added_rewards import adding
 from grid.cases import Case
 from grid.compare import TOLERANCE, as_float64
-from grid.model import EOS, load_oracle_model, save_model
+from grid.model import EOS
 from grid.oracle import Loss, predict, row_gradient, update_weights
 from places import ROOT
 from trainer_grid import OURS, Step, make_step
-from transformers import AutoModelForCausalLM
 
 from pv_rl.errors import ConfigError, DataError, LossModeError, RunHalted
 from pv_rl.hookspecs import RewardEntry
@@ -35,14 +34,6 @@ ALL_CUTS = {"micro_rows": 2, "mini_rows": 6, "abstained": (1, 4, 5, 6, 7), "hole
 """Accumulation of 3, two updates a generation batch, which TRL shuffles, a row and a group that do not count."""
 TWO_RANKS = {"micro_rows": 1, "mini_rows": 6, "ranks": 2, "abstained": (1,)}
 """The second group is on both."""
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory):
-    """The oracle's model in float64, and the same in float32."""
-    folder = tmp_path_factory.mktemp("model")
-    save_model(folder)
-    return load_oracle_model(folder), AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
 
 
 def case(**axes) -> Case:
@@ -351,6 +342,8 @@ def test_a_reward_of_ours_is_a_reward_function_of_trl():
         ([{"role": "assistant", "content": [{"type": "image", "text": None}]}], 0.0),
         ([{"role": "tool", "content": "### True"}, {"role": "assistant", "content": "### False"}], 0.0),
         ([{"role": "assistant", "content": ""}, {"role": "tool", "content": "### True"}], 0.0),
+        ([{"role": "assistant", "content": ""}, {"role": "user", "content": "### True"}], 0.0),
+        ([{"content": "### True"}], 1.0),
         ([], 0.0),
     ],
 )
