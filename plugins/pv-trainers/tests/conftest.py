@@ -1,4 +1,4 @@
-"""Models and oracles that the tests of several trainers share, made once a file and in one thread."""
+"""Models and oracles that the tests of several trainers share, made once a file, and the thread that they run in."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from transformers import GPT2LMHeadModel
 from whole_step import WholeStep
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session", autouse=True)
 def one_thread() -> Iterator[None]:
     """The matrices are small, and a rank that is forked from a process with a pool of threads hangs."""
     threads = torch.get_num_threads()
@@ -22,7 +22,7 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory, one_thread):
+def models(tmp_path_factory):
     """The oracle's model in float64, and the same in float32."""
     folder = tmp_path_factory.mktemp("model")
     save_model(folder)
@@ -30,10 +30,10 @@ def models(tmp_path_factory, one_thread):
 
 
 @pytest.fixture(scope="module")
-def measure(tmp_path_factory, one_thread) -> Measure:
+def measure(tmp_path_factory) -> Measure:
     return Measure(tmp_path_factory.mktemp("model"))
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory, one_thread) -> WholeStep:
+def whole(tmp_path_factory) -> WholeStep:
     return WholeStep(tmp_path_factory.mktemp("model"), torch.float32)
