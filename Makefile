@@ -8,7 +8,7 @@ VENV := .venv
 PIP_TORCH ?= torch==2.13.0
 CONSTRAINTS := constraints/cpu.txt
 
-PACKAGES := plugins/pv-judge plugins/pv-runs plugins/pv-data plugins/pv-eval plugins/pv-trainers plugins/pv-cpu examples/lab
+PACKAGES := plugins/pv-judge plugins/pv-verdicts plugins/pv-runs plugins/pv-data plugins/pv-eval plugins/pv-trainers plugins/pv-cpu examples/lab
 
 # Beside the installed packages, for the tests that hold the adapter to other releases of verl and to Megatron.
 OTHER_VERLS := 0.8.0 0.9.0

@@ -17,11 +17,12 @@ LAYERS: Mapping[str, tuple[str, ...]] = {
     "pv_judge": ("pv_rl",),
     "pv_runs": ("pv_rl", "pv_doctor", "pv_judge"),
     "pv_data": ("pv_rl", "pv_judge"),
-    "pv_eval": ("pv_rl", "pv_judge", "pv_data"),
+    "pv_verdicts": ("pv_rl", "pv_judge"),
+    "pv_eval": ("pv_rl", "pv_judge", "pv_data", "pv_verdicts"),
     "pv_rules": ("pv_rl",),
     "pv_doctor": ("pv_rl",),
     "pv_trainers": ("pv_rl",),
-    "pv_lab": ("pv_rl", "pv_judge", "pv_runs", "pv_data", "pv_eval", "pv_cpu", "pv_trainers"),
+    "pv_lab": ("pv_rl", "pv_judge", "pv_runs", "pv_data", "pv_eval", "pv_cpu", "pv_trainers", "pv_verdicts"),
 }
 """Packages that a package may import."""
 ROOMS = ("plan", "weights", "report", "watch", "sentinel", "train")

@@ -100,8 +100,11 @@ def test_a_template_is_named_by_what_it_says(tmp_path):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("only {{ proof }}", r"uses proof; it has to show \{\{ problem \}\} and \{\{ proof \}\}"),
-        ("{{ problem }} {{ proof }} {{ label }}", "uses label, problem, proof; .* knows no other name"),
+        (
+            "only {{ proof }}",
+            r"uses proof; it has to show \{\{ problem \}\}, and \{\{ proof \}\} or \{\{ steps \}\}",
+        ),
+        ("{{ problem }} {{ proof }} {{ label }}", "uses label, problem, proof; .* may show"),
         ("{{ problem }} {{ proof", "is not a template"),
         ("", "uses nothing"),
     ],

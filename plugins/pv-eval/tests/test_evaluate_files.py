@@ -111,7 +111,7 @@ def test_other_tables_and_later_versions_are_refused(tmp_path):
         ("[" * 100_000, "cannot be read as JSON"),
         ("[1]", "not a JSON object"),
         ('{"verifier": "v"}', "format=None"),
-        ('{"format": 2, "verifier": "v"}', "format=2"),
+        ('{"format": 3, "verifier": "v"}', "format=3"),
         ('{"format": 1}', "expected verifier"),
         ('{"format": 1, "verifier": "v", "colour": "red"}', "into settings"),
         ('{"format": 1, "verifier": ""}', "verifier=''"),

@@ -1,8 +1,9 @@
 """Run files: a folder with `pairs.parquet`, `votes.parquet` and `run.json`, one verifier on one set.
 
-pairs.parquet   pair_id, question_id, slice, question, proof (text), label (bool, null: unknown), weight (double)
+pairs.parquet   pair_id, question_id, slice, question, proof, reference, rubric (text), label (bool, null: unknown),
+                weight (double), grade (double, null), first_error (int64, null), steps (list of text)
 votes.parquet   pair_id, question_id (text), sample (int64), verdict (bool, null: missing), length (double, null),
-                trace (text, null: not kept), logit (double, null)
+                trace (text, null: not kept), logit, grade, usd (double, null), first_error (int64, null)
 run.json        the fields of `RunInfo`
 
 Each file carries the version of this format: tables as the metadata `pv_data.evaluate`, run.json as `format`. A table
@@ -28,21 +29,26 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT", "LENGTH_UNITS", "RunInfo", "read_run", "write_run"]
 
-FORMAT = 1
-"""Version of the format of a run on disk."""
+FORMAT = 2
+"""Version of the format of a run on disk. Version 1 had neither grades nor steps, and is read."""
 LENGTH_UNITS = ("tokens", "characters")
 LARGEST = 1_000_000
 """Bytes of a run.json."""
 KEY = "pv_data.evaluate"
 PAIRS, VOTES, RUN = "pairs.parquet", "votes.parquet", "run.json"
 TYPES = {
-    "string": ("pair_id", "question_id", "slice", "question", "proof", "trace"),
+    "string": ("pair_id", "question_id", "slice", "question", "proof", "trace", "reference", "rubric"),
     "bool": ("label", "verdict"),
-    "double": ("weight", "length", "logit"),
-    "int64": ("sample",),
+    "double": ("weight", "length", "logit", "grade", "usd"),
+    "int64": ("sample", "first_error"),
+    "list<string>": ("steps",),
 }
 TYPE_OF = {column: name for name, columns in TYPES.items() for column in columns}
-UNCONVERTED = {"string": ("string", "large_string", "null"), "bool": ("bool", "null")}
+UNCONVERTED = {
+    "string": ("string", "large_string", "null"),
+    "bool": ("bool", "null"),
+    "list<string>": ("list<element: string>", "list<item: string>"),
+}
 """Types that are read as these; any other is refused: a 1 is not True, and a number is not an id."""
 
 Row = TypeVar("Row", Pair, Vote)
@@ -58,6 +64,10 @@ class RunInfo:
     """For `curated`, `opc`, `proofbench` and others of the paper the report shows its numbers too."""
     length_unit: str = "characters"
     """Of the traces' length: `tokens` or `characters`."""
+    verdict_format: str = "verdict"
+    """Name of the format of `pv_verdicts` that the traces were read by."""
+    grades: tuple[float, ...] = ()
+    """Of a graded run, the allowed grades in points, ascending; the last is full points."""
     temperature: float | None = None
     seed: int | None = None
     notes: tuple[str, ...] = ()
@@ -67,6 +77,9 @@ class RunInfo:
 
     def __post_init__(self) -> None:
         notes = isinstance(self.notes, tuple | list) and all(isinstance(note, str) for note in self.notes)
+        grades = isinstance(self.grades, tuple | list) and all(
+            _number(one, int | float) for one in self.grades
+        )
         for name, allowed, holds in (
             (
                 "verifier",
@@ -76,6 +89,14 @@ class RunInfo:
             ("set_name", "a text", isinstance(self.set_name, str)),
             ("length_unit", " or ".join(LENGTH_UNITS), self.length_unit in LENGTH_UNITS),
             ("temperature", "a finite number or null", _number(self.temperature, int | float)),
+            ("verdict_format", "a text", isinstance(self.verdict_format, str)),
+            (
+                "grades",
+                "different numbers, ascending, the first 0 or more",
+                grades
+                and list(self.grades) == sorted(set(self.grades))
+                and all(one >= 0 for one in self.grades),
+            ),
             ("seed", "a whole number or null", _number(self.seed, int)),
             ("notes", "a list of sentences", notes),
             ("settings", "values by name", isinstance(self.settings, Mapping)),
@@ -83,6 +104,7 @@ class RunInfo:
             if not holds:
                 raise DataError(f"a run has {name}={getattr(self, name)!r:.80}; expected {allowed}")
         object.__setattr__(self, "notes", tuple(self.notes))
+        object.__setattr__(self, "grades", tuple(self.grades))
 
 
 def _number(value: Any, kind: Any) -> bool:
@@ -125,11 +147,13 @@ def _to_parquet(kind: type[Row], rows: Iterable[Row]) -> bytes:
 
     def clean(value: Any) -> Any:
         """Halves of surrogate pairs cannot be stored."""
+        if isinstance(value, tuple):
+            return [clean(one) for one in value]
         return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
     listed = list(rows)
     schema = pa.schema(
-        [(one.name, pa.type_for_alias(TYPE_OF[one.name])) for one in fields(kind)],
+        [(one.name, _type(TYPE_OF[one.name])) for one in fields(kind)],
         metadata={KEY: f"{kind.__name__.lower()} {FORMAT}"},
     )
     table = pa.table({name: [clean(getattr(row, name)) for row in listed] for name in schema.names}, schema)
@@ -167,6 +191,12 @@ def _from_parquet(kind: type[Row], path: Path) -> list[Row]:
     return rows
 
 
+def _type(name: str) -> pa.DataType:
+    import pyarrow as pa
+
+    return pa.list_(pa.string()) if name == "list<string>" else pa.type_for_alias(name)
+
+
 def _column(table: pa.Table, name: str, path: Path) -> list[Any]:
     import pyarrow as pa
 
@@ -174,7 +204,7 @@ def _column(table: pa.Table, name: str, path: Path) -> list[Any]:
     try:
         if str(column.type) not in UNCONVERTED.get(wanted, (str(column.type),)):
             raise pa.ArrowTypeError("values are not converted")
-        return column.cast(pa.type_for_alias(wanted)).to_pylist()
+        return column.cast(_type(wanted)).to_pylist()
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise DataError(f"{path}: the column {name} is {column.type}, expected {wanted}: {error}") from error
 

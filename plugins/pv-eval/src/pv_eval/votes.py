@@ -22,9 +22,14 @@ def _finite(value: object) -> bool:
 
 NAME: Rule = ("a text that is not blank", lambda value: isinstance(value, str) and bool(value.strip()))
 TEXT: Rule = ("a text", lambda value: isinstance(value, str))
+TEXTS: Rule = (
+    "a list of texts",
+    lambda value: isinstance(value, tuple | list) and all(isinstance(one, str) for one in value),
+)
 FLAG: Rule = ("True, False or None; numbers and words are refused", lambda v: isinstance(v, bool | None))
 NUMBER: Rule = ("a finite number", _finite)
 AMOUNT: Rule = ("a finite number, 0 or more", lambda value: _finite(value) and value >= 0)  # pyright: ignore[reportOperatorIssue]
+SHARE: Rule = ("a number from 0 to 1", lambda value: _finite(value) and 0 <= value <= 1)  # pyright: ignore[reportOperatorIssue]
 INDEX: Rule = ("a whole number, 0 or more", lambda value: type(value) is int and value >= 0)
 
 
@@ -44,10 +49,22 @@ class Pair:
     proof: str = ""
     weight: float = 1.0
     """Weight of the pair in every mean, 0 or more."""
+    grade: float | None = None
+    """The human's grade as a share of the full points, 0 to 1. None: the proof was not graded."""
+    first_error: int | None = None
+    """Number of the first wrong step, counted from 1; 0: no step is wrong. None: unknown."""
+    steps: tuple[str, ...] = ()
+    """The proof's steps, where it is published in steps."""
+    reference: str = ""
+    """A solution that is right, for prompts that show one."""
+    rubric: str = ""
+    """The marking scheme of the question, for prompts that show one."""
 
     def __post_init__(self) -> None:
-        _check(self, pair_id=NAME, question_id=NAME, slice=TEXT, question=TEXT, proof=TEXT)
-        _check(self, label=FLAG, weight=AMOUNT)
+        _check(self, pair_id=NAME, question_id=NAME, slice=TEXT, question=TEXT, proof=TEXT, steps=TEXTS)
+        _check(self, label=FLAG, weight=AMOUNT, reference=TEXT, rubric=TEXT)
+        _check_given(self, grade=SHARE, first_error=INDEX)
+        object.__setattr__(self, "steps", tuple(self.steps))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,11 +83,22 @@ class Vote:
     """The text, where it was kept."""
     logit: float | None = None
     """log p(True) - log p(False) of the verdict token, finite, where the sampler gives it."""
+    grade: float | None = None
+    """The verifier's grade as a share of the full points, 0 to 1. None: the trace has none."""
+    first_error: int | None = None
+    """The step that the verifier names as the first wrong one, from 1; 0: it finds none. None: no answer."""
+    usd: float | None = None
+    """What its request cost. None: unknown, or no price is set."""
 
     def __post_init__(self) -> None:
         _check(self, pair_id=NAME, question_id=NAME, verdict=FLAG, sample=INDEX)
-        optional = {"trace": TEXT, "length": AMOUNT, "logit": NUMBER}
-        _check(self, **{name: rule for name, rule in optional.items() if getattr(self, name) is not None})
+        _check_given(
+            self, trace=TEXT, length=AMOUNT, logit=NUMBER, grade=SHARE, first_error=INDEX, usd=AMOUNT
+        )
+
+
+def _check_given(one: Pair | Vote, **rules: Rule) -> None:
+    _check(one, **{name: rule for name, rule in rules.items() if getattr(one, name) is not None})
 
 
 def _check(one: Pair | Vote, **rules: Rule) -> None:

@@ -7,6 +7,8 @@ what a chat template would take for its own (`<|im_end|>`, `<think>`, `[INST]`) 
 from __future__ import annotations
 
 import hashlib
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
@@ -22,13 +24,19 @@ if TYPE_CHECKING:
 
 __all__ = ["VerifierPrompt"]
 
-NEEDED = frozenset({"problem", "proof"})
-GIVEN = NEEDED | {"mark"}
+PARAGRAPH = re.compile(r"\n[ \t]*\n")
+MATERIAL = frozenset({"problem", "proof", "steps", "reference", "rubric"})
+"""Texts of a row, from outside."""
+GIVEN = MATERIAL | {"mark", "grades", "full"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class VerifierPrompt:
-    """A template of jinja2 with `{{ problem }}`, `{{ proof }}` and, if it likes, `{{ mark }}`."""
+    """A template of jinja2 with `{{ problem }}`, `{{ proof }}` or `{{ steps }}`, and if wanted `{{ mark }}`.
+
+    For grades and first wrong steps it may show `{{ reference }}`, `{{ rubric }}`, `{{ grades }}` and `{{ full }}`: an
+    empty text where a row or format has none, so `{% if rubric %}` leaves it out.
+    """
 
     name: str
     text: str
@@ -55,10 +63,42 @@ class VerifierPrompt:
         digest = hashlib.sha256(f"{FENCE}\n{self.text}".encode()).hexdigest()
         return f"{self.name}@{digest[:16]}"
 
-    def messages(self, problem: str, proof: str) -> Messages:
-        """The chat: one message of the user, since some reasoning models want no system message."""
-        problem, proof = cleaned(problem), cleaned(proof)
-        content = self._compiled.render(problem=problem, proof=proof, mark=mark_of(problem, proof))
+    def messages(
+        self,
+        problem: str,
+        proof: str,
+        *,
+        steps: Sequence[str] = (),
+        reference: str = "",
+        rubric: str = "",
+        grades: Sequence[float] = (),
+    ) -> Messages:
+        """The chat: one message of the user, since some reasoning models want no system message.
+
+        Args:
+            steps: of the proof; they are numbered from 1. Without them the paragraphs of the proof are its steps.
+            reference: a solution that is right.
+            rubric: the marking scheme.
+            grades: the allowed grades in points, ascending; the last is full points.
+        """
+        parts = list(steps) or [part for part in PARAGRAPH.split(proof.strip()) if part.strip()]
+        texts = {
+            "problem": problem,
+            "proof": proof,
+            "steps": "\n\n".join(f"Step {n}: {part.strip()}" for n, part in enumerate(parts, 1)),
+            "reference": reference,
+            "rubric": rubric,
+        }
+        clean = {name: cleaned(text) for name, text in texts.items()}
+        # problem and proof alone where nothing else is shown: such prompts are in caches and recorded traces
+        further = [text for name, text in clean.items() if name in self._used - {"problem", "proof"} and text]
+        shown = [f"{grade:g}" for grade in grades]
+        content = self._compiled.render(
+            **clean,
+            mark=mark_of(clean["problem"], clean["proof"], *further),
+            grades=", ".join(shown),
+            full=shown[-1] if shown else "",
+        )
         return [{"role": "user", "content": content}]
 
     @cached_property
@@ -68,16 +108,21 @@ class VerifierPrompt:
 
         return SandboxedEnvironment(undefined=StrictUndefined).from_string(self.text)
 
-    def _check(self) -> None:
+    @cached_property
+    def _used(self) -> frozenset[str]:
         from jinja2 import Environment, TemplateSyntaxError
         from jinja2.meta import find_undeclared_variables
 
         try:
-            used = find_undeclared_variables(Environment().parse(self.text))
+            return frozenset(find_undeclared_variables(Environment().parse(self.text)))
         except TemplateSyntaxError as error:
             raise ConfigError(f"the verifier's prompt {self.name} is not a template: {error}") from error
-        if not NEEDED <= used <= GIVEN:
+
+    def _check(self) -> None:
+        used = self._used
+        if not (used <= GIVEN and "problem" in used and used & {"proof", "steps"}):
             raise ConfigError(
                 f"the verifier's prompt {self.name} uses {', '.join(sorted(used)) or 'nothing'}; it has to show "
-                "{{ problem }} and {{ proof }}, may show {{ mark }}, and knows no other name"
+                "{{ problem }}, and {{ proof }} or {{ steps }}, and may show "
+                + ", ".join(f"{{{{ {name} }}}}" for name in sorted(GIVEN - {"problem", "proof", "steps"}))
             )

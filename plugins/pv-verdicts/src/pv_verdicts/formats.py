@@ -1,0 +1,83 @@
+"""Verdict format: the conclusion that a trace is asked for, its reader, and its score against the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeAlias
+
+from pv_rl.errors import ConfigError
+from pv_rl.plugins import Registry, nearest
+
+__all__ = ["FORMATS", "Answer", "Truth", "VerdictFormat", "build_format"]
+
+Truth: TypeAlias = Literal["label", "grade", "first_error"]
+"""What an answer is compared with: whether the proof is right, its points, or its first wrong step."""
+
+FORMATS = Registry(
+    hook="pv_verdict_formats",
+    what="verdict format",
+    entry="pv_verdicts.hookspecs:FormatEntry",
+    builtin="pv_verdicts.builtin",
+    project="pv_verdicts",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What a trace concludes. A field is None where the trace does not say it, or the format has no such thing."""
+
+    accepts: bool | None = None
+    """True: the proof is right."""
+    grade: float | None = None
+    """Share of the full points, 0 to 1."""
+    first_error: int | None = None
+    """Number of the first wrong step, counted from 1; 0: no step is wrong."""
+
+
+class VerdictFormat(Protocol):
+    """One verdict format with its options."""
+
+    name: str
+    truth: Truth
+    grades: tuple[float, ...]
+    """The grades that it allows, in points, ascending; the last is full points. Empty where it has no grades."""
+    prompt: Path | None
+    """Template that asks for such an answer, see `pv_data.export.prompt.VerifierPrompt`; None: that one's default."""
+
+    def read(self, trace: str) -> Answer:
+        """Read a trace, which is untrusted text of any length, in linear time."""
+        ...
+
+    def read_truth(self, value: object) -> float | int | bool:
+        """Read the truth of a row: a bool, a share of the full points, or a step, as in `Answer`.
+
+        Raises:
+            DataError: the value is not one.
+        """
+        ...
+
+    def score(self, answer: Answer, truth: float | int | bool) -> float:
+        """The reward, 0 to 1. An answer that is missing gets 0."""
+        ...
+
+
+def build_format(name: str = "verdict", options: Mapping[str, Any] | None = None) -> VerdictFormat:
+    """Build a format by its name.
+
+    Raises:
+        ConfigError: nobody adds the format, or an option is unknown or out of bounds.
+        PluginError: two packages claim the name.
+    """
+    entry = FORMATS.find(name)
+    if entry is None:
+        there = FORMATS.entries()
+        broken = "".join(f" Left out: {owner}: {why}." for owner, why in FORMATS.broken().items())
+        raise ConfigError(
+            f"there is no verdict format {name!r}.{nearest(name, there)} Available: {', '.join(there)}.{broken}"
+        )
+    try:
+        return entry.build(**(options or {}))
+    except TypeError as error:
+        raise ConfigError(f"the verdict format {name} cannot be built: {error}") from error
