@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
-from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -13,7 +11,7 @@ from rich.markup import escape
 from typer.core import TyperGroup
 
 from pv_rl import __version__
-from pv_rl.errors import PvRlError
+from pv_rl.exits import errors_to_exit
 from pv_rl.plugins import hook_results
 
 __all__ = ["app"]
@@ -50,31 +48,12 @@ app = typer.Typer(
 )
 
 
-def _shows_errors(run: Callable[..., Any]) -> Callable[..., Any]:
-    """Print an error that the user can fix in one line and exit with code 1, or with 130 after Ctrl-C."""
-
-    @functools.wraps(run)
-    def command(*arguments: Any, **options: Any) -> Any:
-        errors = Console(stderr=True, soft_wrap=True)
-        try:
-            return run(*arguments, **options)
-        except (PvRlError, OSError) as error:
-            text = "".join(c if c.isprintable() or c == "\n" else "?" for c in str(error))
-            errors.print(f"[bold red]error[/] {escape(text)}", highlight=False)
-            raise typer.Exit(1) from error
-        except KeyboardInterrupt:
-            errors.print("stopped; nothing is left running")
-            raise typer.Exit(130) from None
-
-    return command
-
-
 def _add(group: typer.Typer) -> None:
     """Add a plugin's commands and groups of commands."""
     for part in (group, *(one.typer_instance for one in group.registered_groups)):
         for command in part.registered_commands if part is not None else ():
             if command.callback is not None:
-                command.callback = _shows_errors(command.callback)
+                command.callback = errors_to_exit()(command.callback)
     app.registered_commands += group.registered_commands
     app.registered_groups += group.registered_groups
 

@@ -35,7 +35,7 @@ def run(tmp_path):
 
 def test_a_folder_that_is_no_run_is_not_called_clean(run):
     told = CliRunner().invoke(app, ["contamination", str(run / "rum"), "--against", f"table:{run}/set.jsonl"])
-    assert told.exit_code == 2
+    assert told.exit_code == 1
     assert "rum is not a run folder" in " ".join(told.output.split())
 
 
@@ -67,7 +67,7 @@ def test_near_problems_are_counted_and_listed(run):
 )
 def test_a_set_that_is_not_there_is_said(run, against, says):
     told = CliRunner().invoke(app, ["contamination", str(run / "run"), "--against", against])
-    assert told.exit_code == 2
+    assert told.exit_code == 1
     assert says in told.output
 
 
@@ -141,9 +141,9 @@ def test_decisions_that_cannot_be_read_or_would_be_lost_are_refused(near: Path):
     decide(path, "same", "same")
     before = path.read_bytes()
     (near / "set.jsonl").write_text(json.dumps({"problem": "Who is it?", "proof": "It is known."}) + "\n")
-    assert "2 decisions on problems that are not in this run" in asked(near, "--pairs", str(path), code=2)
+    assert "2 decisions on problems that are not in this run" in asked(near, "--pairs", str(path), code=1)
     assert path.read_bytes() == before
-    assert "there is no folder" in asked(near, "--pairs", str(near / "no" / "pairs.csv"), code=2)
+    assert "there is no folder" in asked(near, "--pairs", str(near / "no" / "pairs.csv"), code=1)
 
 
 def test_a_text_is_no_formula_of_a_spreadsheet(run: Path):
@@ -239,7 +239,7 @@ def test_a_server_that_gives_no_embeddings_is_reported(run: Path, server: Server
     monkeypatch.setenv("MY_KEY", "sk-test-0123456789")
     server.busy, server.answer = 0, answer
     url = f"m@http://127.0.0.1:{server.server_port}/v1"
-    text = asked(run, "--embeddings", url, "--api-key-env", "MY_KEY", code=2)
+    text = asked(run, "--embeddings", url, "--api-key-env", "MY_KEY", code=1)
     assert says in text
     assert "0123456789" not in text
     assert len(server.seen) == 1
@@ -254,4 +254,4 @@ def test_a_server_that_gives_no_embeddings_is_reported(run: Path, server: Server
     ],
 )
 def test_an_embedding_server_that_is_none_is_refused(run: Path, given: str, says: str):
-    assert says in asked(run, "--embeddings", given, code=2)
+    assert says in asked(run, "--embeddings", given, code=1)

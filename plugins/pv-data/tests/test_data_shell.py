@@ -20,6 +20,6 @@ def test_without_arguments_it_shows_help():
 
 def test_an_error_shows_control_characters_of_a_name_as_escapes(tmp_path):
     answer = CliRunner().invoke(app, ["audit", "status", str(tmp_path / "\x1b[2Jrun")])
-    assert answer.exit_code == 2
+    assert answer.exit_code == 1
     assert "\\x1b[2Jrun" in answer.output
     assert "\x1b" not in answer.output

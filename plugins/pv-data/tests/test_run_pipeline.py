@@ -91,7 +91,7 @@ def test_more_sources_can_be_added_and_nothing_else_changed(config, tmp_path):
         url = f"vars.url={server.url}"
         assert invoke(str(config), url).exit_code == 0
         changed = invoke(str(config), url, "split.test=0.3", "labels.rule=majority", "filters.geometry=false")
-        assert changed.exit_code == 2
+        assert changed.exit_code == 1
         assert "labels.rule was" in " ".join(changed.output.split())
         assert "filters.geometry was true and is false" in " ".join(changed.output.split())
         redone = invoke(str(config), url, "labels.rule=majority", "--redo", "judge")
@@ -118,7 +118,7 @@ def test_an_option_that_a_source_does_not_take_ends_the_run_before_anything_is_r
     wrong = f"  - {{kind: table, path: {tmp_path / 'rows.jsonl'}, name: More, options: {{{option}}}}}\n"
     config.write_text(config.read_text().replace("models:", wrong + "models:"))
     done = invoke(str(config), "vars.url=http://127.0.0.1:9/v1")
-    assert done.exit_code == 2, done.output
+    assert done.exit_code == 1, done.output
     assert done.exception is None or isinstance(done.exception, SystemExit)
     assert option.partition(":")[0] in done.output
     assert not (tmp_path / "run" / "problems").exists()
@@ -172,7 +172,7 @@ def test_a_redo_that_is_cut_short_leaves_no_old_rows_under_new_settings(config, 
         with monkeypatch.context() as patch:
             patch.setattr(pipeline.shutil, "rmtree", lambda *_: exec("raise KeyboardInterrupt"))
             assert invoke(str(config), url, "labels.rule=majority", "--redo", "judge").exit_code != 0
-        assert invoke(str(config), url, "labels.rule=majority").exit_code == 2
+        assert invoke(str(config), url, "labels.rule=majority").exit_code == 1
         with monkeypatch.context() as patch:
             patch.setattr(pipeline, "write_manifest", lambda *_: exec("raise KeyboardInterrupt"))
             assert invoke(str(config), url, "labels.rule=majority", "--redo", "judge").exit_code != 0
@@ -216,7 +216,7 @@ def test_a_folder_can_be_gone_on_with_where_its_sources_lie_elsewhere(config, tm
         (tmp_path / "rows.jsonl").rename(moved)
         assert invoke(str(config), url, f"sources.0.path={moved}").exit_code == 0
         moved.write_text(moved.read_text() + "{}\n")
-        assert invoke(str(config), url, f"sources.0.path={moved}").exit_code == 2
+        assert invoke(str(config), url, f"sources.0.path={moved}").exit_code == 1
 
 
 def test_a_copy_of_a_folder_goes_on_where_its_sources_are_not(config, tmp_path):
@@ -231,7 +231,7 @@ def test_a_copy_of_a_folder_goes_on_where_its_sources_are_not(config, tmp_path):
         assert {one.rule for one in read_rows(tmp_path / "copy" / "labels", Label)} == {"majority 2 of 3"}
         assert invoke(*elsewhere, "labels.rule=majority").exit_code == 0
         again = invoke(*elsewhere, "labels.rule=majority", "--redo", "collect")
-        assert again.exit_code == 2
+        assert again.exit_code == 1
         assert "/gone/rows.jsonl" in "".join(again.output.split())
 
 
@@ -248,7 +248,7 @@ def test_what_was_wrong_at_first_can_be_mended(wrong, says, config, tmp_path):
         url = f"vars.url={server.url}"
         for arguments in ([wrong], [wrong, "--dry-run"]):
             told = invoke(str(config), url, *arguments)
-            assert told.exit_code == 2, told.output
+            assert told.exit_code == 1, told.output
             assert says in told.output
         mended = invoke(str(config), url)
         assert mended.exit_code == 0, mended.output
@@ -262,7 +262,7 @@ def test_what_has_a_label_is_exported_before_the_run_is_done(config, tmp_path):
         assert stopped.exit_code == 3, stopped.output
         assert "with --export-only to export what has a label" in " ".join(stopped.output.split())
         nothing = invoke(*ask, "--export-only", "models.judge.sampling.max_tokens=100")
-        assert nothing.exit_code == 2
+        assert nothing.exit_code == 1
         assert "40 no label" in " ".join(nothing.output.split())
         assert not server.chats()
         known = ["split.train_labels=[known]", "models.judge.sampling.max_tokens=100"]
@@ -299,7 +299,7 @@ def test_a_source_that_broke_in_the_middle_and_was_taken_out_leaves_nothing(conf
         return invoke(str(config), f"vars.url={server.url}")
 
     with JudgeServer(Script(reply=by_mark)) as server:
-        assert run_with("broken.jsonl.gz").exit_code == 2
+        assert run_with("broken.jsonl.gz").exit_code == 1
         assert any(proofs.glob("01-*"))
         assert run_with().exit_code == 0
         assert not any(proofs.glob("01-*"))
@@ -316,8 +316,8 @@ def test_a_folder_that_cannot_be_written_is_said(damage, config, tmp_path):
     else:
         (tmp_path / "run").symlink_to("/proc/none")
     told = invoke(str(config), "vars.url=http://127.0.0.1:9/v1")
-    assert told.exit_code == 2
-    assert told.output.startswith("Error: ")
+    assert told.exit_code == 1
+    assert told.output.startswith("error ")
 
 
 @pytest.mark.parametrize(
@@ -334,7 +334,7 @@ def test_a_folder_that_cannot_be_written_is_said(damage, config, tmp_path):
 def test_what_cannot_be_run_is_said_before_anything_starts(arguments, says, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     told = invoke(*arguments)
-    assert told.exit_code == 2
+    assert told.exit_code == 1
     assert says in " ".join(told.output.split())
     assert not (tmp_path / "runs").exists()
 
@@ -345,8 +345,8 @@ def test_what_cannot_be_run_is_said_before_anything_starts(arguments, says, tmp_
 def test_a_file_that_is_no_config_is_said(text, tmp_path):
     (tmp_path / "odd.yaml").write_text(text)
     told = invoke(str(tmp_path / "odd.yaml"))
-    assert told.exit_code == 2
-    assert told.output.startswith("Error: ")
+    assert told.exit_code == 1
+    assert told.output.startswith("error ")
 
 
 @pytest.mark.skipif(not GSM8K.exists(), reason="../shared/data is not there")

@@ -98,7 +98,7 @@ def test_a_server_that_dies_while_it_is_asked_ends_it_at_once(tmp_path, monkeypa
     serving(monkeypatch, Script(reply=by_mark, latency=Latency(median_s=300)), gone)
     arguments = ["--set", f"table:{small_set(tmp_path)}", "--verifier", model(tmp_path / "m")]
     result = run("run", *arguments, "-n", 1, "--out", tmp_path / "out")
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert "the server ended by itself. 0 of 8 traces are there" in result.output
 
 
@@ -211,7 +211,7 @@ def test_what_is_wrong_is_said_in_one_line_before_anything_is_asked(tmp_path, ar
     assert result.exit_code == 1
     assert said in result.output
     assert isinstance(result.exception, SystemExit)
-    assert result.output.splitlines()[-1].startswith("pv-eval run: ")
+    assert result.output.splitlines()[-1].startswith("error ")
 
 
 def test_a_server_that_cannot_be_reached_ends_it_and_writes_no_votes(tmp_path):
@@ -225,9 +225,58 @@ def test_a_server_that_cannot_be_reached_ends_it_and_writes_no_votes(tmp_path):
     ]
     arguments += ["--client", "retries.attempts=1", "--client", "breaker.failures=10000"]
     result = run("run", *arguments, "-n", 1, "--out", tmp_path / "out")
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert "50 requests in a row failed; the last error: " in result.output
     assert not (tmp_path / "out" / "votes.parquet").exists()
+
+
+def test_an_evaluation_without_an_answer_fails_with_the_servers_words(tmp_path):
+    out = tmp_path / "out"
+    arguments = [
+        "run",
+        "--set",
+        f"table:{small_set(tmp_path)}",
+        "--model",
+        "no-such-model",
+        "-n",
+        1,
+        "--out",
+        out,
+    ]
+    arguments += ["--client", "retries.attempts=1"]
+    fault = Fault(kind="status", status=404, text="the model `no-such-model` does not exist")
+    with JudgeServer(Script(faults=[fault])) as server:
+        wrong_name = run(*arguments, "--verifier", server.url)
+    dead_port = run(*arguments, "--verifier", server.url)
+    assert "the model `no-such-model` does not exist" in wrong_name.output
+    for result in (wrong_name, dead_port):
+        assert result.exit_code == 3
+        assert "none of 8 requests was answered" in result.output
+        assert not (out / "votes.parquet").exists()
+    with JudgeServer(Script(reply=by_mark)) as server:
+        assert run(*arguments, "--verifier", server.url, "--no-report").exit_code == 0
+    kept = read_run(out)[1]
+    assert run(*arguments[:-3], 2, *arguments[-2:], "--verifier", server.url).exit_code == 3
+    assert read_run(out)[1] == kept
+
+
+def test_another_sampling_is_another_run_in_the_folder(tmp_path):
+    out = tmp_path / "out"
+    with JudgeServer(Script(reply=by_mark)) as server:
+        arguments = ["run", "--set", f"table:{small_set(tmp_path)}", "--verifier", server.url, "--model", "m"]
+        arguments += ["--out", out, "--no-report"]
+
+        def runs(*more: object) -> dict[str, int]:
+            result = run(*arguments, *more)
+            assert result.exit_code == 0, result.output
+            found = sorted(path.parent for path in out.rglob("run.json"))
+            return {"" if path == out else path.name: len(read_run(path)[1]) for path in found}
+
+        assert runs("-n", 2) == {"": 16}
+        assert runs("-n", 3) == {"": 24}  # more samples of the same run
+        assert runs("-n", 2) == {"": 24, "fewer votes": 16}
+        assert runs("-n", 2, "--temperature", 1) == {"": 24, "fewer votes": 16, "temperature=1.0": 16}
+        assert runs("-n", 3, "--temperature", 1) == {"": 24, "fewer votes": 16, "temperature=1.0": 24}
 
 
 def test_the_commands_wait_for_nothing_heavy():

@@ -1,28 +1,12 @@
-"""What the commands share: the exit on an error that the user can fix, and lists of names."""
+"""What the commands share: YAML without duplicate keys, and lists of names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
-import typer
-
-from pv_judge.pages.text import visible
-from pv_rl.errors import PvRlError
 from pv_rl.plugins import Registry
 
-__all__ = ["errors_to_exit", "load_yaml", "print_registry"]
-
-
-@contextmanager
-def errors_to_exit() -> Iterator[None]:
-    """Print a `PvRlError` or `OSError`, without control characters, and exit with code 2."""
-    try:
-        yield
-    except (PvRlError, OSError) as error:
-        typer.echo(f"Error: {visible(str(error))}", err=True)
-        raise typer.Exit(2) from None
+__all__ = ["load_yaml", "print_registry"]
 
 
 def load_yaml(text: str) -> Any:

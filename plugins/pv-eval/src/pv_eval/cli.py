@@ -5,15 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 from pv_eval.report_command import report
-from pv_rl.errors import PvRlError
+from pv_rl.exits import errors_to_exit
 
 if TYPE_CHECKING:
     from pv_eval.best_of import BestOf
@@ -46,21 +44,6 @@ Prompt: TypeAlias = Annotated[
     typer.Option(help="A template with {{ problem }} and {{ proof }}.", show_default="the export's"),
 ]
 Resamples: TypeAlias = Annotated[int, typer.Option(help="Bootstrap resamples; 0 for no intervals.")]
-
-
-@contextmanager
-def _errors(command: str) -> Iterator[None]:
-    """Print an error that the user can correct in one line."""
-    try:
-        yield
-    except (PvRlError, OSError) as error:
-        from pv_judge.pages.text import plain
-
-        typer.echo(f"pv-eval {command}: {plain(error, 4000)}", err=True)
-        raise typer.Exit(1) from error
-    except KeyboardInterrupt as error:
-        typer.echo(f"pv-eval {command}: stopped; run the same command again to resume", err=True)
-        raise typer.Exit(130) from error
 
 
 def run(
@@ -131,7 +114,7 @@ def run(
     """
     from rich.console import Console
 
-    with _errors("run"):
+    with errors_to_exit():
         from pv_eval.request import Request, Sampling
         from pv_eval.running import evaluate_verifier
         from pv_judge.scoring.command import read_options
@@ -164,10 +147,10 @@ def run(
             step=step,
             keep_traces=keep_traces,
         )
-        evaluate_verifier(request, Console(stderr=True))
-        typer.echo(f"wrote {out}/votes.parquet, pairs.parquet, run.json")
+        folder = evaluate_verifier(request, Console(stderr=True))
+        typer.echo(f"wrote {folder}/votes.parquet, pairs.parquet, run.json")
     if write_report:
-        report([out], out=None, resamples=resamples, seed=0, cases=3)
+        report([folder], out=None, resamples=resamples, seed=0, cases=3)
 
 
 def best_of_k(
@@ -187,7 +170,7 @@ def best_of_k(
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all numbers to this file.")] = None,
 ) -> None:
     """How often the proof that a verifier picks among k of a problem is right: the exact expectation over subsets."""
-    with _errors("best-of-k"):
+    with errors_to_exit():
         import json
 
         from pv_eval.best_of import best_of_set
@@ -280,7 +263,7 @@ def export(
     prompt: Prompt = None,
 ) -> None:
     """Write a set as tasks of lm-evaluation-harness and inspect_ai, which run without our packages."""
-    with _errors("export"):
+    with errors_to_exit():
         from pv_data.export.prompt import VerifierPrompt
         from pv_eval.export import HARNESSES, export_tasks
         from pv_eval.request import Sampling

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pv_rl.errors import PvRlError
+from pv_rl.exits import errors_to_exit
 
 __all__ = ["report"]
 
@@ -38,12 +38,9 @@ def report(
     from pv_judge.pages.terminal import print_blocks, print_line, standard_output
     from pv_judge.pages.text import plain
 
-    try:
+    with errors_to_exit():
         how = Bootstrap(resamples=resamples, seed=seed)
         summary, files = write_report(folders, out or folders[0] / "report", how, cases=cases)
-    except (PvRlError, OSError) as error:
-        typer.echo(f"pv-eval report: {plain(error, 2000)}", err=True)
-        raise typer.Exit(1) from error
     console = standard_output()
     table = main_table(summary.entries)
     titles = [f"{one.title} ({one.unit})" if one.unit else one.title for one in table.columns]

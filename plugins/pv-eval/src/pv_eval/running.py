@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
+from collections.abc import Set
 from dataclasses import replace
+from pathlib import Path
 
 from rich.console import Console
 
 from pv_data import __version__
 from pv_data.records import content_id
 from pv_eval.request import Request
-from pv_eval.run_files import RunInfo, write_run
+from pv_eval.run_files import RUN, RunInfo, read_run, write_run
 from pv_eval.sets.base import EvalSet
 from pv_eval.sets.catalogue import open_set
 from pv_eval.sets.overlap import find_overlap, settle, trained_on
@@ -19,11 +22,14 @@ from pv_eval.verifiers.trace_cache import to_vote
 from pv_judge.pages.text import plain
 from pv_rl.errors import ConfigError
 
-__all__ = ["evaluate_verifier", "prepare_set"]
+__all__ = ["evaluate_verifier", "prepare_set", "run_folder"]
 
 
-def evaluate_verifier(request: Request, console: Console) -> RunInfo:
-    """Sample or read the votes and write the run's folder.
+def evaluate_verifier(request: Request, console: Console) -> Path:
+    """Sample or read the votes and write the run.
+
+    Returns:
+        The run's folder, see `run_folder`.
 
     Raises:
         PvRlError: an option or a file is wrong; or the run was stopped and can be resumed.
@@ -55,8 +61,56 @@ def evaluate_verifier(request: Request, console: Console) -> RunInfo:
             **info.settings,
         },
     )
-    write_run(request.out, found.pairs, votes, info)
-    return info
+    folder = run_folder(request.out, info, {(vote.pair_id, vote.sample) for vote in votes})
+    write_run(folder, found.pairs, votes, info)
+    return folder
+
+
+def run_folder(out: Path, info: RunInfo, votes: Set[tuple[str, int]]) -> Path:
+    """Folder that a run is written to, so that no other run's votes are overwritten.
+
+    It is `out` itself, or a folder in it that is named for what differs, such as `temperature=1`, where `out` has votes
+    of another verifier, set, prompt or sampling. A run replaces its own votes where it has all of them and perhaps
+    more: more samples, or a larger `--limit`.
+
+    Args:
+        votes: pair id and sample of each.
+
+    Raises:
+        DataError: `out` has a run that cannot be read.
+    """
+    if not (out / RUN).exists():
+        return out
+    own = _identity(info)
+    first = _identity(read_run(out)[2])
+    for folder in (out, *sorted(path.parent for path in out.glob(f"*/{RUN}"))):
+        _, before, there = read_run(folder)
+        if _identity(there) == own and {(vote.pair_id, vote.sample) for vote in before} <= votes:
+            return folder
+    differ = [f"{key}={value}" for key, value in own.items() if first.get(key) != value]
+    name = re.sub(r"[^\w=.,-]+", "-", ",".join(differ), flags=re.ASCII).strip("-.")[:80] or "fewer votes"
+    number = 1
+    while (folder := out / (name if number == 1 else f"{name},{number}")).exists():
+        number += 1
+    return folder
+
+
+def _identity(info: RunInfo) -> dict[str, str]:
+    """What makes votes those of one run, by name."""
+    settings = info.settings
+    parts = {
+        "set": {"name": info.set_name, "options": dict(settings.get("set", {})).get("options", {})},
+        "format": {"name": info.verdict_format, "grades": list(info.grades)},
+        "prompt": {"name": settings.get("prompt", "")},
+        "verifier": {"shown": info.verifier, **settings.get("verifier", {})},
+        "sampling": {k: v for k, v in settings.get("sampling", {}).items() if k not in ("n", "rule")},
+    }
+    plain = {"sampling": ""}
+    return {
+        f"{plain.get(part, part + '.')}{name}".replace(".name", ""): str(value)
+        for part, fields in parts.items()
+        for name, value in sorted(fields.items())
+    }
 
 
 def _say(console: Console, sentence: str) -> None:

@@ -35,7 +35,9 @@ LOOK_S = 1.0
 
 
 class Stopped(PvRlError, RuntimeError):
-    """The run ends before this question was asked. The text says why."""
+    """The run ends before this question was asked. The text gives the reason; the same command resumes the run."""
+
+    exit_code = 3
 
 
 @dataclass(frozen=True, kw_only=True)

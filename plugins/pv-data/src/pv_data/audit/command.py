@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 from pv_data.audit import (
     Risks,
@@ -26,7 +23,8 @@ from pv_data.audit.figure import draw_comparison
 from pv_data.audit.tables import print_comparison
 from pv_judge.files import check_target, write_atomically
 from pv_judge.pages.figure import check_plot
-from pv_rl.errors import ConfigError, PvRlError
+from pv_rl.errors import ConfigError
+from pv_rl.exits import errors_to_exit
 
 __all__ = ["app"]
 
@@ -73,7 +71,7 @@ def plan(
     ] = None,
 ) -> None:
     """Compare the paper's rounds, a fixed sample and a sequential test before anyone reads a proof."""
-    with _said():
+    with errors_to_exit():
         if plot is not None:
             check_plot(plot)
         to_output = json_file is not None and str(json_file) == "-"
@@ -120,7 +118,7 @@ def bound(
     ] = 1,
 ) -> None:
     """Exact bounds of an agreement: Clopper-Pearson, or hypergeometric with --population."""
-    with _said():
+    with errors_to_exit():
         if slices < 1:
             raise ConfigError(f"--slices is {slices}; give 1 for this slice alone, or how many were audited")
         each = confidence_each(confidence, slices)
@@ -134,15 +132,3 @@ def bound(
         typer.echo(f"at least  {lower:.4f}   one-sided, {each:.5g}")
         typer.echo(f"at most   {upper:.4f}   one-sided, {each:.5g}")
         typer.echo(f"between   {low:.4f} and {high:.4f}   two-sided, {each:.5g}")
-
-
-@contextmanager
-def _said() -> Iterator[None]:
-    """An error that is the user's to mend is one line."""
-    try:
-        yield
-    except (PvRlError, OSError) as error:
-        Console(stderr=True, soft_wrap=True).print(
-            f"[bold red]error[/] {escape(str(error))}", highlight=False
-        )
-        raise typer.Exit(1) from error

@@ -12,8 +12,8 @@ import typer
 from pv_data.duplicates.blind import THRESHOLD
 from pv_data.duplicates.contamination_report import Contamination
 from pv_data.records import Problem
-from pv_data.shell import errors_to_exit
 from pv_rl.errors import ConfigError, DataError
+from pv_rl.exits import errors_to_exit
 
 __all__ = ["contamination_command", "read_decisions", "write_pairs"]
 

@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from pv_data.shell import errors_to_exit
 from pv_judge.files import check_target, write_atomically
-from pv_judge.pages.text import plural, visible
-from pv_rl.errors import DataError, PvRlError
+from pv_judge.pages.text import plural
+from pv_rl.errors import DataError
+from pv_rl.exits import errors_to_exit
 
 __all__ = ["draw", "record", "run_command", "status"]
 
@@ -45,22 +45,18 @@ def run_command(
     from pv_data.run.plan import plan
 
     console = Console(stderr=True)
-    try:
+    with errors_to_exit():
         settings = compose(config, overrides or [])
         if dry_run:
             plan(settings, Console())
             return
-        folder = run(settings, console, redo=redo, export_only=export_only)
-    except Stopped as error:
-        said = (
-            f"Stopped: {error}. Answers are kept. Run the same command to continue, or with --export-only to "
-            "export what has a label so far."
-        )
-        console.print(said, style="yellow", markup=False)
-        raise typer.Exit(3) from None
-    except (PvRlError, OSError) as error:  # a full disk, a folder that cannot be written
-        console.print(f"Error: {visible(str(error))}", style="red", markup=False)
-        raise typer.Exit(2) from None
+        try:
+            folder = run(settings, console, redo=redo, export_only=export_only)
+        except Stopped as error:
+            raise Stopped(
+                f"Stopped: {error}. Answers are kept. Run the same command to continue, or with --export-only to "
+                "export what has a label so far."
+            ) from error
     typer.echo(f"{folder / EXPORT}: report/labels.md, dataset/README.md (the card), verl/*.parquet")
 
 

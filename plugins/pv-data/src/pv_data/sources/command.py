@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from pv_data.shell import errors_to_exit, load_yaml
+from pv_data.shell import load_yaml
 from pv_rl.errors import ConfigError, PvRlError
+from pv_rl.exits import errors_to_exit
 
 __all__ = ["sources"]
 

@@ -250,6 +250,7 @@ class _Run:
                 "reproducible"
             ) from failure
         self._in_vain += 1
+        self._state.last_error = str(failure)
         if self._in_vain >= self._patience:
             self._stop(f"{self._in_vain} requests in a row failed; the last error: {failure}")
         return Trace(text=None, missing=failure.kind)

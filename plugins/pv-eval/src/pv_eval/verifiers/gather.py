@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
@@ -10,6 +11,7 @@ from typing import Any, TypeAlias
 
 from rich.console import Console
 
+from pv_data.asking.asker import Stopped
 from pv_data.asking.settings import Model
 from pv_data.export.prompt import VerifierPrompt
 from pv_data.serving.checkpoint import fingerprint, is_model, is_verl, model_folder
@@ -146,7 +148,9 @@ def _asked(
         if left:
             with opened as (model, server), shown(state, console):
                 gone = server.gone if server is not None else lambda: ""
-                traces |= ask_all(left, model, sampling, cache, state, gone=gone)
+                answers = ask_all(left, model, sampling, cache, state, gone=gone)
+            _check_answered(answers, state)
+            traces |= answers
     finally:
         cache.close()
     info = RunInfo(
@@ -169,6 +173,17 @@ def _asked(
         },
     )
     return traces, info
+
+
+def _check_answered(answers: Traces, state: Progress) -> None:
+    """Votes of requests that all failed would be a table of zeros."""
+    if any(trace.text is not None or trace.missing in OF_THE_MODEL for trace in answers.values()):
+        return
+    reasons = in_words(Counter(trace.missing for trace in answers.values()))
+    raise Stopped(
+        f"none of {len(answers)} requests was answered ({reasons}). The last error: {state.last_error}. No votes were "
+        "written. Check --verifier, --model and the server, and run the same command again"
+    )
 
 
 def _notes(state: Progress, sampling: Sampling, traces: Traces) -> tuple[str, ...]:

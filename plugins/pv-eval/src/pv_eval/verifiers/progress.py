@@ -30,6 +30,8 @@ class Progress:
     """Of those done: they were in the cache."""
     failures: Counter[str] = field(default_factory=Counter)
     """Of those done: traces that did not end by themselves, by the reason."""
+    last_error: str = ""
+    """Of the last request that failed, with the server's words."""
     usd: float | None = 0.0
     """None: a model without a price was asked."""
     calls: int = 0
