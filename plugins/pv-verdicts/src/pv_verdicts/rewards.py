@@ -9,7 +9,7 @@ from typing import Any
 from pv_rl.errors import ConfigError, DataError, PluginError, PvRlError
 from pv_rl.hookspecs import Finding, RewardEntry, hookimpl
 from pv_rl.plugins import left_out
-from pv_rl.rewards.base import LabelKind, RewardInput, RewardOutput
+from pv_rl.rewards.base import LabelKind, Reward, RewardInput, RewardOutput
 from pv_verdicts.formats import FORMATS, Answer, Truth, VerdictFormat, build_format
 
 __all__ = ["FormatReward", "pv_rl_doctor_checks", "pv_rl_rewards"]
@@ -104,6 +104,19 @@ def _build(name: str, truth_key: str | None = None, judge: object = None, **opti
     return FormatReward(build_format(name, options), truth_key)
 
 
+def _meta_verified(**options: Any) -> Reward:
+    try:
+        from pv_verdicts.meta_verifier import MetaVerifier
+    except ImportError as error:
+        if str(error.name).partition(".")[0] not in ("pv_judge", "pydantic"):
+            raise
+        raise ConfigError(
+            "the reward meta_verified asks an LLM judge, and the package pv-judge is not installed. From a clone of "
+            "pv-rl: pip install ./plugins/pv-judge"
+        ) from error
+    return MetaVerifier.reward(**options)
+
+
 @hookimpl
 def pv_rl_rewards() -> list[RewardEntry]:
     rewards = [
@@ -115,7 +128,8 @@ def pv_rl_rewards() -> list[RewardEntry]:
         for entry in FORMATS.entries().values()
         if entry.name != "verdict"
     ]
-    return rewards
+    meaning = "a reward, vetoed where an LLM finds that the errors which the trace names do not exist"
+    return [*rewards, RewardEntry(name="meta_verified", build=_meta_verified, meaning=meaning, vetoes=True)]
 
 
 @hookimpl
