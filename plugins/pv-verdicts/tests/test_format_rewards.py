@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
+from typer.testing import CliRunner
 
 from pv_rl import plugins
+from pv_rl.cli import app
 from pv_rl.errors import ConfigError, DataError, PluginError
 from pv_rl.rewards import RewardInput, RewardOutput, build_reward, named
 from pv_verdicts import Answer, hookspecs
@@ -167,3 +171,21 @@ def test_an_entry_that_could_not_be_a_reward_is_refused(name: str, build: object
     with pytest.raises(PluginError):
         FormatEntry(name=name, build=build)  # type: ignore[arg-type]
     assert "grade" in FORMATS.entries()
+
+
+def test_rollouts_are_scored_with_the_truth_in_their_extra_info(tmp_path) -> None:
+    rows = [
+        {
+            "output": f"A gap.\n### Grade: {grade}",
+            "gts": "True",
+            "extra_info": {"grade": 7},
+            "input": "Grade it.",
+        }
+        for grade in (7, 0)
+    ]
+    file = tmp_path / "rollouts.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    given = ["score", "--reward=grade", "--set", "truth_key=grade", f"--rollouts={file}"]
+    done = CliRunner().invoke(app, given)
+    assert done.exit_code == 0, done.output
+    assert re.search(r"mean score\W+0\.5000", done.output)
