@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import doctest
 import time
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -206,3 +208,9 @@ def test_a_truth_that_is_none_is_refused(name: str, number: int) -> None:
 def test_an_option_that_makes_no_sense_is_refused(name: str, options: dict[str, object]) -> None:
     with pytest.raises(ConfigError):
         build_format(name, options)
+
+
+def test_the_examples_of_the_page_say_what_they_say() -> None:
+    page = Path(__file__).parents[1] / "README.md"
+    found = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
+    assert (found.attempted > 7, found.failed) == (True, 0)
