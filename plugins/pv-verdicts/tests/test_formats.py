@@ -63,6 +63,12 @@ NO_GRADE = [
 ]
 
 
+def test_the_examples_of_the_page_say_what_they_say() -> None:
+    page = Path(__file__).parents[1] / "README.md"
+    found = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
+    assert (found.attempted > 7, found.failed) == (True, 0)
+
+
 @pytest.mark.parametrize("end", FIVE)
 def test_a_grade_is_read_from_the_last_line(end: str) -> None:
     assert build_format("grade").read(f"Step 2 has a gap.\n{end}") == Answer(accepts=False, grade=5 / 7)
@@ -210,7 +216,11 @@ def test_an_option_that_makes_no_sense_is_refused(name: str, options: dict[str, 
         build_format(name, options)
 
 
-def test_the_examples_of_the_page_say_what_they_say() -> None:
-    page = Path(__file__).parents[1] / "README.md"
-    found = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
-    assert (found.attempted > 7, found.failed) == (True, 0)
+def test_a_pattern_reads_the_points_before_a_verdict() -> None:
+    form = build_format("grade", {"pattern": r"(\d+) of 7 points"})
+    assert form.read("2 of 7 points, no, 3 of 7 points ### False") == Answer(accepts=False, grade=3 / 7)
+    assert form.read("3 of 7 points ### True") == Answer(accepts=True, grade=1.0)
+    assert form.read("9 of 7 points ### False") == form.read("### False") == Answer(accepts=False)
+    assert form.read("3 of 7 points") == Answer()
+    with pytest.raises(ConfigError, match="2 groups"):
+        build_format("grade", {"pattern": "(a)(b)"})

@@ -1,6 +1,6 @@
 """Last line of a trace: where verdict formats look for an answer.
 
-A trace is untrusted text of any length. Of what stands before its end, `LONGEST_READ` characters are read.
+A trace is untrusted text of any length. The last `LONGEST_READ` characters before its end are read.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ PLAIN |= {ord("½"): " 1/2", ord("¼"): " 1/4", ord("¾"): " 3/4", ord("⅓"): "
 def last_answers(trace: str, mark: str, required: Sequence[str] = ()) -> tuple[str, ...]:
     r"""What the last line of a trace gives as its answer; more than one where it gives several.
 
-    An answer is what stands behind `### MARK:`, which has the whole line, or in a `\boxed{}` that ends the line:
+    An answer is the rest of a line that begins with `### MARK:`, or the content of a `\boxed{}` that ends the line:
 
     - Only text after the last `</think>` counts, and a `<think>` that is never closed has no answer behind it.
     - The signs `#`, `:`, bold marks, white space and end-of-text marks are optional; digits, colon and slash may be
-      full-width. Behind the answer only a full stop and marks of math may stand.
+      full-width. Only a full stop and marks of math may follow the answer.
     - A quotation mark, a code fence and a line that begins with `>` make it a quotation; so do words right before it
       that deny or suppose it, as `pv_rl.verdict.parse_verdict` knows them (`far from \boxed{7}`).
     - Answers of the lines right before it count too, so that the caller can refuse those that contradict each other.

@@ -10,22 +10,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
-from pv_rl.errors import ConfigError, DataError, SetupError
-from pv_rl.verdict import after_thinking, parse_verdict
+from pv_rl.errors import ConfigError, DataError
 from pv_verdicts.ending import check_ending, last_answers, plain_digits, text_of
 from pv_verdicts.formats import Answer, Truth
+from pv_verdicts.pattern import compile_pattern, read_before_verdict
 
 __all__ = ["FirstError"]
 
-LONGEST_PATTERN = 2000
-"""Characters of a pattern, and at the end of a trace that it is searched in."""
-PATTERN_S = 0.2
-"""Seconds that a pattern may search. A trace that takes longer names no step."""
 LARGEST = 10**9
 NONE = re.compile(
     r"none|no|-1|no (?:error|wrong step|mistake)s?|(?:all|every) steps? (?:are|is) (?:right|correct)|[无無]"
@@ -71,29 +65,18 @@ class FirstError:
         if isinstance(first, bool) or first not in (0, 1):
             raise ConfigError(f"first={first!r:.80}; expected 0 or 1, the number of a proof's first step")
         self.near, self.first = near, int(first)
-        self.pattern = None if pattern is None else _compiled(pattern)
+        self.pattern = None if pattern is None else compile_pattern(pattern)
         self.mark, self.require = check_ending(mark, require)
 
     def read(self, trace: str) -> Answer:
         if self.pattern is not None:
-            return self._searched(trace)
+            accepts, found = read_before_verdict(trace, self.pattern, self.require)
+            step = 0 if accepts else None if found is None else self._step(found) or None
+            return Answer(accepts=accepts, first_error=step)
         answers = last_answers(trace, self.mark, self.require)
         steps = {self._step(given) for given in answers}
         step = steps.pop() if len(steps) == 1 else None
         return Answer() if step is None else Answer(accepts=step == 0, first_error=step)
-
-    def _searched(self, trace: str) -> Answer:
-        """The verdict, and the step that the pattern finds before it."""
-        text = after_thinking(trace)
-        verdict = parse_verdict(trace) if all(phrase in text for phrase in self.require) else None
-        if verdict is None:
-            return Answer()
-        if verdict:
-            return Answer(accepts=True, first_error=0)
-        found: list[str] = []
-        with suppress(TimeoutError):
-            found = self.pattern.findall(text[-LONGEST_PATTERN:], timeout=PATTERN_S)
-        return Answer(accepts=False, first_error=(self._step(found[-1]) if found else None) or None)
 
     def _step(self, given: str) -> int | None:
         """From 1, 0 for none; None where it is neither."""
@@ -124,25 +107,3 @@ class FirstError:
         if answer.first_error == truth:
             return 1.0
         return self.near if answer.first_error and truth and abs(answer.first_error - truth) == 1 else 0.0
-
-
-def _compiled(pattern: object) -> Any:
-    if not isinstance(pattern, str) or not 0 < len(pattern) <= LONGEST_PATTERN:
-        raise ConfigError(
-            f"pattern={pattern!r:.80}; expected a regular expression as text, for example 'S(\\d+) is'"
-        )
-    try:
-        import regex  # unlike re, it can stop a search that takes too long
-    except ImportError as error:
-        raise SetupError(
-            f"the option pattern needs the package regex, which cannot be imported ({error}): pip install regex"
-        ) from error
-    try:
-        compiled = regex.compile(pattern)
-    except regex.error as error:
-        raise ConfigError(f"pattern={pattern!r:.80} is not a regular expression: {error}") from error
-    if compiled.groups != 1:
-        raise ConfigError(
-            f"pattern={pattern!r:.80} has {compiled.groups} groups; expected one, the step's number"
-        )
-    return compiled

@@ -17,6 +17,7 @@ from pathlib import Path
 from pv_rl.errors import ConfigError, DataError
 from pv_verdicts.ending import check_ending, last_answers, plain_digits, read_number, text_of
 from pv_verdicts.formats import Answer, Truth
+from pv_verdicts.pattern import compile_pattern, read_before_verdict
 
 __all__ = ["Grade"]
 
@@ -33,6 +34,8 @@ class Grade:
         accept: points from which a proof counts as accepted, in traces and truths; by default full points.
         require: texts that a trace has to contain after its thoughts, for example the titles of its sections.
         mark: the words before the grade, where a prompt of yours asks for others, for example `评分`.
+        pattern: as in `FirstError`, for traces that give the points before `### False`; one that accepts gives full
+            points.
 
     Raises:
         ConfigError: the grades are not two or more numbers from 0 on, or another option is out of bounds.
@@ -49,6 +52,7 @@ class Grade:
         accept: float | None = None,
         require: Sequence[str] = (),
         mark: str = "Grade",
+        pattern: str | None = None,
     ) -> None:
         if grades is None and _is_number(points) and points == int(points) and 1 <= points < MOST_GRADES:
             grades = range(int(points) + 1)
@@ -72,8 +76,13 @@ class Grade:
             )
         self.accept = least / self.full
         self.mark, self.require = check_ending(mark, require)
+        self.pattern = None if pattern is None else compile_pattern(pattern)
 
     def read(self, trace: str) -> Answer:
+        if self.pattern is not None:
+            accepts, before = read_before_verdict(trace, self.pattern, self.require)
+            points = self.full if accepts else self._allowed(read_points(before or "", self.full))
+            return Answer(accepts=accepts, grade=None if points is None else points / self.full)
         answers = last_answers(trace, self.mark, self.require)
         found = {self._allowed(read_points(given, self.full)) for given in answers}
         points = found.pop() if len(found) == 1 else None
