@@ -102,6 +102,7 @@ def test_a_grade_may_stand_behind_other_words_and_a_pass_mark_be_lower() -> None
     form = build_format("grade", {"mark": "评分:", "accept": 6})
     assert form.read("第二步有误。\n### 评分：６分") == Answer(accepts=True, grade=6 / 7)
     assert form.read("### Grade: 6") == Answer()
+    assert build_format("grade", {"points": 100}).read("### Grade: 5*7") == Answer()  # not 57
 
 
 @pytest.mark.parametrize("value", ["3", "**3**", "Step 3.", "S3", "#3", "３", "\\boxed{3}", "3.0"])
