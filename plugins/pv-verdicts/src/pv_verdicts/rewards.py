@@ -70,7 +70,7 @@ class FormatReward:
             raise PluginError(
                 f"the verdict format {form.name} of {FORMATS.owner(form.name)} failed: {error!r:.500}"
             ) from error
-        right = truth == 0 if form.truth == "first_error" else truth >= form.accept
+        right = bool(truth == 0 if form.truth == "first_error" else truth >= form.accept)
         return RewardOutput(
             score=score,
             metrics={
