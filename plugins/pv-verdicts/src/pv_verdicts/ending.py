@@ -29,8 +29,6 @@ STYLE = re.compile(r"\\(?:text|textbf|textit|mathbf|mathrm|bm|bf)\{([^{}]{0,60})
 BOX = re.compile(r"\\(?:boxed|fbox)\{\s{0,9}([^{}]{1,60})\}")
 BEHIND_A_BOX = re.compile(r"(?:/ ?\d{1,9})?[\s.,。$)}\]\\*_]*(?:(?:points?|pts|分)[\s.。$)\]\\]*)?")
 WHOLE = re.compile(r" ?/ ?\d{1,9}")
-# A quotation mark or a code fence makes an answer a quotation, as it does a verdict.
-QUOTING = re.compile(r"```|~~~|[\"“”«»「」『』]")
 QUOTED_LINE = re.compile(r"[\s*+\-]*>")
 # What math and emphasis leave on a line of their own.
 EMPTY = re.compile(r"[\s$\\\[\]().*_\-=#]*")
@@ -128,7 +126,7 @@ def check_ending(mark: object, require: object) -> tuple[str, tuple[str, ...]]:
 
 def _marked(line: str, before: str, mark: str) -> list[str]:
     """The answers behind the mark, if the line begins with it. `before` is the text before the line."""
-    if len(line) > LONGEST_LINE or QUOTING.search(line) or QUOTED_LINE.match(line):
+    if len(line) > LONGEST_LINE or QUOTED_LINE.match(line):
         return []
     plain = " ".join(_without_style(line).replace("*", " ").replace("_", " ").split())
     begin = _mark(mark).match(plain)
@@ -141,7 +139,7 @@ def _boxed(line: str, before: str) -> list[str]:
     """The contents of the boxes of a line that ends with one."""
     line = _without_style(line[-LONGEST_LINE:])
     boxes = list(BOX.finditer(line))
-    if not boxes or QUOTING.search(line) or QUOTED_LINE.match(line):
+    if not boxes or QUOTED_LINE.match(line):
         return []
     first, behind = line[: boxes[0].start()], line[boxes[-1].end() :]
     if not BEHIND_A_BOX.fullmatch(behind) or not _meant(before + first.rstrip("$\\([ ")):
@@ -168,4 +166,4 @@ def _bare(answer: str) -> str:
 
 def _meant(before: str) -> bool:
     """Whether an answer behind these words is one, and not denied, quoted or supposed."""
-    return parse_verdict(f"{before.replace('#', ' ')} ### True") is True
+    return parse_verdict(before.replace("#", " ") + "### True") is True
