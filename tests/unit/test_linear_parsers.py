@@ -28,6 +28,7 @@ import pv_judge
 import pv_rl
 import pv_rules
 import pv_runs
+import pv_verdicts
 from pv_data.audit.mathml import to_html
 from pv_data.duplicates.blind import features
 from pv_data.duplicates.shingles import normalised
@@ -54,6 +55,7 @@ from pv_rl.errors import PvRlError
 from pv_rl.losses.mode import resolve_mode
 from pv_rl.rewards.degeneration import BUILTIN_RULES, apply_rule
 from pv_rl.verdict import end_of_trace, parse_verdict
+from pv_verdicts.meta_verifier import MetaVerifier
 
 MOST_GROWTH = 8
 
@@ -108,7 +110,7 @@ def faults(used: Used) -> Iterator[str]:
             return
 
 
-FOUND = patterns(pv_rl, pv_rules, pv_judge, pv_runs, pv_data, pv_eval)
+FOUND = patterns(pv_rl, pv_rules, pv_judge, pv_runs, pv_verdicts, pv_data, pv_eval)
 
 
 def test_every_pattern_of_our_packages_is_linear():
@@ -242,9 +244,12 @@ def rows(read: Callable[..., Iterator[object]], suffix: str) -> Callable[[str], 
 PARSERS: dict[str, Callable[[str], object]] = {
     "a verdict": parse_verdict,
     "the end of a trace": end_of_trace,
+    "the points of a trace": pv_verdicts.build_format("grade").read,
+    "the first wrong step of a trace": pv_verdicts.build_format("first_error").read,
     **{f"the rule {rule.name}": partial(apply_rule, rule) for rule in BUILTIN_RULES},
     "a trace for the judge": FluencyPrompt.load().messages,
     "a judge's answer": parse_fluency,
+    "a meta-verifier's answer": MetaVerifier.parse,
     "the body of a completion": completion,
     "bytes that are no completion": lambda text: read_completion(text.encode("utf-8", "replace"), 1),
     "Retry-After": lambda text: retry_after_s(text, 0),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from pv_eval.report_command import report
+from pv_eval.train_data_command import train_data
 from pv_rl.exits import errors_to_exit
 
 if TYPE_CHECKING:
@@ -292,3 +293,4 @@ for new, older, command in (
 ):
     app.command(new)(command)
     data_app.command(older)(command)
+app.command("train-data")(train_data)
