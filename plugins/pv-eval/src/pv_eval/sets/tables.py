@@ -1,32 +1,40 @@
-"""Plain files as sets: `table` (labels), `graded` (points), and the published forms `proofbench` and `gradingbench`.
+"""Plain files as sets: a file's columns by their meaning, and a pair of each row.
 
-ProofBench (https://huggingface.co/datasets/wenjiema02/ProofBench, MIT): problem_id, problem, generator, model_solution,
-expert_rating of 0 to 7. IMO-GradingBench (https://github.com/google-deepmind/superhuman, imobench/gradingbench.csv,
-CC-BY-4.0): Grading ID, Problem ID, Problem, Response, Points of 0 to 7. The paper takes 7 of 7 for right.
+    table     problem, proof, and label, points or first_error
+    graded    problem, proof and points
+    NAME      a published set of `published.yaml`, with its own columns
+
+A column is looked for by several names, or by a path (`meta.score`, `prompt[0].content`); `points_*` is every column
+`points_1`, `points_2`, ..., one a judge.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pv_data.records import content_id
+from pv_data.sources.reading.fields import LONGEST
+from pv_data.sources.reading.form import without_thoughts
+from pv_data.sources.reading.paths import is_path, value_at
+from pv_data.sources.reading.unusable import Unusable
 from pv_eval.sets.base import Candidate, EvalSet, LeftOut, build_set
-from pv_eval.sets.rows import read_rows
+from pv_eval.sets.published import published
+from pv_eval.sets.rows import scan_rows
+from pv_eval.sets.sealed import unsealed
+from pv_eval.sets.truth import PointRule, first_error_of, given, grade_of, rubric_of
+from pv_eval.sets.values import id_of, label_of, list_of, number_of, text_of
 from pv_eval.votes import Pair
 from pv_rl.errors import ConfigError, DataError
-from pv_rl.rewards.base import read_label
 
 __all__ = [
-    "PointRule",
+    "Form",
     "label_of",
     "number_of",
     "read_graded",
-    "read_gradingbench",
-    "read_proofbench",
+    "read_published",
     "read_table",
     "table_rows",
     "text_of",
@@ -34,226 +42,313 @@ __all__ = [
 
 Names = Mapping[str, Sequence[str]]
 """By meaning, the columns that are looked for, the likeliest first."""
-OF_TABLE: Names = {
+OF_ALL: Names = {
     "pair_id": ("pair_id", "proof_id", "id"),
     "question_id": ("question_id", "problem_id"),
     "problem": ("problem", "question"),
     "proof": ("proof", "solution", "response"),
-    "label": ("label", "correct", "is_correct"),
+    "steps": ("steps",),
     "slice": ("slice",),
     "rule": ("rule",),
     "weight": ("weight",),
+    "reference": ("reference", "reference_solution"),
+    "rubric": ("rubric", "marking_scheme"),
+    "max": ("max_rating", "max_points", "max_score"),
+}
+OF_TABLE: Names = {
+    **OF_ALL,
+    "label": ("label", "correct", "is_correct"),
+    "points": ("points",),
+    "first_error": ("first_error",),
+    "step_labels": ("step_labels",),
 }
 OF_GRADED: Names = {
+    **OF_ALL,
     "pair_id": ("Grading ID", "grading_id", "pair_id"),
     "question_id": ("problem_id", "Problem ID", "problem_idx"),
     "problem": ("problem", "Problem", "question"),
     "proof": ("model_solution", "Response", "proof", "response"),
+    "slice": ("generator", "model", "model_id"),
     "points": ("expert_rating", "Points", "human_rating", "score", "grade", "points"),
-    "max": ("max_rating", "max_points", "max_score"),
-    "model": ("generator", "model", "model_id"),
+    "reference": ("reference_solution", "Solution", "reference"),
+    "rubric": ("marking_scheme", "Grading guidelines", "rubric", "rubrics", "grading_scheme"),
 }
-REQUIRED = frozenset({"problem", "proof", "label", "points"})
-WORDS = {"correct": True, "right": True, "incorrect": False, "wrong": False}
+MEANINGS = tuple(OF_TABLE)
+TRUTHS = ("label", "points", "first_error", "step_labels")
+OLDER = {"model": "slice"}
+"""Names of meanings that options may still use."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """How a file is read."""
+
+    columns: Names
+    points: PointRule = field(default_factory=PointRule)
+    first: int = 1
+    """Number of a proof's first step in the file, 0 or 1."""
+    thoughts: bool = False
+    """Whether a proof may begin with thoughts that end in `</think>`; they are removed."""
+    rule: str = ""
+    """Where the labels are from, if the row does not say it."""
+
+    def __post_init__(self) -> None:
+        if self.first not in (0, 1) or isinstance(self.first, bool):
+            raise ConfigError(f"first is {self.first!r}; it is the number of a proof's first step, 0 or 1")
+
+    def named(self, columns: Mapping[str, str]) -> Form:
+        """The form with columns that the user names.
+
+        Raises:
+            ConfigError: a meaning is unknown, or a column is not a text.
+        """
+        chosen = {OLDER.get(meaning, meaning): column for meaning, column in columns.items()}
+        if unknown := chosen.keys() - set(MEANINGS):
+            raise ConfigError(
+                f"columns has {', '.join(sorted(map(str, unknown)))}; expected {', '.join(MEANINGS)}"
+            )
+        if wrong := [
+            meaning for meaning, column in chosen.items() if not isinstance(column, str) or not column
+        ]:
+            raise ConfigError(
+                f"columns.{wrong[0]} is {chosen[wrong[0]]!r:.80}; expected the name of a column"
+            )
+        return replace(self, columns={**self.columns, **{one: (column,) for one, column in chosen.items()}})
 
 
 def read_table(
-    path: Path, *, columns: Mapping[str, str] | None = None, rule: str | None = None, name: str = ""
+    path: Path,
+    *,
+    columns: Mapping[str, str] | None = None,
+    rule: str | None = None,
+    first: int = 1,
+    max: float = 7.0,
+    min: float = 0.0,
+    positive: float | None = None,
+    negative: float | None = None,
+    name: str = "",
 ) -> EvalSet:
-    """Pairs of a JSONL, CSV or Parquet file.
+    """Pairs of a JSONL, JSON, CSV or Parquet file.
 
-    Required are the columns problem, proof and label (see `label_of`); the others have defaults: ids are hashes of the
-    texts, the slice is empty, the weight 1.
+    Required are problem, proof (or steps), and label (see `label_of`), points or first_error; the others have
+    defaults: ids are hashes of the texts, the slice is empty, the weight 1. A label has priority over points.
 
     Args:
         columns: column by meaning, where it has another name; see `OF_TABLE`.
         rule: keep only labels whose column `rule` has this value.
+        first: number of a proof's first step in the column first_error, 0 or 1; -1 is no error.
+        max: see `PointRule.most`, as for min, positive and negative; a column max_points has priority.
         name: of the set; default the file's.
     """
-    return build_set(name or path.stem, table_rows(path, columns or {}), rule=rule)
+    points = PointRule(most=max, least=min, positive=positive, negative=negative)
+    rows = form_rows(path, Form(columns=OF_TABLE, points=points, first=first).named(columns or {}))
+    return build_set(name or path.stem, rows, rule=rule)
 
 
 def table_rows(path: Path, columns: Mapping[str, str]) -> Iterator[Candidate | LeftOut]:
     """Rows of a file with labels as pairs."""
-
-    def read(row: Mapping[str, Any]) -> Candidate | str:
-        label, weight = label_of(row["label"]), number_of(row.get("weight", 1.0))
-        if label is None and row["label"] not in (None, ""):
-            return "label cannot be read"
-        if weight is None or weight < 0:
-            return "weight is not a number from 0"
-        pair = replace(_pair(row, label, text_of(row.get("slice")) or ""), weight=weight)
-        ids = frozenset({pair.question_id})
-        return Candidate(pair=pair, rule=text_of(row.get("rule")) or "", problem_ids=ids)
-
-    return _rows(path, OF_TABLE, columns, read)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PointRule:
-    """Which points make a proof right, and which wrong."""
-
-    most: float = 7.0
-    """Points of a perfect proof, where the row has no maximum."""
-    positive: float | None = None
-    """Right from here on; None: only with all points."""
-    negative: float | None = None
-    """Wrong up to here, and without a label in between; None: wrong wherever it is not right."""
-
-    def __post_init__(self) -> None:
-        if not self.most > 0:
-            raise ConfigError(f"max is {self.most!r}; it is the points of a perfect proof, above 0")
-        top = self.most if self.positive is None else self.positive
-        if not 0 < top <= self.most or (self.negative is not None and not 0 <= self.negative < top):
-            raise ConfigError(
-                f"positive={self.positive!r}, negative={self.negative!r}; expected 0 <= negative < positive <= "
-                f"max = {self.most:g}"
-            )
-
-    def label(self, points: float, most: float) -> bool | None:
-        """The label; both numbers are those of the row."""
-        scale = most / self.most
-        if points >= (most if self.positive is None else self.positive * scale):
-            return True
-        return None if self.negative is not None and points > self.negative * scale else False
-
-    def __str__(self) -> str:
-        top = "all points" if self.positive is None else f"{self.positive:g} or more of {self.most:g}"
-        low = "" if self.negative is None else f", wrong up to {self.negative:g}"
-        return f"human points: right with {top}{low}"
+    return form_rows(path, Form(columns=OF_TABLE).named(columns))
 
 
 def read_graded(
     path: Path,
     *,
     max: float = 7.0,
+    min: float = 0.0,
     positive: float | None = None,
     negative: float | None = None,
     columns: Mapping[str, str] | None = None,
     name: str = "",
 ) -> EvalSet:
-    """Pairs of a JSONL, CSV or Parquet file with points.
+    """Pairs of a JSONL, JSON, CSV or Parquet file with points.
 
     Args:
-        max: see `PointRule`, as for positive and negative; a column max_rating of the file has priority.
+        max: see `PointRule`, as for min, positive and negative; a column max_rating of the file has priority.
         columns: column by meaning, where it has another name; see `OF_GRADED`.
         name: of the set; default the file's.
     """
-    rule = PointRule(most=max, positive=positive, negative=negative)
-    return build_set(name or path.stem, _graded_rows(path, rule, columns or {}))
+    points = PointRule(most=max, least=min, positive=positive, negative=negative)
+    form = Form(columns=OF_GRADED, points=points, rule=str(points)).named(columns or {})
+    return build_set(name or path.stem, form_rows(path, form))
 
 
-def read_proofbench(path: Path, *, positive: float | None = None, negative: float | None = None) -> EvalSet:
-    """ProofBench; its test split, as the paper used it, has 435 pairs of 145 questions."""
-    return read_graded(path, positive=positive, negative=negative, name="proofbench")
-
-
-def read_gradingbench(path: Path, *, positive: float | None = None, negative: float | None = None) -> EvalSet:
-    """IMO-GradingBench, 1,000 gradings."""
-    return read_graded(path, positive=positive, negative=negative, name="gradingbench")
-
-
-def _graded_rows(path: Path, rule: PointRule, columns: Mapping[str, str]) -> Iterator[Candidate | LeftOut]:
-    def read(row: Mapping[str, Any]) -> Candidate | str:
-        points, most = number_of(row["points"]), number_of(row.get("max", rule.most))
-        if points is None or most is None:
-            return "points are not a number"
-        if not 0 <= points <= most or not most > 0:
-            return "points out of range"
-        label, model = rule.label(points, most), text_of(row.get("model")) or ""
-        if label is None:
-            return "points between right and wrong"
-        return Candidate(pair=_pair(row, label, model, model), rule=str(rule))
-
-    return _rows(path, OF_GRADED, columns, read)
-
-
-def _rows(
+def read_published(
+    name: str,
     path: Path,
-    names: Names,
-    columns: Mapping[str, str],
-    read: Callable[[Mapping[str, Any]], Candidate | str],
-) -> Iterator[Candidate | LeftOut]:
-    """Pairs of a file.
+    *,
+    positive: float | None = None,
+    negative: float | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> EvalSet:
+    """A set of `published.yaml` that has columns there.
 
     Args:
-        read: from values by meaning to a pair, or the reason why the row is not one.
+        name: of the set.
+        positive: see `PointRule`, as for negative.
+        columns: column by meaning, where the file has another than the published one.
     """
-    found: dict[str, str] | None = None
-    for where, row in read_rows(path):
-        found = found or _chosen(row, names, columns)
-        given = {meaning: row.get(column) for meaning, column in found.items()}
-        texts = text_of(given["problem"]) is not None and text_of(given["proof"]) is not None
-        pair = read(given) if texts else "question or proof is not a text"
+    options = dict(published()[name].form)
+    by = str(options.pop("by", "human points"))
+    points = PointRule(
+        most=options.pop("max", 7.0),
+        least=options.pop("min", 0.0),
+        positive=positive,
+        negative=negative,
+        by=by,
+    )
+    names = {
+        meaning: (one,) if isinstance(one, str) else tuple(one)
+        for meaning, one in options.pop("columns").items()
+    }
+    rule = str(points) if "points" in names else by
+    form = Form(columns=names, points=points, rule=rule, **options).named(columns or {})
+    return build_set(name, form_rows(path, form))
+
+
+def form_rows(path: Path, form: Form) -> Iterator[Candidate | LeftOut]:
+    """A pair of each row, or the reason why it is none.
+
+    Raises:
+        DataError: the file cannot be read, or its first row has no column for the problem, the proof or a truth.
+    """
+    fits, made = False, set[str]()
+    for where, row in scan_rows(path):
+        if isinstance(row, str):
+            yield LeftOut(row=where, reason=row)
+            continue
+        found = _by_meaning(unsealed(row), form.columns)
+        if not fits:
+            _check(found, row, form.columns)
+            fits = True
+        pair = _pair(found, form)
+        if isinstance(pair, Candidate) and not id_of(found.get("pair_id")):
+            # ids made of the texts: the same model may give the same proof several times
+            again = pair.pair.pair_id in made
+            made.add(pair.pair.pair_id)
+            pair = "proof is there already" if again else pair
         yield LeftOut(row=where, reason=pair) if isinstance(pair, str) else pair
 
 
-def _chosen(row: Mapping[str, Any], names: Names, given: Mapping[str, str]) -> dict[str, str]:
-    """The column of each meaning, decided by the first row.
-
-    Args:
-        given: by meaning, the column that the user names.
-    """
-    if unknown := given.keys() - names.keys():
-        raise ConfigError(f"columns has {', '.join(sorted(unknown))}; expected {', '.join(names)}")
-    found: dict[str, str] = {}
-    for meaning, usual in names.items():
-        looked_for = [given[meaning]] if meaning in given else list(usual)
-        column = next((name for name in looked_for if name in row), None)
-        if column is not None:
-            found[meaning] = column
-        elif meaning in given or meaning in REQUIRED:
-            raise DataError(
-                f"the file has no column {' or '.join(looked_for)} for the {meaning}; it has "
-                f"{', '.join(map(str, row))[:300]}. Name the column by --set-option columns.{meaning}=COLUMN"
-            )
+def _by_meaning(row: Mapping[str, Any], columns: Names) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for meaning, names in columns.items():
+        for name in names:
+            value = _value(row, name)
+            if value is not None:
+                found[meaning] = value[0]
+                break
     return found
 
 
-def _pair(row: Mapping[str, Any], label: bool | None, part: str, *more: str) -> Pair:
-    """A pair; where the row has no id, `more` enters it besides question and proof."""
-    problem, proof = text_of(row["problem"]) or "", text_of(row["proof"]) or ""
-    question_id = _id(row.get("question_id")) or content_id("question", " ".join(problem.split()))
-    return Pair(
-        pair_id=_id(row.get("pair_id")) or content_id("pair", question_id, *more, proof),
+def _value(row: Mapping[str, Any], name: str) -> tuple[Any] | None:
+    """What the row has there; None where it has no such column. For `points_*` a mapping by judge."""
+    if name in row:
+        return (row[name],)
+    if "*" in name:
+        before, _, behind = name.partition("*")
+        judges = {
+            middle: value
+            for column, value in row.items()
+            if column.startswith(before)
+            and column.endswith(behind)
+            and (middle := column[len(before) : len(column) - len(behind)]).isdecimal()
+        }
+        return (judges,) if judges else None
+    if is_path(name) is None or not set(name) & set(".["):
+        return None
+    try:
+        return (value_at(row, name),)
+    except Unusable:
+        return None
+
+
+def _check(found: Mapping[str, Any], row: Mapping[str, Any], columns: Names) -> None:
+    """Refuse a file whose first row lacks a column that is needed."""
+    truths = [one for one in TRUTHS if one in columns]
+    for meanings in (("problem",), ("proof", "steps"), truths):
+        if not any(one in found for one in meanings):
+            wanted = [name for one in meanings for name in columns.get(one, ())]
+            raise DataError(
+                f"the file has no column {' or '.join(wanted)} for the {meanings[0]}; it has "
+                f"{', '.join(map(str, row))[:300]}. Name the column by --set-option columns.{meanings[0]}=COLUMN"
+            )
+
+
+def _pair(row: Mapping[str, Any], form: Form) -> Candidate | str:
+    steps = _steps(row)
+    problem, proof = text_of(row.get("problem")), text_of(row.get("proof"))
+    if isinstance(steps, str):
+        return steps
+    if proof is None and "proof" not in row and steps:
+        proof = "\n\n".join(steps)
+    if problem is None or proof is None:
+        return "question or proof is not a text"
+    reference, rubric = text_of(row.get("reference")) or "", rubric_of(row.get("rubric"))
+    if any(len(text) > LONGEST for text in (problem, proof, reference, rubric)):
+        return f"a text has more than {LONGEST} characters"
+    if form.thoughts and "</think>" in proof:
+        try:
+            proof = without_thoughts(proof)
+        except Unusable as error:
+            return error.reason
+    truth = _truth(row, steps, form)
+    if isinstance(truth, str):
+        return truth
+    weight = number_of(row.get("weight", 1.0))
+    if weight is None or weight < 0:
+        return "weight is not a number from 0"
+    own_id, part = id_of(row.get("question_id")), text_of(row.get("slice")) or ""
+    question_id = own_id or content_id("question", " ".join(problem.split()))
+    labelled = given(row.get("label"))
+    by_model = () if "label" in form.columns else (part,)  # ids of earlier versions
+    pair = Pair(
+        pair_id=id_of(row.get("pair_id")) or content_id("pair", question_id, *by_model, proof),
         question_id=question_id,
-        label=label,
         slice=part,
         question=problem,
         proof=proof,
+        weight=weight,
+        steps=steps,
+        reference=reference,
+        rubric=rubric,
+        **truth,
     )
+    rule = (
+        text_of(row.get("rule")) or form.rule or ("" if labelled or pair.grade is None else str(form.points))
+    )
+    # only a table of the user's own can have ids of pv-data
+    ids = frozenset({question_id}) if "label" in form.columns else frozenset[str]()
+    return Candidate(pair=pair, rule=rule, problem_ids=ids)
 
 
-def _id(value: object) -> str:
-    """An id is a text or a number."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return str(value)
-    return (text_of(value) or "").strip()
+def _steps(row: Mapping[str, Any]) -> tuple[str, ...] | str:
+    value = row.get("steps", row.get("proof") if isinstance(row.get("proof"), list) else None)
+    if not given(value):
+        return ()
+    texts = [text_of(one) for one in list_of(value, str) or []]
+    if not texts or not all(text and text.strip() for text in texts):
+        return "steps are not a list of texts" if "steps" in row else ()
+    return tuple(text for text in texts if text)
 
 
-def text_of(value: object) -> str | None:
-    """A text, also one given as a list of steps; None for anything else. Halves of surrogate pairs are replaced."""
-    if isinstance(value, list) and value and all(isinstance(step, str) for step in value):
-        value = "\n".join(value)
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else None
-
-
-def label_of(value: object) -> bool | None:
-    """A bool, 0 or 1, or true, false, correct, incorrect, right, wrong in any case; None for anything else."""
-    if isinstance(value, str) and value.strip().lower() in WORDS:
-        return WORDS[value.strip().lower()]
-    try:
-        return read_label(value)
-    except DataError:
-        return None
-
-
-def number_of(value: object) -> float | None:
-    """A finite number, also one written as text; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None
+def _truth(row: Mapping[str, Any], steps: Sequence[str], form: Form) -> dict[str, Any] | str:
+    """Label, grade and first error of a row."""
+    label = label_of(row.get("label"))
+    if label is None and given(row.get("label")):
+        return "label cannot be read"
+    grade: float | str | None = None
+    if "points" in row:
+        grade = grade_of(row["points"], row.get("max"), form.points)
+        if grade == "no points" and label is not None:
+            grade = None
+        if isinstance(grade, str):
+            return grade
+        label = form.points.label(grade) if label is None and grade is not None else label
+    error = first_error_of(row.get("first_error"), row.get("step_labels"), steps, form.first)
+    if isinstance(error, str):
+        return error
+    if error is not None and grade is None:
+        if label is not None and label is not (error == 0):
+            return "label and first error differ"
+        label = error == 0
+    return {"label": label, "grade": grade, "first_error": error}
