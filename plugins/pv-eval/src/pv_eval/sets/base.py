@@ -142,7 +142,8 @@ def build_set(
     if not pairs:
         reasons = in_words(dict(left.most_common())) or "it has no rows"
         raise DataError(
-            f"the set {name} has no pair with a label ({reasons}). Give another file, or other options"
+            f"the set {name} has no pair with a label, a grade or a first wrong step ({reasons}). Give another file, "
+            "or other options"
         )
     ids: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
     for one in kept:

@@ -74,6 +74,7 @@ def table_of_sets() -> Table:
         Column("truth", lambda one: ", ".join(one.truth), left=True, wrap=True),
         Column("published", lambda one: _words(one.expected), left=True, wrap=True),
         Column("licence", lambda one: one.licence, left=True),
+        Column("source", lambda one: one.page.removeprefix("https://"), left=True, wrap=True),
         Column("arXiv", lambda one: one.paper, left=True),
         Column("reader tried on", lambda one: one.state, left=True, wrap=True),
         Column("options", lambda one: one.options, left=True, wrap=True),

@@ -24,7 +24,7 @@ from pv_eval.sets.base import Candidate, EvalSet, LeftOut, build_set
 from pv_eval.sets.published import published
 from pv_eval.sets.rows import scan_rows
 from pv_eval.sets.sealed import unsealed
-from pv_eval.sets.truth import PointRule, first_error_of, given, grade_of, rubric_of
+from pv_eval.sets.truth import Judges, PointRule, first_error_of, given, grade_of, rubric_of
 from pv_eval.sets.values import id_of, label_of, list_of, number_of, text_of
 from pv_eval.votes import Pair
 from pv_rl.errors import ConfigError, DataError
@@ -188,21 +188,16 @@ def read_published(
         columns: column by meaning, where the file has another than the published one.
     """
     options = dict(published()[name].form)
-    by = str(options.pop("by", "human points"))
-    points = PointRule(
-        most=options.pop("max", 7.0),
-        least=options.pop("min", 0.0),
-        positive=positive,
-        negative=negative,
-        by=by,
-    )
     names = {
         meaning: (one,) if isinstance(one, str) else tuple(one)
         for meaning, one in options.pop("columns").items()
     }
-    rule = str(points) if "points" in names else by
-    form = Form(columns=names, points=points, rule=rule, **options).named(columns or {})
-    return build_set(name, form_rows(path, form))
+    by, most, least = options.pop("by", "human points"), options.pop("max", 7.0), options.pop("min", 0.0)
+    points = PointRule(most=most, least=least, positive=positive, negative=negative, by=by)
+    if "points" not in names and (positive is not None or negative is not None):
+        raise ConfigError(f"the set {name} has no points; leave out the options positive and negative")
+    form = Form(columns=names, points=points, rule=str(points) if "points" in names else by, **options)
+    return build_set(name, form_rows(path, form.named(columns or {})))
 
 
 def form_rows(path: Path, form: Form) -> Iterator[Candidate | LeftOut]:
@@ -246,13 +241,13 @@ def _value(row: Mapping[str, Any], name: str) -> tuple[Any] | None:
         return (row[name],)
     if "*" in name:
         before, _, behind = name.partition("*")
-        judges = {
-            middle: value
+        judges = Judges(
+            (middle, value)
             for column, value in row.items()
             if column.startswith(before)
             and column.endswith(behind)
             and (middle := column[len(before) : len(column) - len(behind)]).isdecimal()
-        }
+        )
         return (judges,) if judges else None
     if is_path(name) is None or not set(name) & set(".["):
         return None

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pv_eval.sets.values import label_of, list_of, number_of, text_of
 from pv_rl.errors import ConfigError
 
-__all__ = ["MOST_STEPS", "PointRule", "first_error_of", "given", "grade_of", "rubric_of"]
+__all__ = ["MOST_STEPS", "Judges", "PointRule", "first_error_of", "given", "grade_of", "rubric_of"]
 
 MOST_STEPS = 1_000_000
 """Number of a step at most; a larger one is a mistake."""
+
+
+class Judges(dict[str, Any]):
+    """What several judges gave, by the number of the judge."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,15 +83,15 @@ def grade_of(points: object, most: object, rule: PointRule) -> float | str:
     """The mean of the judges' grades, 0 to 1, or the reason why there is none.
 
     Args:
-        points: a number, a list of parts with `points` and if wanted `max_points`, or these by judge (a mapping).
+        points: a number, a list of parts with `points` and if wanted `max_points`, or the `Judges` of these.
         most: the row's own maximum, likewise; nothing for the rule's.
     """
-    judges = points if isinstance(points, Mapping) else {0: points}
+    judges = points if isinstance(points, Judges) else {"": points}
     shares: list[float] = []
     for judge, value in judges.items():
         if not given(value):
             continue
-        limit = most.get(judge) if isinstance(most, Mapping) else most
+        limit = most.get(judge) if isinstance(most, Judges) else most
         total, full = _sums(value)
         full = number_of(limit) if given(limit) else full
         if total is None or (given(limit) and full is None):
@@ -118,7 +123,7 @@ def rubric_of(value: object) -> str:
     Of a judge's marks (parts with `max_points`) only what the scheme says is taken, and never the judge's points or
     words, which are the truth that a verifier has to find.
     """
-    if isinstance(value, Mapping):  # by judge: all have the same scheme
+    if isinstance(value, Judges):  # all have the same scheme
         return next((text for one in value.values() if (text := rubric_of(one))), "")
     parts = list_of(value, dict)
     if not parts:
