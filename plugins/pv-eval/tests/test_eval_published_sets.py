@@ -20,8 +20,14 @@ from panel import JudgeServer, Script
 from small_run import Run, by_text
 from typer.testing import CliRunner
 
+from pv_data.export.prompt import VerifierPrompt
+from pv_data.records import Proof
+from pv_data.sources.opening import open_source
+from pv_data.table import read_rows, write_part
 from pv_eval.checks import check
 from pv_eval.cli import app
+from pv_eval.export import export_tasks
+from pv_eval.request import Sampling
 from pv_eval.sets.base import EvalSet
 from pv_eval.sets.catalogue import SETS, open_set
 from pv_eval.sets.overlap import trained_on
@@ -139,6 +145,8 @@ def test_proofbench_has_grades_references_and_rubrics_and_keeps_pairs_between_ri
     assert len(checked.pairs) == 3
     assert any("1 pairs without a label" in str(problem) for problem in checked.problems)
     assert gap.labelled().left_out == {"no label": 1}
+    export_tasks(gap, tmp_path / "out", VerifierPrompt.load(), Sampling(), ["inspect"])
+    assert len((tmp_path / "out" / "inspect" / "data.jsonl").read_text().splitlines()) == 3
 
 
 def test_gradingbench_has_guidelines_as_rubric(tmp_path):
@@ -283,6 +291,15 @@ def test_hard2verify_is_opened_and_its_first_error_is_counted_from_one(tmp_path)
     }
 
 
+def test_a_run_stores_a_marked_proof_as_a_proof(tmp_path):
+    row = {"id": "g-1", "generator": "m", "problem": "P?", "steps": ["One.", "Two."], "label": 1}
+    _, marked = open_source("processbench", lines(tmp_path / "a.jsonl", [row]))
+    assert (marked.first_error, marked.steps) == (2, ("One.", "Two."))
+    write_part(tmp_path / "proofs" / "0.parquet", Proof, [marked])
+    (stored,) = read_rows(tmp_path / "proofs", Proof)
+    assert (type(stored), stored.id) == (Proof, marked.id)
+
+
 def test_a_table_of_first_errors_counts_as_the_user_says(tmp_path):
     rows = [
         {"problem": "P.", "steps": ["a", f"b{n}"], "first_error": n, "id": f"r{n}"} for n in (-1, 0, 1, 2, 3)
@@ -295,9 +312,12 @@ def test_a_table_of_first_errors_counts_as_the_user_says(tmp_path):
     assert truths(found) == [(True, None, 0), (False, None, 1), (False, None, 2)]
     with pytest.raises(ConfigError, match="first is 2"):
         open_set(f"table:{path}", {"first": 2})
-    mixed = lines(tmp_path / "b.jsonl", [{**rows[0], "label": True}, {**rows[2], "label": True, "id": "x"}])
-    found = open_set(f"table:{mixed}")
-    assert (len(found.pairs), found.left_out) == (1, {"label and first error differ": 1})
+    plain = {"problem": "P.", "proof": "p", "steps": [], "label": True, "weight": None, "id": "y"}
+    mixed = [{**rows[0], "label": True}, {**rows[2], "label": True, "id": "x"}, plain]
+    found = open_set(f"table:{lines(tmp_path / 'b.jsonl', mixed)}")
+    assert (len(found.pairs), found.left_out) == (2, {"label and first error differ": 1})
+    with pytest.raises(ConfigError, match="columns is 'x'"):
+        open_set(f"table:{path}", {"columns": "x"})
 
 
 def test_points_may_be_anywhere_in_a_row(tmp_path):

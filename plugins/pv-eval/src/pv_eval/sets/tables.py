@@ -102,6 +102,10 @@ class Form:
         Raises:
             ConfigError: a meaning is unknown, or a column is not a text.
         """
+        if not isinstance(columns, Mapping):
+            raise ConfigError(
+                f"columns is {columns!r:.80}; expected columns by meaning, columns.proof=COLUMN"
+            )
         chosen = {OLDER.get(meaning, meaning): column for meaning, column in columns.items()}
         if unknown := chosen.keys() - set(MEANINGS):
             raise ConfigError(
@@ -289,7 +293,7 @@ def _pair(row: Mapping[str, Any], form: Form) -> Candidate | str:
     truth = _truth(row, steps, form)
     if isinstance(truth, str):
         return truth
-    weight = number_of(row.get("weight", 1.0))
+    weight = number_of(row["weight"]) if given(row.get("weight")) else 1.0
     if weight is None or weight < 0:
         return "weight is not a number from 0"
     own_id, part = id_of(row.get("question_id")), text_of(row.get("slice")) or ""
@@ -318,7 +322,7 @@ def _pair(row: Mapping[str, Any], form: Form) -> Candidate | str:
 
 def _steps(row: Mapping[str, Any]) -> tuple[str, ...] | str:
     value = row.get("steps", row.get("proof") if isinstance(row.get("proof"), list) else None)
-    if not given(value):
+    if not given(value) or value == []:
         return ()
     texts = [text_of(one) for one in list_of(value, str) or []]
     if not texts or not all(text and text.strip() for text in texts):
