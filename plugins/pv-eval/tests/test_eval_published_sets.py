@@ -312,7 +312,16 @@ def test_a_table_of_first_errors_counts_as_the_user_says(tmp_path):
     assert truths(found) == [(True, None, 0), (False, None, 1), (False, None, 2)]
     with pytest.raises(ConfigError, match="first is 2"):
         open_set(f"table:{path}", {"first": 2})
-    plain = {"problem": "P.", "proof": "p", "steps": [], "label": True, "weight": None, "id": "y"}
+    plain = {
+        "problem": "P.",
+        "proof": "p",
+        "steps": [],
+        "points": None,
+        "first_error": 0,
+        "label": True,
+        "weight": None,
+        "id": "y",
+    }
     mixed = [{**rows[0], "label": True}, {**rows[2], "label": True, "id": "x"}, plain]
     found = open_set(f"table:{lines(tmp_path / 'b.jsonl', mixed)}")
     assert (len(found.pairs), found.left_out) == (2, {"label and first error differ": 1})
