@@ -293,6 +293,12 @@ def test_hard2verify_is_opened_and_its_first_error_is_counted_from_one(tmp_path)
 
 def test_a_run_stores_a_marked_proof_as_a_proof(tmp_path):
     row = {"id": "g-1", "generator": "m", "problem": "P?", "steps": ["One.", "Two."], "label": 1}
+    corrupted = {
+        **{"idx": "c_1", "original_question": "P?", "modified_question": "P?", "classification": "circular"},
+        **{"original_process": ["A.", "B."], "modified_process": ["A.", "C.", "D."], "error_steps": [3, 2]},
+    }
+    made = [*open_source("prmbench", lines(tmp_path / "b.jsonl", [corrupted]))]
+    assert [one.first_error for one in made if isinstance(one, Proof)] == [0, 2]
     _, marked = open_source("processbench", lines(tmp_path / "a.jsonl", [row]))
     assert (marked.first_error, marked.steps) == (2, ("One.", "Two."))
     write_part(tmp_path / "proofs" / "0.parquet", Proof, [marked])
@@ -312,19 +318,13 @@ def test_a_table_of_first_errors_counts_as_the_user_says(tmp_path):
     assert truths(found) == [(True, None, 0), (False, None, 1), (False, None, 2)]
     with pytest.raises(ConfigError, match="first is 2"):
         open_set(f"table:{path}", {"first": 2})
-    plain = {
-        "problem": "P.",
-        "proof": "p",
-        "steps": [],
-        "points": None,
-        "first_error": 0,
-        "label": True,
-        "weight": None,
-        "id": "y",
-    }
+    plain = {"problem": "P.", "proof": "p", "id": "y", "steps": [], "points": None, "weight": None}
+    plain |= {"first_error": 0, "label": None}
     mixed = [{**rows[0], "label": True}, {**rows[2], "label": True, "id": "x"}, plain]
     found = open_set(f"table:{lines(tmp_path / 'b.jsonl', mixed)}")
     assert (len(found.pairs), found.left_out) == (2, {"label and first error differ": 1})
+    with pytest.raises(DataError, match="has no column typo for the rubric"):
+        open_set(f"table:{path}", {"columns": {"rubric": "typo"}})
     with pytest.raises(ConfigError, match="columns is 'x'"):
         open_set(f"table:{path}", {"columns": "x"})
 
