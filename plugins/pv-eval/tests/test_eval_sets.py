@@ -18,7 +18,7 @@ from pv_eval.sets.base import build_set
 from pv_eval.sets.catalogue import open_set
 from pv_eval.sets.overlap import find_overlap, settle, trained_on
 from pv_eval.sets.sources import source_rows
-from pv_eval.sets.tables import PointRule
+from pv_eval.sets.truth import PointRule
 from pv_rl.errors import ConfigError, DataError
 
 SHARED = places.SHARED / "data"
@@ -113,7 +113,7 @@ def test_labels_by_several_rules_are_counted_and_one_can_be_asked_for(tmp_path):
     assert any("2 different rules" in note for note in found.notes)
     kept = open_set(f"table:{path}", {"rule": "human"})
     assert (kept.counts["pairs"], kept.left_out) == (2, {"label by another rule": 1})
-    with pytest.raises(DataError, match=r"no pair with a label .label by another rule: 3"):
+    with pytest.raises(DataError, match=r"no pair with a label, .*.label by another rule: 3"):
         open_set(f"table:{path}", {"rule": "majority"})
 
 
@@ -125,13 +125,24 @@ def test_what_a_set_says_is_one_line_each_and_no_control_character(tmp_path):
 
 
 def test_points_become_labels_by_the_rule():
-    seven = PointRule()
-    assert [seven.label(points, 7) for points in (7, 6, 0)] == [True, False, False]
-    assert [seven.label(points, 21) for points in (21, 20)] == [True, False]
+    def labels(rule: PointRule, most: float, *points: float) -> list[bool | None]:
+        return [rule.label(rule.share(one, most)) for one in points]
+
+    assert labels(PointRule(), 7, 7, 6, 0) == [True, False, False]
+    assert labels(PointRule(), 21, 21, 20) == [True, False]
     gap = PointRule(positive=6, negative=1)
-    assert [gap.label(points, 7) for points in (7, 6, 5, 2, 1, 0)] == [True, True, None, None, False, False]
-    assert [gap.label(points, 21) for points in (18, 17, 3)] == [True, None, False]  # scaled by 3
-    for wrong in ({"positive": 8}, {"positive": 3, "negative": 3}, {"most": 0}):
+    assert labels(gap, 7, 7, 6, 5, 2, 1, 0) == [True, True, None, None, False, False]
+    assert labels(gap, 21, 18, 17, 3) == [True, None, False]  # scaled by 3
+    four = PointRule(most=4, least=1, positive=3)
+    assert [four.share(one) for one in (1, 2.5, 4)] == [0, 0.5, 1]
+    assert labels(four, 4, 1, 2, 3, 4) == [False, False, True, True]
+    for wrong in (
+        {"positive": 8},
+        {"positive": 3, "negative": 3},
+        {"most": 0},
+        {"most": "7"},
+        {"negative": True},
+    ):
         with pytest.raises(ConfigError):
             PointRule(**wrong)
 

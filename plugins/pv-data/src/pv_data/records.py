@@ -20,6 +20,7 @@ __all__ = [
     "AuditMark",
     "Judgment",
     "Label",
+    "MarkedProof",
     "Origin",
     "Problem",
     "Proof",
@@ -134,6 +135,18 @@ class Proof:
     def slice(self) -> str:
         """`source/method/model`, with `-` for no model."""
         return f"{self.source}/{self.method}/{self.model or '-'}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarkedProof(Proof):
+    """A proof with marks beyond right and wrong, for an evaluation. A run stores it as a `Proof`, without them."""
+
+    grade: float | None = None
+    """Share of the full points, 0 to 1."""
+    first_error: int | None = None
+    """Number of the first wrong step, from 1; 0: no step is wrong."""
+    steps: tuple[str, ...] = ()
+    """The texts that make the proof."""
 
 
 @dataclass(frozen=True, kw_only=True)

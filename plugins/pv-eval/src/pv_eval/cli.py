@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from pv_eval.report_command import report
+from pv_eval.sets_command import sets
 from pv_eval.train_data_command import train_data
 from pv_rl.exits import errors_to_exit
 
@@ -28,8 +29,8 @@ SetSpec: TypeAlias = Annotated[
         "--set",
         metavar="NAME[:PATH]",
         show_default=False,
-        help="Labelled proofs: curated:RUN, opc:FILE, proofbench:FILE, gradingbench:FILE, processbench:FILE, "
-        "style:RUN, error_types:FILE, graded:FILE, table:FILE, or a source of pv-data.",
+        help="Proofs with a known truth: one of `pv-eval sets`, such as curated:RUN, opc:FILE or table:FILE, or a "
+        "source of pv-data.",
     ),
 ]
 SetOption: TypeAlias = Annotated[
@@ -294,3 +295,4 @@ for new, older, command in (
     app.command(new)(command)
     data_app.command(older)(command)
 app.command("train-data")(train_data)
+app.command("sets")(sets)

@@ -32,6 +32,7 @@ def export_tasks(
     Raises:
         ConfigError: a harness is unknown.
     """
+    found = found.labelled()
     if not harnesses or not set(harnesses) <= HARNESSES.keys():
         raise ConfigError(f"--to is {', '.join(harnesses) or 'empty'}; expected {', '.join(HARNESSES)}")
     settings = {

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from pv_data.hookspecs import Read
-from pv_data.records import Aside, Problem, Proof
+from pv_data.records import Aside, MarkedProof, Problem, Proof
 from pv_data.sources.reading.assemble import assemble, attempt, reference
 from pv_data.sources.reading.fields import Fields
 from pv_data.sources.reading.rows import TABLES
@@ -70,7 +70,7 @@ def _rows(row: Fields, positive: float, negative: float | None) -> Iterator[Prob
     known = True if points >= positive * most else None
     if known is None and (negative is None or points <= negative * most):
         known = False
-    yield Proof(
+    yield MarkedProof(
         problem_id=problem.id,
         source=problem.source,
         method="proof",
@@ -78,6 +78,7 @@ def _rows(row: Fields, positive: float, negative: float | None) -> Iterator[Prob
         text=row.text("proof"),
         known=known,
         known_by="" if known is None else _rule(positive, most),
+        grade=points / most,
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pv_data.hookspecs import Read
-from pv_data.records import Aside, Problem, Proof
+from pv_data.records import Aside, MarkedProof, Problem, Proof
 from pv_data.sources.reading.assemble import assemble
 from pv_data.sources.reading.fields import Fields
 from pv_data.sources.reading.rows import TABLES
@@ -43,13 +43,15 @@ def _rows(row: Fields, not_wrong: frozenset[str]) -> Iterator[Problem | Proof | 
     try:
         clean = _problem(row, "original_question")
         yield clean
-        yield Proof(
+        yield MarkedProof(
             problem_id=clean.id,
             source=clean.source,
             method=CLEAN,
             text=row.steps("original_process"),
             known=True,
             known_by="PRM800K: no wrong step",
+            first_error=0,
+            steps=row.texts("original_process"),
         )
     except Unusable as error:
         yield aside(f"{row.where}:original", error.reason, error.detail)
@@ -57,13 +59,15 @@ def _rows(row: Fields, not_wrong: frozenset[str]) -> Iterator[Problem | Proof | 
     yield problem
     kind = row.text("classification")
     known = None if kind in not_wrong else _label(row, kind)
-    yield Proof(
+    yield MarkedProof(
         problem_id=problem.id,
         source=problem.source,
         method=CORRUPTED,
         text=row.steps("modified_process"),
         known=known,
         known_by="" if known is None else f"corruption: {kind}",
+        first_error=None if known is None else min(row.items("error_steps"), default=0),
+        steps=row.texts("modified_process"),
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pv_data.hookspecs import Read
-from pv_data.records import Aside, Problem, Proof
+from pv_data.records import Aside, MarkedProof, Problem, Proof
 from pv_data.sources.reading.assemble import assemble
 from pv_data.sources.reading.fields import Fields
 from pv_data.sources.reading.rows import TABLES
@@ -37,7 +37,7 @@ def _rows(row: Fields) -> Iterator[Problem | Proof | Aside]:
     text, wrong = row.steps("steps"), row.whole("label")
     if not -1 <= wrong < len(row.items("steps")):
         raise Unusable("no label: label", f"label is {wrong} of {len(row.items('steps'))} steps")
-    yield Proof(
+    yield MarkedProof(
         problem_id=problem.id,
         source=problem.source,
         method="solution",
@@ -45,4 +45,6 @@ def _rows(row: Fields) -> Iterator[Problem | Proof | Aside]:
         text=text,
         known=wrong == -1,
         known_by="human: no wrong step",
+        first_error=wrong + 1,
+        steps=row.texts("steps"),
     )

@@ -1,4 +1,4 @@
-"""Evaluation set: labelled pairs, the rule of each label, and the rows left out with the reason.
+"""Evaluation set: pairs with a label, a grade or a first wrong step, and the rows left out with the reason.
 
 `build_set` checks every set before anything is asked.
 """
@@ -44,12 +44,12 @@ class LeftOut:
 
 @dataclass(frozen=True, kw_only=True)
 class EvalSet:
-    """Labelled pairs that can be asked about."""
+    """Pairs with a known truth that can be asked about."""
 
     name: str
     """The report shows the paper's numbers for `curated`, `opc`, `proofbench`, `style` and `error_types`."""
     pairs: tuple[Pair, ...]
-    """In the order of the source; ids are unique, and every pair has a label."""
+    """In the order of the source; ids are unique, and every pair has a label, a grade or a first wrong step."""
     rule_of: Mapping[str, str]
     """By pair id, the rule of its label; empty where it is unknown."""
     left_out: Mapping[str, int]
@@ -72,14 +72,32 @@ class EvalSet:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Pairs, questions, right and wrong proofs."""
-        right = sum(pair.label is True for pair in self.pairs)
+        """Pairs, questions, right and wrong proofs; and where there are some, pairs by the rest of their truth."""
+        labels = Counter(pair.label for pair in self.pairs)
+        rest = {
+            "without a label": labels[None],
+            "graded": sum(pair.grade is not None for pair in self.pairs),
+            "with a known first error": sum(pair.first_error is not None for pair in self.pairs),
+        }
         return {
             "pairs": len(self.pairs),
             "questions": len({pair.question_id for pair in self.pairs}),
-            "right": right,
-            "wrong": len(self.pairs) - right,
+            "right": labels[True],
+            "wrong": labels[False],
+            **{what: number for what, number in rest.items() if number},
         }
+
+    def labelled(self) -> EvalSet:
+        """The pairs that have a label, for what needs one; the others count as left out."""
+        kept = {pair.pair_id for pair in self.pairs if pair.label is not None}
+        if len(kept) == len(self.pairs):
+            return self
+        if not kept:
+            raise DataError(
+                f"no pair of the set {self.name} has a label, right or wrong. Give points a rule (positive=, "
+                "negative=), or another set"
+            )
+        return self.only(kept, "Pairs without a label are left out.", reason="no label")
 
     def describe(self) -> tuple[str, ...]:
         """Description of the set: sentences that a reader of its numbers needs."""
@@ -100,9 +118,10 @@ def build_set(
 ) -> EvalSet:
     """Check rows and make a set of them.
 
-    Left out and counted: pairs without a label, with a blank question or proof, and, with `rule`, with a label by
-    another rule. Refused: a pair id that occurs twice, the same proof of a question with both labels, and a set
-    without a pair. Flagged in the notes: labels by several rules, a single class, a repeated proof.
+    Left out and counted: pairs without any truth (label, grade or first wrong step), with a blank question or proof,
+    and, with `rule`, with a label by another rule. Refused: a pair id that occurs twice, the same proof of a question
+    with both labels, and a set without a pair. Flagged in the notes: labels by several rules, a single class, a
+    repeated proof.
 
     Args:
         rule: keep only labels by this rule.
@@ -123,7 +142,8 @@ def build_set(
     if not pairs:
         reasons = in_words(dict(left.most_common())) or "it has no rows"
         raise DataError(
-            f"the set {name} has no pair with a label ({reasons}). Give another file, or other options"
+            f"the set {name} has no pair with a label, a grade or a first wrong step ({reasons}). Give another file, "
+            "or other options"
         )
     ids: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
     for one in kept:
@@ -139,7 +159,7 @@ def build_set(
 
 
 def _unfit(row: Candidate, rule: str | None) -> str:
-    if row.pair.label is None:
+    if row.pair.label is None and row.pair.grade is None and row.pair.first_error is None:
         return "no label"
     if not row.pair.question.strip():
         return "blank question"
@@ -160,7 +180,7 @@ def _notes(name: str, pairs: tuple[Pair, ...], rules: int) -> list[str]:
             f"the set {name} has {len(twice)} pair ids more than once ({_examples(twice)}); give each pair one id"
         )
     groups = same_proofs(pairs)
-    both = [group[0].pair_id for group in groups if len({pair.label for pair in group}) == 2]
+    both = [group[0].pair_id for group in groups if {True, False} <= {pair.label for pair in group}]
     if both:
         raise DataError(
             f"the set {name} has {len(both)} proofs that are labelled right and wrong for the same question "
@@ -169,9 +189,10 @@ def _notes(name: str, pairs: tuple[Pair, ...], rules: int) -> list[str]:
     found: list[str] = []
     if rules > 1:
         found.append(f"Labels are by {rules} different rules; see their counts.")
-    if len({pair.label for pair in pairs}) == 1:
-        word = "right" if pairs[0].label else "wrong"
-        found.append(f"All {len(pairs)} proofs are {word}: a verifier that always says so has accuracy 1.")
+    labels = {pair.label for pair in pairs} - {None}
+    if len(labels) == 1:
+        word, all_of = "right" if True in labels else "wrong", sum(pair.label is not None for pair in pairs)
+        found.append(f"All {all_of} proofs are {word}: a verifier that always says so has accuracy 1.")
     if groups:
         again = _examples([group[0].pair_id for group in groups])
         found.append(f"{len(groups)} proofs of a question occur more than once ({again}).")

@@ -12,7 +12,7 @@ from pv_data.splits import text_key
 from pv_eval.sets.base import EvalSet
 from pv_eval.sets.rows import read_rows
 from pv_eval.sets.sources import triples_of
-from pv_eval.sets.tables import text_of
+from pv_eval.sets.values import text_of
 from pv_rl.errors import ConfigError, DataError
 
 __all__ = ["ACTIONS", "Overlap", "Trained", "find_overlap", "settle", "trained_on"]

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pv_judge.rowfiles import SUFFIXES, open_rows
+from pv_judge.rowfiles import SUFFIXES, BadRow, open_rows
 
-__all__ = ["SUFFIXES", "read_rows"]
+__all__ = ["SUFFIXES", "read_rows", "scan_rows"]
 
 
 def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -20,3 +20,15 @@ def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     table = open_rows(path)
     for row in table.rows():
         yield f"{table.unit} {row.number} of {path.name}", row.values
+
+
+def scan_rows(path: Path) -> Iterator[tuple[str, dict[str, Any] | str]]:
+    """As `read_rows`; for a row that cannot be read, its place and the reason in a few words.
+
+    Raises:
+        DataError: the file as a whole cannot be read.
+    """
+    table = open_rows(path)
+    for row in table.scan():
+        place = f"{table.unit} {row.number} of {path.name}"
+        yield place, row.reason if isinstance(row, BadRow) else row.values

@@ -1,15 +1,16 @@
 """Sets of pv-data: the triples of a run (`curated`, `style`), and the labelled proofs of a source by its name.
 
-A proof of a source is a pair if the source knows whether it is right (`Proof.known`).
+A proof of a source is a pair if the source knows whether it is right, its grade or its first wrong step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof, Qpc
+from pv_data.records import GROUND_TRUTH, Aside, MarkedProof, Problem, Proof, Qpc
 from pv_eval.sets.base import Candidate, EvalSet, LeftOut, build_set
 from pv_eval.votes import Pair
 from pv_rl.errors import ConfigError, DataError
@@ -41,16 +42,22 @@ def read_style(path: Path, *, split: str = "test", rule: str | None = None) -> E
 
 
 def triples_of(path: Path) -> Iterator[Qpc]:
-    """The triples of a run, of a table or of one file."""
+    """The triples of a run's folder, of its folder `export`, of a table or of one file."""
     from pv_data.table import parts, read_rows
 
-    folder = path / "qpc" if (path / "qpc").is_dir() else path
-    if not folder.is_file() and not parts(folder):
+    places = [path / "export" / "qpc", path / "qpc", path]
+    table = path if path.is_file() else next((one for one in places if parts(one)), None)
+    if table is None:
+        made = (path / "proofs").is_dir()  # a run that stopped before its end has this folder
         raise DataError(
-            f"{path} has no triples: it has neither a folder qpc with .parquet files, nor such files itself. Give the "
-            "folder of a run that was split and exported"
+            f"{path} has no triples: export/qpc, qpc and {path.name} itself hold no .parquet file. "
+            + (
+                "The run is not finished: run `pv-data run` to its end"
+                if made
+                else "Give the folder of a run"
+            )
         )
-    yield from read_rows(folder, Qpc)
+    yield from read_rows(table, Qpc)
 
 
 def _of_split(path: Path, split: str, styled: bool = False) -> Iterator[Candidate | LeftOut]:
@@ -110,8 +117,12 @@ def read_source(
 def source_rows(
     read: Iterable[Problem | Proof | Aside], *, references: bool = False
 ) -> Iterator[Candidate | LeftOut]:
-    """Pairs of the rows of a source. A row that the source rejects is left out under the source's reason."""
+    """Pairs of the rows of a source. A row that the source rejects is left out under the source's reason.
+
+    A pair shows the first reference proof of its problem that was read before it.
+    """
     problems: dict[str, Problem] = {}
+    proven: dict[str, str] = {}
     seen: set[str] = set()
     for row in read:
         if isinstance(row, Problem):
@@ -123,15 +134,18 @@ def source_rows(
         elif row.problem_id not in problems:
             yield LeftOut(row=row.id, reason="no problem")
         elif row.method == GROUND_TRUTH and not references:
+            proven.setdefault(row.problem_id, row.text)
             yield LeftOut(row=row.id, reason="reference proof")
         else:
             seen.add(row.id)
-            yield _candidate(row, problems[row.problem_id])
+            one = _candidate(row, problems[row.problem_id])
+            yield replace(one, pair=replace(one.pair, reference=proven.get(row.problem_id, "")))
 
 
 def _candidate(proof: Proof, problem: Problem) -> Candidate:
     # A reference proof is right unless the source knows better.
     known = True if proof.known is None and proof.method == GROUND_TRUTH else proof.known
+    marks = proof if isinstance(proof, MarkedProof) else None
     pair = Pair(
         pair_id=proof.id,
         question_id=problem.id,
@@ -139,6 +153,9 @@ def _candidate(proof: Proof, problem: Problem) -> Candidate:
         slice=proof.slice,
         question=problem.text,
         proof=proof.text,
+        grade=marks.grade if marks else None,
+        first_error=marks.first_error if marks else None,
+        steps=marks.steps if marks else (),
     )
     rule = proof.known_by or ("reference proof" if proof.method == GROUND_TRUTH else "")
     return Candidate(pair=pair, rule=rule, problem_ids=frozenset({problem.id}))

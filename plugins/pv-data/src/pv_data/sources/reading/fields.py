@@ -78,12 +78,16 @@ class Fields:
             raise Unusable(f"not a list: {key}", f"{key} is {short(value)}")
         return value
 
-    def steps(self, key: str) -> str:
-        """The texts of a list, with a blank line between them."""
-        texts = [_filled(one, key) for one in self.items(key)]
+    def texts(self, key: str) -> tuple[str, ...]:
+        """The texts of a list, one or more."""
+        texts = tuple(_filled(one, key) for one in self.items(key))
         if not texts:
             raise Unusable(f"empty: {key}", "a list of no steps")
-        return checked("\n\n".join(texts), key)
+        return texts
+
+    def steps(self, key: str) -> str:
+        """The texts of a list, with a blank line between them."""
+        return checked("\n\n".join(self.texts(key)), key)
 
     def inner(self, key: str) -> Fields:
         """The fields of an object in a field."""

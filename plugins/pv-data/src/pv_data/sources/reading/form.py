@@ -18,7 +18,7 @@ from pv_data.sources.reading.paths import EACH, Each
 from pv_data.sources.reading.unusable import Unusable, aside
 from pv_rl.errors import ConfigError
 
-__all__ = ["MEANINGS", "Form"]
+__all__ = ["MEANINGS", "Form", "without_thoughts"]
 
 OWN_NAME = (
     "problem",
@@ -185,7 +185,7 @@ class Form:
             source=problem.source,
             method=self.method,
             model=row.optional("model"),
-            text=_without_thoughts(text) if self.thinking == "remove" else text,
+            text=without_thoughts(text) if self.thinking == "remove" else text,
             known=True if is_reference else known,
             known_by=REFERENCE if is_reference else "" if known is None else self.known_by,
         )
@@ -222,7 +222,12 @@ def _text(row: Fields, key: str) -> str:
     return row.text(key)
 
 
-def _without_thoughts(text: str) -> str:
+def without_thoughts(text: str) -> str:
+    """What follows `</think>`; the whole of a text without thoughts.
+
+    Raises:
+        Unusable: it is unclear where the thoughts end, or nothing follows them.
+    """
     *thoughts, rest = text.split("</think>")
     rest = rest.strip()
     for number, thought in enumerate(thoughts):  # the template of a prompt may have opened the first
