@@ -49,7 +49,18 @@ def test_a_pattern_reads_the_step_before_a_verdict() -> None:
     form = build_format("first_error", {"pattern": r"S(\d+) wrong"})
     assert form.read("so S3 wrong ### False").first_error == 3
     assert form.read("so S3 wrong, no: all fine ### True").first_error == 0
-    assert form.read("looks wrong ### False") == Answer()
+    assert form.read("looks wrong ### False") == Answer(accepts=False)
+    assert form.read("S3 wrong") == Answer()
+
+
+def test_a_pattern_reads_the_points_before_a_verdict() -> None:
+    form = build_format("grade", {"pattern": r"(\d+) of 7 points"})
+    assert form.read("2 of 7 points, no, 3 of 7 points ### False") == Answer(accepts=False, grade=3 / 7)
+    assert form.read("3 of 7 points ### True") == Answer(accepts=True, grade=1.0)
+    assert form.read("9 of 7 points ### False") == form.read("### False") == Answer(accepts=False)
+    assert form.read("3 of 7 points") == Answer()
+    with pytest.raises(ConfigError, match="2 groups"):
+        build_format("grade", {"pattern": "(a)(b)"})
 
 
 def test_a_format_is_a_reward_with_its_truth_from_the_row() -> None:

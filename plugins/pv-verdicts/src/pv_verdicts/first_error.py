@@ -7,19 +7,16 @@ and 0 for a trace without an answer. Example: step 3 for a proof whose first wro
 
 from __future__ import annotations
 
-import re
 from importlib.resources import files
 from pathlib import Path
 
 from pv_rl.errors import ConfigError, DataError
 from pv_rl.verdict import parse_verdict
-from pv_verdicts.ending import last_line, only_number
+from pv_verdicts.ending import compile_pattern, last_line, last_match, only_number
 from pv_verdicts.formats import Answer, Truth
 
 __all__ = ["FirstError"]
 
-LONGEST_PATTERN = 2000
-"""Characters at the end of a trace that a pattern is searched in."""
 NONE = ("none", "no", "-1", "0", "no error", "all steps are right")
 
 
@@ -31,7 +28,8 @@ class FirstError:
         first: number of a proof's first step in traces and labels, 0 or 1. A label of -1 is no error, as in
             ProcessBench, and 0 too where steps are counted from 1.
         pattern: for traces that end in `### True` or `### False` and name the step before it: a regular expression
-            whose one group is the step. Its last match counts; a trace that accepts has no wrong step.
+            whose one group is the step. Its last match counts; a trace that accepts has no wrong step, and one that
+            rejects without a step has no answer.
 
     Raises:
         ConfigError: an option is out of bounds.
@@ -46,25 +44,16 @@ class FirstError:
         if not 0 <= near <= 1 or first not in (0, 1):
             raise ConfigError(f"near={near!r}, first={first!r}; expected 0 to 1, and 0 or 1")
         self.near, self.first = near, first
-        try:
-            self.pattern = None if pattern is None else re.compile(pattern)
-        except re.error as error:
-            raise ConfigError(f"pattern={pattern!r} is not a regular expression: {error}") from error
-        if self.pattern is not None and self.pattern.groups != 1:
-            raise ConfigError(
-                f"pattern={pattern!r} has {self.pattern.groups} groups; expected one, the step's number"
-            )
+        self.pattern = compile_pattern(pattern)
 
     def read(self, trace: str) -> Answer:
-        found = self._found(trace) if self.pattern else last_line(trace, "First wrong step")
-        step = self._step(found)
-        return Answer() if step is None else Answer(accepts=step == 0, first_error=step)
-
-    def _found(self, trace: str) -> str | None:
-        assert self.pattern is not None
-        verdict = parse_verdict(trace)
-        found = self.pattern.findall(trace[-LONGEST_PATTERN:]) if verdict is False else []
-        return "none" if verdict else found[-1] if found else None
+        if self.pattern is None:
+            step = self._step(last_line(trace, "First wrong step"))
+            return Answer() if step is None else Answer(accepts=step == 0, first_error=step)
+        accepts = parse_verdict(trace)
+        if accepts is not False:
+            return Answer(accepts=accepts, first_error=0 if accepts else None)
+        return Answer(accepts=False, first_error=self._step(last_match(trace, self.pattern)) or None)
 
     def _step(self, given: str | None) -> int | None:
         """From 1, 0 for none."""

@@ -8,12 +8,14 @@ and 0 for a trace without a grade, or with one that is not allowed (the format f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
 from pv_rl.errors import ConfigError, DataError
-from pv_verdicts.ending import last_line, only_number
+from pv_rl.verdict import parse_verdict
+from pv_verdicts.ending import compile_pattern, last_line, last_match, only_number
 from pv_verdicts.formats import Answer, Truth
 
 __all__ = ["Grade"]
@@ -26,6 +28,8 @@ class Grade:
         points: full points; the grades are 0, 1, ..., points.
         grades: the allowed grades instead, in points, for example [0, 0.5, 1]; the largest is full points.
         accept: points from which a proof counts as accepted; by default full points.
+        pattern: for traces that end in `### True` or `### False` and give the points before it: a regular expression
+            whose one group is the points. Its last match counts; a trace that accepts gives full points.
 
     Raises:
         ConfigError: the grades are not two or more numbers from 0 on, or `accept` is not within them.
@@ -36,7 +40,11 @@ class Grade:
     prompt: Path | None = Path(str(files("pv_verdicts"))) / "prompts" / "grade.txt"
 
     def __init__(
-        self, points: int = 7, grades: Sequence[float] | None = None, accept: float | None = None
+        self,
+        points: int = 7,
+        grades: Sequence[float] | None = None,
+        accept: float | None = None,
+        pattern: str | None = None,
     ) -> None:
         listed = range(int(points) + 1) if grades is None else grades
         self.grades = tuple(sorted({float(one) for one in listed}))
@@ -48,13 +56,24 @@ class Grade:
         self.accept = self.full if accept is None else accept
         if not self.grades[0] < self.accept <= self.full:
             raise ConfigError(f"accept={accept!r}; expected above {self.grades[0]:g}, up to {self.full:g}")
+        self.pattern = compile_pattern(pattern)
 
     def read(self, trace: str) -> Answer:
+        if self.pattern is not None:
+            return self._read_before_verdict(trace, self.pattern)
         given = last_line(trace, "Grade")
         points = None if given is None else self._points(given)
         if points is None:
             return Answer()
         return Answer(accepts=points >= self.accept, grade=points / self.full)
+
+    def _read_before_verdict(self, trace: str, pattern: re.Pattern[str]) -> Answer:
+        accepts = parse_verdict(trace)
+        if accepts is not False:
+            return Answer(accepts=accepts, grade=1.0 if accepts else None)
+        given = last_match(trace, pattern)
+        points = None if given is None else self._points(given)
+        return Answer(accepts=False, grade=None if points is None else points / self.full)
 
     def _points(self, given: str) -> float | None:
         """`5`, `5/7`, `5 out of 7`, `0.5`; None where it is not an allowed grade."""
