@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["end_of_trace", "parse_verdict"]
+__all__ = ["after_thinking", "end_of_trace", "parse_verdict"]
 
 LONGEST_READ = 10_000
 """Characters before the end of a trace that are searched for verdicts."""
@@ -113,7 +113,7 @@ def parse_verdict(text: str) -> bool | None:
         text: the trace, any length. Takes time linear in it. Only the last `LONGEST_READ` (10,000) characters before
             the end are searched for verdicts; one that is further away, even on the same line, does not count.
     """
-    text = _after_thinking(text)
+    text = after_thinking(text)
     end = end_of_trace(text)
     tail = text[max(0, end - LONGEST_READ) : end]
     start = _line_start(tail, len(tail))
@@ -167,7 +167,8 @@ def _line_start(text: str, stop: int) -> int:
     return max(text.rfind("\n", 0, stop), text.rfind("\r", 0, stop)) + 1
 
 
-def _after_thinking(text: str) -> str:
+def after_thinking(text: str) -> str:
+    """The text after the last `</think>`; empty where a `<think>` after it is never closed."""
     close = text.rfind("</think>")
     rest = text[close + len("</think>") :] if close >= 0 else text
     return "" if "<think>" in rest else rest

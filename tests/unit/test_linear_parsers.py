@@ -28,6 +28,7 @@ import pv_judge
 import pv_rl
 import pv_rules
 import pv_runs
+import pv_verdicts
 from pv_data.audit.mathml import to_html
 from pv_data.duplicates.blind import features
 from pv_data.duplicates.shingles import normalised
@@ -108,7 +109,7 @@ def faults(used: Used) -> Iterator[str]:
             return
 
 
-FOUND = patterns(pv_rl, pv_rules, pv_judge, pv_runs, pv_data, pv_eval)
+FOUND = patterns(pv_rl, pv_rules, pv_judge, pv_runs, pv_verdicts, pv_data, pv_eval)
 
 
 def test_every_pattern_of_our_packages_is_linear():
@@ -242,6 +243,8 @@ def rows(read: Callable[..., Iterator[object]], suffix: str) -> Callable[[str], 
 PARSERS: dict[str, Callable[[str], object]] = {
     "a verdict": parse_verdict,
     "the end of a trace": end_of_trace,
+    "the points of a trace": pv_verdicts.build_format("grade").read,
+    "the first wrong step of a trace": pv_verdicts.build_format("first_error").read,
     **{f"the rule {rule.name}": partial(apply_rule, rule) for rule in BUILTIN_RULES},
     "a trace for the judge": FluencyPrompt.load().messages,
     "a judge's answer": parse_fluency,

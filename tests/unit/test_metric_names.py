@@ -11,6 +11,7 @@ import pv_rl.metric_names
 from pv_rl.losses import resolve_mode
 from pv_rl.metric_names import PREFIX
 from pv_rl.reward_hooks import reward_numbers
+from pv_rl.rewards import build_reward
 from pv_runs import metric_names
 from pv_runs.held_out_metrics import held_out_metrics
 from pv_runs.weight_shares import diagnose
@@ -31,6 +32,12 @@ def test_every_name_that_the_code_uses_is_described():
     }
     parts = ("", "actor/", "critic/")
     assert [name for name in used if not any(describe(part + name) for part in parts)] == []
+
+
+@pytest.mark.parametrize("name", ["grade", "first_error"])
+def test_every_number_of_a_verdict_format_is_described(name):
+    numbers = reward_numbers([dict.fromkeys(build_reward(name).metric_names, 1.0)], [False])
+    assert [one for one in numbers if (describe(one) or {"name": "*"})["name"].endswith("*")] == []
 
 
 @pytest.mark.parametrize("spec", ["balanced", "vl_norm:0.75:10", "dr_grpo:10@batch"])

@@ -76,9 +76,12 @@ def test_labels_that_are_turned_round_have_no_first_wrong_step():
 def test_one_override_of_the_labs_run_pays_a_head(head):
     hydra = pytest.importorskip("hydra", reason="verl is not installed: pip install 'pv-rl[verl]'")
     pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
+    from omegaconf import OmegaConf
+
     with hydra.initialize_config_module("pv_rl.hydra_configs.runs", version_base=None):
         config = hydra.compose("lab", overrides=[f"reward={head}"]).reward.custom_reward_function
-    reward = build_reward(config.name, config.get("reward_kwargs"))
+    options = OmegaConf.to_container(config).get("reward_kwargs")
+    reward = build_reward(config.name, options)
     for row, sample in zip(make_rows(**PROOFS), map(sample_of, range(PROOFS["count"])), strict=True):
         for trace in ("so S2 wrong ### False", "so all fine ### True", "looks wrong ### False"):
             label, kind = row["reward_model"]["ground_truth"] == "True", reward.label_kind

@@ -18,6 +18,8 @@ from pv_lab.dataset import make_rows, write_dataset
 from pv_rl.errors import ConfigError, LossModeError
 from pv_rl.losses import resolve_mode
 from pv_rl.recipes import GROUPS, options
+from pv_rl.rewards.build import build_reward
+from pv_rl.rewards.named import plain
 from pv_runs.preflight import Machine, Node, examine, faults
 from pv_runs.recipes import check, check_arguments, compose
 from pv_runs.recipes.doctor import check_config
@@ -145,6 +147,16 @@ def test_a_run_is_clean_on_each_cluster_in_each_mode(run, cluster, mode, recipe,
         assert (sampler.max_off_policy_threshold, sampler.max_off_policy_strategy) == (2, "wait")
     expected = {"gpu1": 1, "node8": 8, "node8x2": 16, "paper80": 80}.get(cluster)
     assert expected is None or gpus == expected
+
+
+@pytest.mark.parametrize("reward", options("reward"))
+def test_each_reward_of_a_run_can_be_built(reward, judges, tmp_path):
+    """The judge is left out where the reward asks none."""
+    judge = "openai_compatible" if reward in ("verdict_fluency", "meta_verified") else "rules"
+    config = compose("small", [f"reward={reward}", f"judge={judge}", f"run_dir={tmp_path}", "data_dir=."])
+    function = config.reward.custom_reward_function
+    built = build_reward(function.name, plain(function.get("reward_kwargs") or {}))
+    assert {"acc", "verdict_true", "verdict_missing", "label_true"} <= set(built.metric_names or ())
 
 
 @pytest.mark.parametrize("run", ["8b", "14b", "32b"])
@@ -309,6 +321,9 @@ def test_a_sweep_over_options_and_hydras_own_options_pass():
     [
         (["cluster=gpu1"], ConfigError, "separate_async trains and rolls out on GPUs of their own.* has 1"),
         (["reward=verdict", "judge=deepseek"], ConfigError, "'verdict' asks no judge"),
+        (["reward=grade", "judge=deepseek"], ConfigError, "'grade' asks no judge"),
+        (["reward=meta_verified", "judge=rules"], ConfigError, "needs an LLM judge"),
+        (["reward=meta_verified", "judge=vllm_local"], ConfigError, "judge=openai_compatible"),
         (["recipe.eta=1.5"], LossModeError, "eta"),
         (["judge=openai_compatible"], ConfigError, "PV_RL_JUDGE_URL"),
         (["trainer.nnodes=0"], ConfigError, "trainer.nnodes is 0"),
@@ -326,6 +341,7 @@ def test_a_sweep_over_options_and_hydras_own_options_pass():
 )
 def test_what_cannot_be_run_is_said_before_anything_starts(overrides, error, says, monkeypatch):
     monkeypatch.delenv("PV_RL_JUDGE_URL", raising=False)
+    monkeypatch.setenv("PV_RL_JUDGE_MODEL", "a-model")
     with pytest.raises(error, match=says):
         check(compose("8b", ["data_dir=DIR", *overrides]), overrides=overrides)
 

@@ -369,6 +369,22 @@ def test_a_reward_function_hands_on_what_the_reward_says_of_its_group():
         assert theirs.dropped == [False, True, False]
 
 
+def test_a_reward_reads_the_other_columns_of_the_data_set():
+    pytest.importorskip(
+        "pv_verdicts", reason="pv-verdicts is not installed: pip install ./plugins/pv-verdicts"
+    )
+    seen: list[tuple[str, float]] = []
+    call = reward_function("grade", truth_key="points")(
+        completions=["### Grade: 5", "### Grade: 7", "no grade"],
+        label=[True, False, True],
+        points=[5, 0, None],
+        unrelated=[1, 2],
+        log_metric=lambda name, value: seen.append((name, value)),
+    )
+    assert asyncio.run(call) == [1.0, 0.0, None]
+    assert [value for name, value in seen if name == "pv_rl/reward/grade_error"] == [0.0, 1.0, 0.0]
+
+
 @pytest.mark.parametrize(
     ("make", "error", "text"),
     [

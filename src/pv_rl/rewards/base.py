@@ -46,6 +46,8 @@ class RewardInput:
     """Which response of its prompt this is."""
     step: int | None = None
     """The training step for which it was sampled."""
+    prompt: str = ""
+    """The text that the response answers, where it is known."""
     router_address: str | None = None
     """`host:port` of the generative reward model that verl runs in the cluster."""
 

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from pv_rl.errors import ConfigError
@@ -162,9 +163,7 @@ class FluencyVeto:
         elif judgment is not None and decision != "fluent":
             policy = judgment.policy
         if policy == "fail_open":
-            return RewardOutput(
-                score=inner.score, valid=inner.valid, drop_group=inner.drop_group, metrics=metrics
-            )
+            return replace(inner, metrics=metrics)
         valid = inner.valid and policy == "fail_closed"
         return RewardOutput(
             score=min(0.0, inner.score) if valid else 0.0,  # a penalty is not lifted by being degenerate

@@ -79,8 +79,8 @@ class Judge(Protocol):
         """Set up once a run, in the driver, see `pv_rl.rewards.Prepared`."""
         ...
 
-    async def judge(self, sample: RewardInput) -> Judgment:
-        """Judge a trace in which no rule found anything. A failure is a `Judgment`, not an error."""
+    async def judge(self, sample: RewardInput) -> Judgment | None:
+        """Judge a trace in which no rule found anything. A failure is a `Judgment`, and None asks nothing about it."""
         ...
 
     async def record(self, row: VetoRecord) -> None:

@@ -103,13 +103,11 @@ def _prepare(config: Any, router_address: str | None) -> None:
 
 def _row(columns: Mapping[str, Any]) -> dict[str, Any]:
     """What verl knows of a row and does not hand to a reward function; a trainer may lack any of it."""
-
-    def first(name: str) -> Any:
-        return columns[name][-1] if name in columns else None
-
-    uid, session, step = first("uid"), first("session_id"), first("global_steps")
-    return {
-        "uid": "" if uid is None else str(uid),
-        "session": None if session is None else int(session),
-        "step": None if step is None else int(step),
+    kinds = {
+        "uid": ("uid", str),
+        "session": ("session_id", int),
+        "step": ("global_steps", int),
+        "prompt": ("raw_prompt", lambda chat: "\n\n".join(str(one.get("content") or "") for one in chat)),
     }
+    found = {name: columns[column][-1] for name, (column, _) in kinds.items() if column in columns}
+    return {name: kinds[name][1](value) for name, value in found.items() if value is not None}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from pv_eval.report_command import report
+from pv_eval.train_data_command import train_data
 from pv_rl.errors import PvRlError
 
 if TYPE_CHECKING:
@@ -309,3 +310,4 @@ for new, older, command in (
 ):
     app.command(new)(command)
     data_app.command(older)(command)
+app.command("train-data")(train_data)

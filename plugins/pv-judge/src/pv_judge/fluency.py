@@ -88,12 +88,26 @@ class FluencyPrompt:
         """Name and hash, for caches and ledgers."""
         return f"{self.name}@{self.hash}"
 
-    def messages(self, trace: str) -> Messages:
-        """The request's messages for one trace. They hold neither the problem, the proof nor the label."""
-        trace = CONTROL.sub(lambda match: match[0] + " ", trace.encode("utf-8", "replace").decode())
-        fence = "trace-" + hashlib.sha256(trace.encode()).hexdigest()[:24]
-        user = f"The mark is {fence}.\n<{fence}>\n{trace}\n</{fence}>\nThe trace has ended. Answer now."
+    def messages(self, trace: str, **material: str) -> Messages:
+        """The request's messages for one trace.
+
+        Args:
+            trace: the trace. Without `material` the messages hold neither the problem, the proof nor the label.
+            material: texts to show before the trace, each by a word for it, for example `problem` and `proof`.
+        """
+        trace, *further = (_broken_up(text) for text in (trace, *material.values()))
+        fence = "trace-" + hashlib.sha256("\0".join([trace, *further]).encode()).hexdigest()[:24]
+        shown = (
+            f"<{name} {fence}>\n{text}\n</{name} {fence}>\n"
+            for name, text in zip(material, further, strict=True)
+        )
+        user = f"The mark is {fence}.\n{''.join(shown)}<{fence}>\n{trace}\n</{fence}>\nThe trace has ended. Answer now."
         return ({"role": "system", "content": self.text}, {"role": "user", "content": user})
+
+
+def _broken_up(text: str) -> str:
+    """The text with the marks of chat templates broken up by a space, and without halves of surrogate pairs."""
+    return CONTROL.sub(lambda match: match[0] + " ", text.encode("utf-8", "replace").decode())
 
 
 def parse_fluency(text: str) -> Fluency:

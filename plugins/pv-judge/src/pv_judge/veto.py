@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 from pydantic.dataclasses import dataclass as settings
 
-from pv_judge.answer import Answer, JudgeFailure, Question
+from pv_judge.answer import Answer, JudgeFailure, Messages, Question
 from pv_judge.config import STRICT, JudgeConfig, read_config
 from pv_judge.fluency import Fluency, FluencyPrompt, parse_fluency
 from pv_judge.ledger import LedgerRow
@@ -115,12 +115,16 @@ class JudgedVeto:
     def prepare(self, router_address: str | None = None) -> None:
         prepare_service(self._service_config(router_address))
 
-    async def judge(self, sample: RewardInput) -> Judgment:
-        question = Question(
-            template=self.instructions.template,
-            messages=self.instructions.messages(sample.response),
-            parse=self.parse,
-        )
+    def messages(self, sample: RewardInput) -> Messages | None:
+        """The question about a row: the instructions and the trace. A subclass may show more of the row, see
+        `FluencyPrompt.messages`, or return None where there is nothing to ask: the trace is not vetoed then."""
+        return self.instructions.messages(sample.response)
+
+    async def judge(self, sample: RewardInput) -> Judgment | None:
+        messages = self.messages(sample)
+        if messages is None:
+            return None
+        question = Question(template=self.instructions.template, messages=messages, parse=self.parse)
         begin = time.monotonic()
         answer = await self._service(sample).ask(question)
         reply = _Reply(answer, time.monotonic() - begin)
@@ -139,7 +143,7 @@ class JudgedVeto:
         """Write a row to the ledger, and count it for the policy `halt`."""
         sample, judgment = row.sample, row.judgment
         answered = judgment is not None and judgment.decision in ("fluent", "vetoed")
-        # Without a judgment the rules decided.
+        # Without a judgment the rules decided, or there was nothing to ask.
         by = "rules" if judgment is None else "judge" if answered else "policy"
         ledger_row = LedgerRow(
             step=sample.step,

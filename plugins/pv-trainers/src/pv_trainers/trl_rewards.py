@@ -24,7 +24,7 @@ def reward_function(name: str, *, label: str = "label", **options: Any) -> Calla
 
     Args:
         name: for example `verdict` or `verdict_fluency`, or a reward of a plugin.
-        label: the data set's column with the label.
+        label: the data set's column with the label. A reward reads the other columns as `extra_info`.
         options: those of the reward, see docs/rewards.md.
 
     Raises:
@@ -44,7 +44,9 @@ def reward_function(name: str, *, label: str = "label", **options: Any) -> Calla
             )
         row.set({"step": getattr(given.get("trainer_state"), "global_step", None)})
         sources = given.get("data_source", [""] * len(completions))
-        rows = zip(sources, map(_text, completions), given[label], strict=True)
+        columns = {k: v for k, v in given.items() if isinstance(v, list) and len(v) == len(completions)}
+        extra = [{k: v[number] for k, v in columns.items()} for number in range(len(completions))]
+        rows = zip(sources, map(_text, completions), given[label], extra, strict=True)
         infos = await asyncio.gather(*(score(*each, **options) for each in rows))
         vars(rewards)["dropped"] = [bool(info[DROP_GROUP]) for info in infos]  # for drop_groups
         absent = [not info[VALID] for info in infos]

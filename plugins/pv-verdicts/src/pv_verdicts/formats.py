@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, get_args
 
-from pv_rl.errors import ConfigError
+from pv_rl.errors import ConfigError, PluginError
 from pv_rl.plugins import Registry, nearest
 
 __all__ = ["FORMATS", "Answer", "Truth", "VerdictFormat", "build_format"]
@@ -21,6 +22,7 @@ FORMATS = Registry(
     entry="pv_verdicts.hookspecs:FormatEntry",
     builtin="pv_verdicts.builtin",
     project="pv_verdicts",
+    reserved=dict.fromkeys(("verdict_fluency", "weighted", "meta_verified"), "which is a reward of ours"),
 )
 
 
@@ -43,6 +45,8 @@ class VerdictFormat(Protocol):
     truth: Truth
     grades: tuple[float, ...]
     """The grades that it allows, in points, ascending; the last is full points. Empty where it has no grades."""
+    accept: float
+    """Share of the full points from which a proof counts as right. 1 where it has no grades."""
     prompt: Path | None
     """Template that asks for such an answer, see `pv_data.export.prompt.VerifierPrompt`; None: that one's default."""
 
@@ -63,13 +67,21 @@ class VerdictFormat(Protocol):
         ...
 
 
+MEMBERS = ("name", "truth", "grades", "accept", "prompt", "read", "read_truth", "score")
+
+
 def build_format(name: str = "verdict", options: Mapping[str, Any] | None = None) -> VerdictFormat:
     """Build a format by its name.
 
     Raises:
         ConfigError: nobody adds the format, or an option is unknown or out of bounds.
-        PluginError: two packages claim the name.
+        PluginError: two packages claim the name, or what a package builds is not a format.
     """
+    if not isinstance(name, str) or not isinstance(options, Mapping | None):
+        raise ConfigError(
+            f"a verdict format is given as {name!r:.80} with the options {options!r:.80}; expected a name "
+            "and options by name"
+        )
     entry = FORMATS.find(name)
     if entry is None:
         there = FORMATS.entries()
@@ -78,6 +90,16 @@ def build_format(name: str = "verdict", options: Mapping[str, Any] | None = None
             f"there is no verdict format {name!r}.{nearest(name, there)} Available: {', '.join(there)}.{broken}"
         )
     try:
-        return entry.build(**(options or {}))
+        form = entry.build(**(options or {}))
     except TypeError as error:
-        raise ConfigError(f"the verdict format {name} cannot be built: {error}") from error
+        taken = ", ".join(signature(entry.build).parameters) or "none"
+        raise ConfigError(
+            f"the options of the verdict format {name} do not fit it: {error}. It takes: {taken}."
+        ) from error
+    lacks = [one for one in MEMBERS if not hasattr(form, one)]
+    if lacks or form.truth not in get_args(Truth):
+        raise PluginError(
+            f"the verdict format {name} of {FORMATS.owner(name)} lacks {', '.join(lacks) or 'a known truth'}; expected "
+            f"the attributes {', '.join(MEMBERS)}, and truth one of {', '.join(get_args(Truth))}"
+        )
+    return form

@@ -17,6 +17,7 @@ class Verdict:
     name = "verdict"
     truth: Truth = "label"
     grades: tuple[float, ...] = ()
+    accept = 1.0
     prompt: Path | None = None
 
     def read(self, trace: str) -> Answer:

@@ -27,7 +27,7 @@ class Source:
     response: str
     label: str
     others: tuple[str, ...]
-    """`uid`, `step`, `data_source`: those that the file has."""
+    """`uid`, `prompt`, `step`, `data_source`, `extra_info`: those that the file has."""
     label_kind: LabelKind
 
     def samples(self, limit: int | None = None) -> Iterator[tuple[int, RewardInput]]:
@@ -61,11 +61,20 @@ class Source:
                 label=label,
                 label_kind=self.label_kind,
                 data_source=str(row.get("data_source") or ""),
+                extra=extra if isinstance(extra := row.get("extra_info"), Mapping) else {},
+                prompt=_text(row.get("prompt", row.get("input"))),
                 uid=uid,
                 step=step if isinstance(step, int) else None,
             )
         except DataError as error:
             raise DataError(f"{where}: {error}") from None
+
+
+def _text(prompt: object) -> str:
+    """A prompt as text, which verl's data files hold as a chat."""
+    chat = prompt if isinstance(prompt, list) else []
+    parts = [one.get("content") for one in chat if isinstance(one, Mapping)]
+    return prompt if isinstance(prompt, str) else "\n\n".join(one for one in parts if isinstance(one, str))
 
 
 def open_source(
@@ -85,7 +94,7 @@ def open_source(
     table = open_rows(file)
     response = _choose(file, table.kinds, "--response-column", response_column, RESPONSES, ("text", "empty"))
     label = _choose(file, table.kinds, "--label-column", label_column, LABELS, None)
-    others = tuple(name for name in (*GROUPS, "step", "data_source") if name in table.kinds)
+    others = tuple(name for name in (*GROUPS, "step", "data_source", "extra_info") if name in table.kinds)
     return Source(table, response, label, others, label_kind)
 
 
