@@ -21,21 +21,17 @@ __all__ = ["EVAL_SEED", "RATES", "grid"]
 
 RATES = (1e-4, 2e-4)
 EVAL_SEED = 11
-FIRST_SEED = 200
-"""Nothing was chosen on these proofs."""
 
 Which = Literal["both", "usual", "weak"]
 
 
-def grid(start: Path, seeds: int, which: Which = "both") -> list[Run]:
+def grid(start: Path, seeds: range, which: Which = "both") -> list[Run]:
     """Every combination, ordered so that a stack holds whole comparisons."""
     settings = {"usual": [("", 0.6)], "weak": [(str(start), 0.6), (str(start), 0.75)]}
     chosen = [one for name, some in settings.items() if which in ("both", name) for one in some]
     return [
         Run(start=folder, p_true=p_true, seed=seed, lr=lr, head=head)
-        for seed, (folder, p_true), lr, head in product(
-            range(FIRST_SEED, FIRST_SEED + seeds), chosen, RATES, get_args(Head)
-        )
+        for seed, (folder, p_true), lr, head in product(seeds, chosen, RATES, get_args(Head))
     ]
 
 
@@ -47,13 +43,21 @@ def main(
     steps: Steps = 60,
     prompts: Prompts = 16,
     seeds: Annotated[int, typer.Option(help="Seeds of each combination.")] = 10,
+    first_seed: Annotated[int, typer.Option(help="First seed.")] = 200,
     proofs: Proofs = 512,
     at_once: AtOnce = 40,
     part: PartOfWork = "1/1",
 ) -> None:
     """Train every combination with every seed."""
     settings = Settings(steps=steps, prompts=prompts, eval_every=15, eval_proofs=proofs, eval_seed=EVAL_SEED)
-    train_runs(grid(start, seeds, only), settings, out, device=device, at_once=at_once, part=part)
+    train_runs(
+        grid(start, range(first_seed, first_seed + seeds), only),
+        settings,
+        out,
+        device=device,
+        at_once=at_once,
+        part=part,
+    )
 
 
 if __name__ == "__main__":
