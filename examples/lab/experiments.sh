@@ -14,6 +14,8 @@
 #   4 map, second half             150 runs, 60 steps, 7 measurements                     316 s
 #   5 map from weak checks         120 runs, then 50 on fresh seeds                       407 s
 #   6 collapse_runs, slow causes   50 runs, 100 steps, 101 measurements                   341 s
+#   7 head_runs                    60 runs, 60 steps, 5 measurements                      146 s   2026-11-30, commit 8bcf15c
+#   8 head_runs from weak checks   120 runs, and the start weak where it is missing       345 s   the same
 #
 set -u
 PY=${PY:-python}

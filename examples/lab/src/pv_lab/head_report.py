@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
@@ -13,6 +13,7 @@ from pv_judge.pages.blocks import Block, Column, Paragraph, Table
 from pv_judge.pages.figure import choose_colours, clean, new_figure, save_figure
 from pv_judge.pages.markdown import to_markdown
 from pv_judge.pages.text import MISSING, estimate
+from pv_lab.loop_settings import Head
 from pv_lab.many_runs import read_runs, run_command
 from pv_lab.map_report import COLLAPSED
 from pv_rl.errors import DataError
@@ -54,7 +55,7 @@ def outcomes(rows: pd.DataFrame) -> pd.DataFrame:
     key = [*SETTING, "head", "seed"]
     last = held_out[held_out["step"] == held_out["step"].max()].set_index(key)[list(MEASURES)]
     wrong = held_out.pivot_table(index=key, columns="step", values="wrong_proofs").add_prefix("wrong_")
-    return last.join(wrong).reset_index()
+    return last.join(wrong).sort_index().reset_index()
 
 
 def write_report(runs: Path, out: Path) -> None:
@@ -64,11 +65,11 @@ def write_report(runs: Path, out: Path) -> None:
     write_atomically(out / "heads_runs.csv", lambda path: table.round(4).to_csv(path, index=False))
     text = to_markdown(_blocks(table))
     write_atomically(out / "heads.md", lambda path: path.write_text(text))
-    save_figure(_draw(table), out / "heads.png", dpi=130)
+    save_figure(_draw(table), out / "heads.png", dpi=80)
 
 
 def _blocks(table: pd.DataFrame) -> Iterator[Block]:
-    heads = list(dict.fromkeys(table["head"]))
+    heads = [head for head in get_args(Head) if head in set(table["head"])]
     groups = [(*setting, head, runs) for *setting, head, runs in _groups(table, heads)]
     yield Paragraph("Held out at the end, mean over seeds (extremes):")
     yield Table.of(
@@ -152,7 +153,7 @@ def _draw(table: pd.DataFrame) -> Figure:
     """A panel a setting: wrong proofs rejected over steps; every run a thin line, the mean of a head a thick one."""
     steps = sorted(int(name.removeprefix("wrong_")) for name in table if name[6:].isdigit())
     settings = list(table.groupby(SETTING))
-    heads = list(dict.fromkeys(table["head"]))
+    heads = [head for head in get_args(Head) if head in set(table["head"])]
     figure = new_figure(3.2 * len(settings), 3.2)
     panels = figure.subplots(1, len(settings), squeeze=False, sharey=True)[0]
     for panel, ((start, p_true, lr), runs) in zip(panels, settings, strict=True):
