@@ -55,6 +55,7 @@ from pv_rl.errors import PvRlError
 from pv_rl.losses.mode import resolve_mode
 from pv_rl.rewards.degeneration import BUILTIN_RULES, apply_rule
 from pv_rl.verdict import end_of_trace, parse_verdict
+from pv_verdicts.meta_verifier import MetaVerifier
 
 MOST_GROWTH = 8
 
@@ -248,6 +249,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     **{f"the rule {rule.name}": partial(apply_rule, rule) for rule in BUILTIN_RULES},
     "a trace for the judge": FluencyPrompt.load().messages,
     "a judge's answer": parse_fluency,
+    "a meta-verifier's answer": MetaVerifier.parse,
     "the body of a completion": completion,
     "bytes that are no completion": lambda text: read_completion(text.encode("utf-8", "replace"), 1),
     "Retry-After": lambda text: retry_after_s(text, 0),

@@ -14,6 +14,7 @@ from verl.trainer.ppo.core_algos import AdvantageEstimator
 
 from pv_rl.errors import ConfigError
 from pv_rl.reward_hooks import broken_reason, reward_numbers
+from pv_rl.rewards import RewardInput
 from pv_rl.rewards.named import DROP_GROUP, ERROR, VALID
 from pv_rl.step_state import abstaining
 from pv_rl.verl_adapter import reward_workers
@@ -177,3 +178,16 @@ def test_a_row_for_which_the_reward_failed_is_in_neither_class(known):
     assert numbers["pv_rl/reward/acc"] == 0.5
     assert numbers["pv_rl/reward/acc_label_false"] == 1.0
     assert numbers["pv_rl/reward/error"] == 0.5
+
+
+def test_a_reward_is_told_the_row_that_verl_knows():
+    chat = [{"role": "system", "content": "Check."}, {"role": "user", "content": "A proof."}]
+    columns = {
+        "raw_prompt": np.array([chat]),  # as verl's agent loop puts a list into an array
+        "uid": np.array(["u"]),
+        "session_id": np.array([3]),
+        "global_steps": np.array([None]),
+    }
+    row = reward_workers._row(columns)
+    assert row == {"uid": "u", "session": 3, "prompt": "Check.\n\nA proof."}
+    assert (RewardInput(response="", label=1, **row).prompt, reward_workers._row({})) == (row["prompt"], {})

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import doctest
 import time
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,6 +27,8 @@ FIVE = [
     "### Grade: $\\boxed{5}/7$",
     "long " * 200 + "so \\boxed{5} points.",
     "### Grade: 5\n\n### Grade: 5/7",
+    'The claim "n is odd" is false, so it earns $\\boxed{5}$.',
+    'It says "n is odd"\n\\boxed{5}',
     "The answer is \\boxed{3}.\n### Grade: 5",
     "It does not hold\n### Grade: 5",
     "### False\n### Grade: 5",
@@ -52,6 +56,10 @@ NO_GRADE = [
     "the last line is one of:\n### Grade: 5",
     "> ### Grade: 5",
     '"### Grade: 5"',
+    'it says "\\boxed{5}"',
+    'it says "\\boxed{5}',
+    "it says “\\boxed{5}",
+    "### Grade: “5”",
     "```\n### Grade: 5\n```",
     "### Upgrade: 5",
     "### Grade:",
@@ -59,6 +67,12 @@ NO_GRADE = [
     "### Grade: 5</think>",
     "### Grade: " + "9" * 100_000,
 ]
+
+
+def test_the_examples_of_the_page_say_what_they_say() -> None:
+    page = Path(__file__).parents[1] / "README.md"
+    found = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
+    assert (found.attempted > 7, found.failed) == (True, 0)
 
 
 @pytest.mark.parametrize("end", FIVE)
@@ -94,6 +108,7 @@ def test_a_grade_may_stand_behind_other_words_and_a_pass_mark_be_lower() -> None
     form = build_format("grade", {"mark": "评分:", "accept": 6})
     assert form.read("第二步有误。\n### 评分：６分") == Answer(accepts=True, grade=6 / 7)
     assert form.read("### Grade: 6") == Answer()
+    assert build_format("grade", {"points": 100}).read("### Grade: 5*7") == Answer()  # not 57
 
 
 @pytest.mark.parametrize("value", ["3", "**3**", "Step 3.", "S3", "#3", "３", "\\boxed{3}", "3.0"])

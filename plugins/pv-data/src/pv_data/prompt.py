@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from pv_judge.answer import Messages
-from pv_judge.fluency import CONTROL
+from pv_judge.fluency import cleaned
 from pv_rl.errors import ConfigError
 
-__all__ = ["Prompt", "mark_of"]
+__all__ = ["FENCE", "Prompt", "cleaned", "mark_of"]
 
 FENCE = "fence 1"
 """Counts the ways in which we have fenced: part of every prompt's hash."""
@@ -73,8 +73,3 @@ def mark_of(*texts: str) -> str:
     """A mark that none of the texts contains: a hash of them all."""
     joined = "\0".join(texts).encode("utf-8", "replace")
     return "data-" + hashlib.sha256(joined).hexdigest()[:24]
-
-
-def cleaned(text: str) -> str:
-    """The text without halves of surrogate pairs and with control marks of chat templates broken up by a space."""
-    return CONTROL.sub(lambda match: match[0] + " ", text.encode("utf-8", "replace").decode())

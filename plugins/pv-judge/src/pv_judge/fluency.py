@@ -20,7 +20,7 @@ from pv_judge.answer import JudgeFailure, Messages
 from pv_judge.json_answer import read_json, without_thoughts
 from pv_rl.errors import ConfigError
 
-__all__ = ["CONTROL", "KINDS", "Finding", "Fluency", "FluencyPrompt", "parse_fluency"]
+__all__ = ["KINDS", "Finding", "Fluency", "FluencyPrompt", "cleaned", "parse_fluency"]
 
 KINDS = ("repetition", "local_loop", "malformed_meta_comment", "irrelevant_insertion", "abrupt_conclusion")
 """The anomalies that the judge may report: the paper's list (Section 5.2, LLM-based Fluency Judge)."""
@@ -95,7 +95,7 @@ class FluencyPrompt:
             trace: the trace. Without `material` the messages hold neither the problem, the proof nor the label.
             material: texts to show before the trace, each by a word for it, for example `problem` and `proof`.
         """
-        trace, *further = (_broken_up(text) for text in (trace, *material.values()))
+        trace, *further = (cleaned(text) for text in (trace, *material.values()))
         fence = "trace-" + hashlib.sha256("\0".join([trace, *further]).encode()).hexdigest()[:24]
         shown = (
             f"<{name} {fence}>\n{text}\n</{name} {fence}>\n"
@@ -105,7 +105,7 @@ class FluencyPrompt:
         return ({"role": "system", "content": self.text}, {"role": "user", "content": user})
 
 
-def _broken_up(text: str) -> str:
+def cleaned(text: str) -> str:
     """The text with the marks of chat templates broken up by a space, and without halves of surrogate pairs."""
     return CONTROL.sub(lambda match: match[0] + " ", text.encode("utf-8", "replace").decode())
 

@@ -1,6 +1,6 @@
 """Last line of a trace: where verdict formats look for an answer.
 
-A trace is untrusted text of any length. Of what stands before its end, `LONGEST_READ` characters are read.
+A trace is untrusted text of any length. The last `LONGEST_READ` characters before its end are read.
 """
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ STYLE = re.compile(r"\\(?:text|textbf|textit|mathbf|mathrm|bm|bf)\{([^{}]{0,60})
 BOX = re.compile(r"\\(?:boxed|fbox)\{\s{0,9}([^{}]{1,60})\}")
 BEHIND_A_BOX = re.compile(r"(?:/ ?\d{1,9})?[\s.,。$)}\]\\*_]*(?:(?:points?|pts|分)[\s.。$)\]\\]*)?")
 WHOLE = re.compile(r" ?/ ?\d{1,9}")
-# A quotation mark or a code fence makes an answer a quotation, as it does a verdict.
-QUOTING = re.compile(r"```|~~~|[\"“”«»「」『』]")
 QUOTED_LINE = re.compile(r"[\s*+\-]*>")
 # What math and emphasis leave on a line of their own.
 EMPTY = re.compile(r"[\s$\\\[\]().*_\-=#]*")
@@ -42,11 +40,11 @@ PLAIN |= {ord("½"): " 1/2", ord("¼"): " 1/4", ord("¾"): " 3/4", ord("⅓"): "
 def last_answers(trace: str, mark: str, required: Sequence[str] = ()) -> tuple[str, ...]:
     r"""What the last line of a trace gives as its answer; more than one where it gives several.
 
-    An answer is what stands behind `### MARK:`, which has the whole line, or in a `\boxed{}` that ends the line:
+    An answer is the rest of a line that begins with `### MARK:`, or the content of a `\boxed{}` that ends the line:
 
     - Only text after the last `</think>` counts, and a `<think>` that is never closed has no answer behind it.
     - The signs `#`, `:`, bold marks, white space and end-of-text marks are optional; digits, colon and slash may be
-      full-width. Behind the answer only a full stop and marks of math may stand.
+      full-width. Only a full stop and marks of math may follow the answer.
     - A quotation mark, a code fence and a line that begins with `>` make it a quotation; so do words right before it
       that deny or suppose it, as `pv_rl.verdict.parse_verdict` knows them (`far from \boxed{7}`).
     - Answers of the lines right before it count too, so that the caller can refuse those that contradict each other.
@@ -128,7 +126,7 @@ def check_ending(mark: object, require: object) -> tuple[str, tuple[str, ...]]:
 
 def _marked(line: str, before: str, mark: str) -> list[str]:
     """The answers behind the mark, if the line begins with it. `before` is the text before the line."""
-    if len(line) > LONGEST_LINE or QUOTING.search(line) or QUOTED_LINE.match(line):
+    if len(line) > LONGEST_LINE or QUOTED_LINE.match(line):
         return []
     plain = " ".join(_without_style(line).replace("*", " ").replace("_", " ").split())
     begin = _mark(mark).match(plain)
@@ -141,7 +139,7 @@ def _boxed(line: str, before: str) -> list[str]:
     """The contents of the boxes of a line that ends with one."""
     line = _without_style(line[-LONGEST_LINE:])
     boxes = list(BOX.finditer(line))
-    if not boxes or QUOTING.search(line) or QUOTED_LINE.match(line):
+    if not boxes or QUOTED_LINE.match(line):
         return []
     first, behind = line[: boxes[0].start()], line[boxes[-1].end() :]
     if not BEHIND_A_BOX.fullmatch(behind) or not _meant(before + first.rstrip("$\\([ ")):
@@ -168,4 +166,4 @@ def _bare(answer: str) -> str:
 
 def _meant(before: str) -> bool:
     """Whether an answer behind these words is one, and not denied, quoted or supposed."""
-    return parse_verdict(f"{before.replace('#', ' ')} ### True") is True
+    return parse_verdict(before.replace("#", " ") + "### True") is True

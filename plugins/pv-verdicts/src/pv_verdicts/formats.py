@@ -28,7 +28,7 @@ FORMATS = Registry(
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a trace concludes. A field is None where the trace does not say it, or the format has no such thing."""
+    """What a trace concludes. A field is None where the trace does not give it, or the format does not have it."""
 
     accepts: bool | None = None
     """True: the proof is right."""

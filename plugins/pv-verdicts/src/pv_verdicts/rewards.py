@@ -70,7 +70,7 @@ class FormatReward:
             raise PluginError(
                 f"the verdict format {form.name} of {FORMATS.owner(form.name)} failed: {error!r:.500}"
             ) from error
-        right = truth == 0 if form.truth == "first_error" else truth >= form.accept
+        right = bool(truth == 0 if form.truth == "first_error" else truth >= form.accept)
         return RewardOutput(
             score=score,
             metrics={
@@ -134,11 +134,6 @@ def pv_rl_rewards() -> list[RewardEntry]:
 
 @hookimpl
 def pv_rl_doctor_checks() -> Mapping[str, Callable[[], Finding]]:
-    return {"formats": _check_formats}
-
-
-def _check_formats() -> Finding:
-    """Whether the formats of all installed packages can be used."""
-    if wrong := left_out(FORMATS):
-        return Finding(state="wrong", text="; ".join(wrong))
-    return Finding(state="ok", text=f"verdict formats: {', '.join(FORMATS.entries())}")
+    """A check of the formats of all installed packages, where one of them cannot be used."""
+    wrong = left_out(FORMATS)
+    return {"formats": lambda: Finding(state="wrong", text="; ".join(wrong))} if wrong else {}
