@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from pv_judge.files import write_atomically
+from pv_lab.heads import grade_of
 from pv_lab.samples import make_sample
 from pv_rl.errors import DataError
 
@@ -49,6 +50,7 @@ def _row(
             "question": str(sample.question),
             "error_kind": sample.error_kind,
             "error_step": sample.error_step,
+            "grade": grade_of(sample),
             "num_steps": len(sample.steps),
             "difficulty": difficulty,
         },

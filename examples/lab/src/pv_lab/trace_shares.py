@@ -7,9 +7,9 @@ from collections.abc import Hashable, Sequence
 from functools import lru_cache
 
 from pv_lab.evaluate import SHORT
+from pv_lab.heads import answer_of
 from pv_lab.samples import Sample
-from pv_lab.tokenizer import EOS, VOCABULARY, WORDS
-from pv_rl.verdict import parse_verdict
+from pv_lab.tokenizer import EOS, VOCABULARY
 
 __all__ = [
     "BARE",
@@ -20,7 +20,6 @@ __all__ = [
     "mean",
     "repetitive",
     "trace_shares",
-    "verdict_of",
 ]
 
 EOS_ID = VOCABULARY[EOS]
@@ -37,12 +36,6 @@ KINDS = {
 
 
 @lru_cache(maxsize=2**16)
-def verdict_of(trace: tuple[int, ...]) -> bool | None:
-    """The verdict of a trace that is given as ids."""
-    return parse_verdict(" ".join(WORDS[i] for i in trace if i != EOS_ID))
-
-
-@lru_cache(maxsize=2**16)
 def loops(trace: tuple[int, ...]) -> bool:
     """`repetitive`, of ids that are asked about more than once."""
     return repetitive(trace)
@@ -51,18 +44,29 @@ def loops(trace: tuple[int, ...]) -> bool:
 def trace_shares(traces: list[list[int]], samples: list[Sample]) -> dict[str, float]:
     """Means and shares from 0 to 1 over traces of `samples`; NaN where there is none of a kind.
 
+    `wrong_proofs` is the share of wrong proofs that are rejected: for the first wrong step in `exact_step`, for another
+    in `other_step`, and for none that is named in the rest.
+
     Args:
         traces: ids of each trace with its end mark, without padding.
         samples: what each is a trace of.
     """
-    verdicts = [verdict_of(tuple(trace)) for trace in traces]
+    answers = [answer_of("first_error", tuple(trace)) for trace in traces]
+    verdicts = [answer.accepts for answer in answers]
     lengths = [len(trace) for trace in traces]
     labels = [sample.label for sample in samples]
+    of_wrong = [
+        (answer.first_error, sample.error_step)
+        for answer, sample in zip(answers, samples, strict=True)
+        if not sample.label
+    ]
     right = [verdict == label for verdict, label in zip(verdicts, labels, strict=True)]
     return {
         "reward": mean(right),
         "right_proofs": mean([r for r, label in zip(right, labels, strict=True) if label]),
         "wrong_proofs": mean([r for r, label in zip(right, labels, strict=True) if not label]),
+        "exact_step": mean([named == step for named, step in of_wrong]),
+        "other_step": mean([bool(named) and named != step for named, step in of_wrong]),
         "label_true": mean(labels),
         "accepted": mean([verdict is True for verdict in verdicts]),
         "no_verdict": mean([verdict is None for verdict in verdicts]),
