@@ -24,7 +24,9 @@ def errors_to_exit() -> Iterator[None]:
         from rich.console import Console
         from rich.markup import escape
 
-        text = "".join(c if c.isprintable() or c == "\n" else "?" for c in str(error))
+        text = "".join(
+            c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in str(error)
+        )
         console = Console(stderr=True, soft_wrap=True)
         console.print(f"[bold red]error[/] {escape(text)}", highlight=False)
         raise typer.Exit(getattr(error, "exit_code", 1)) from error
