@@ -23,7 +23,7 @@ PACKAGES = {
 }
 """The commands of other packages of this repository."""
 FOLDERS = {"pv-judge": "./plugins/pv-judge", "pv-runs": "./plugins/pv-judge ./plugins/pv-runs"}
-FOLDERS["pv-lab"] = f"{FOLDERS['pv-runs']} ./plugins/pv-cpu ./examples/lab"
+FOLDERS["pv-lab"] = f"{FOLDERS['pv-runs']} ./plugins/pv-verdicts ./plugins/pv-cpu ./examples/lab"
 
 
 class _Commands(TyperGroup):
