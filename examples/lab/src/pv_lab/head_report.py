@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
-from pv_judge.files import write_atomically
 from pv_judge.pages.blocks import Block, Column, Paragraph, Table
-from pv_judge.pages.figure import choose_colours, clean, new_figure, save_figure
-from pv_judge.pages.markdown import to_markdown
+from pv_judge.pages.figure import choose_colours, clean, new_figure
 from pv_judge.pages.text import MISSING, estimate
 from pv_lab.loop_settings import Head
 from pv_lab.many_runs import read_runs, run_command
-from pv_lab.map_report import COLLAPSED
+from pv_lab.map_report import COLLAPSED, write_files
 from pv_rl.errors import DataError
 from pv_runs.report.interval import mean_of_seeds
 
@@ -61,11 +59,7 @@ def outcomes(rows: pd.DataFrame) -> pd.DataFrame:
 def write_report(runs: Path, out: Path) -> None:
     """Write `heads.md`, a line of every run `heads_runs.csv`, and `heads.png` to `out`."""
     table = outcomes(read_runs(runs).to_pandas())
-    out.mkdir(parents=True, exist_ok=True)
-    write_atomically(out / "heads_runs.csv", lambda path: table.round(4).to_csv(path, index=False))
-    text = to_markdown(_blocks(table))
-    write_atomically(out / "heads.md", lambda path: path.write_text(text))
-    save_figure(_draw(table), out / "heads.png", dpi=80)
+    write_files(out, "heads", table, _blocks(table), _draw(table), runs="heads_runs", dpi=80)
 
 
 def _blocks(table: pd.DataFrame) -> Iterator[Block]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["COLLAPSED", "outcomes", "write_report"]
+__all__ = ["COLLAPSED", "outcomes", "write_files", "write_report"]
 
 COLLAPSED = 0.6
 """A run ends collapsed below this balanced accuracy; it starts at about .62, and saying one thing always gives .50."""
@@ -68,11 +68,18 @@ def _eta(mode: str) -> float:
 def write_report(runs: Path, out: Path) -> None:
     """Write `map.md`, its table of every run `runs.csv`, and `map.png` to `out`."""
     table = outcomes(read_runs(runs).to_pandas())
+    write_files(out, "map", table, _blocks(table), _draw(table), runs="runs", dpi=130)
+
+
+def write_files(
+    out: Path, name: str, table: pd.DataFrame, blocks: Iterator[Block], figure: Figure, *, runs: str, dpi: int
+) -> None:
+    """Write `NAME.md`, `NAME.png` and the table of every run, `RUNS.csv`."""
     out.mkdir(parents=True, exist_ok=True)
-    write_atomically(out / "runs.csv", lambda path: table.round(4).to_csv(path, index=False))
-    text = to_markdown(_blocks(table))
-    write_atomically(out / "map.md", lambda path: path.write_text(text))
-    save_figure(_draw(table), out / "map.png", dpi=130)
+    write_atomically(out / f"{runs}.csv", lambda path: table.round(4).to_csv(path, index=False))
+    text = to_markdown(blocks)
+    write_atomically(out / f"{name}.md", lambda path: path.write_text(text))
+    save_figure(figure, out / f"{name}.png", dpi=dpi)
 
 
 def _blocks(table: pd.DataFrame) -> Iterator[Block]:
