@@ -27,7 +27,7 @@ from pv_rl.errors import DataError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["FORMAT", "LENGTH_UNITS", "RunInfo", "read_run", "write_run"]
+__all__ = ["FORMAT", "LENGTH_UNITS", "RUN", "RunInfo", "read_info", "read_run", "write_run"]
 
 FORMAT = 2
 """Version of the format of a run on disk. Version 1 had neither grades nor steps, and is read."""
@@ -139,6 +139,15 @@ def read_run(folder: Path) -> tuple[list[Pair], list[Vote], RunInfo]:
             f"{folder} has no {' and no '.join(lacking)}; a run is a folder with {PAIRS}, {VOTES}, {RUN}"
         )
     return _from_parquet(Pair, folder / PAIRS), _from_parquet(Vote, folder / VOTES), _from_json(folder / RUN)
+
+
+def read_info(folder: Path) -> RunInfo:
+    """Read what was sampled, without its votes.
+
+    Raises:
+        DataError: run.json is not one of a run, or is of a later version.
+    """
+    return _from_json(folder / RUN)
 
 
 def _to_parquet(kind: type[Row], rows: Iterable[Row]) -> bytes:

@@ -13,7 +13,7 @@ from rich.console import Console
 from pv_data import __version__
 from pv_data.records import content_id
 from pv_eval.request import Request
-from pv_eval.run_files import RUN, RunInfo, read_run, write_run
+from pv_eval.run_files import RUN, RunInfo, read_info, read_run, write_run
 from pv_eval.sets.base import EvalSet
 from pv_eval.sets.catalogue import open_set
 from pv_eval.sets.overlap import find_overlap, settle, trained_on
@@ -82,10 +82,11 @@ def run_folder(out: Path, info: RunInfo, votes: Set[tuple[str, int]]) -> Path:
     if not (out / RUN).exists():
         return out
     own = _identity(info)
-    first = _identity(read_run(out)[2])
+    first = _identity(read_info(out))
     for folder in (out, *sorted(path.parent for path in out.glob(f"*/{RUN}"))):
-        _, before, there = read_run(folder)
-        if _identity(there) == own and {(vote.pair_id, vote.sample) for vote in before} <= votes:
+        if _identity(read_info(folder)) != own:
+            continue
+        if {(vote.pair_id, vote.sample) for vote in read_run(folder)[1]} <= votes:
             return folder
     differ = [f"{key}={value}" for key, value in own.items() if first.get(key) != value]
     name = re.sub(r"[^\w=.,-]+", "-", ",".join(differ), flags=re.ASCII).strip("-.")[:80] or "fewer votes"
@@ -97,20 +98,21 @@ def run_folder(out: Path, info: RunInfo, votes: Set[tuple[str, int]]) -> Path:
 
 def _identity(info: RunInfo) -> dict[str, str]:
     """What makes votes those of one run, by name."""
-    settings = info.settings
+    sampling = dict(info.settings.get("sampling", {}))
+    for name in ("n", "rule"):
+        sampling.pop(name, None)
+    verifier = dict(info.settings.get("verifier", {}))
     parts = {
-        "set": {"name": info.set_name, "options": dict(settings.get("set", {})).get("options", {})},
-        "format": {"name": info.verdict_format, "grades": list(info.grades)},
-        "prompt": {"name": settings.get("prompt", "")},
-        "verifier": {"shown": info.verifier, **settings.get("verifier", {})},
-        "sampling": {k: v for k, v in settings.get("sampling", {}).items() if k not in ("n", "rule")},
+        "set": info.set_name,
+        "set.options": dict(info.settings.get("set", {})).get("options", {}),
+        "format": info.verdict_format,
+        "format.grades": list(info.grades),
+        "prompt": info.settings.get("prompt", ""),
+        **{f"verifier.{name}": verifier[name] for name in sorted(verifier)},
+        "verifier.shown": info.verifier,
+        **sampling,
     }
-    plain = {"sampling": ""}
-    return {
-        f"{plain.get(part, part + '.')}{name}".replace(".name", ""): str(value)
-        for part, fields in parts.items()
-        for name, value in sorted(fields.items())
-    }
+    return {name: str(value) for name, value in parts.items()}
 
 
 def _say(console: Console, sentence: str) -> None:

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from pv_rl.errors import PvRlError
+from pv_rl.errors import DataError
+from pv_rl.exits import errors_to_exit
 
 __all__ = ["sets"]
 
@@ -40,23 +41,19 @@ def sets(
     """List the sets; or try one on a file, and fail where the file is not the published one."""
     from pv_eval.sets.published import table_of_sets
     from pv_judge.pages.terminal import print_blocks, standard_output
-    from pv_judge.pages.text import plain
 
     if not try_spec and not (set_option or format_name):
         print_blocks([table_of_sets()], standard_output(200))
         return
-    try:
-        fault = _try(try_spec, set_option or [], format_name)
-    except (PvRlError, OSError) as error:
-        fault = plain(error, 4000)
-    if fault:
-        typer.echo(f"pv-eval sets: {fault}", err=True)
-        raise typer.Exit(1)
+    with errors_to_exit():
+        if fault := _try(try_spec, set_option or [], format_name):
+            raise DataError(fault)
 
 
 def _try(spec: str, settings: list[str], format_name: str) -> str:
     """Print what is read; returns how it differs from the published set."""
     from pv_data.export.prompt import VerifierPrompt
+    from pv_eval.sets.base import messages_of
     from pv_eval.sets.catalogue import open_set
     from pv_eval.sets.published import published
     from pv_judge.pages.text import plain, visible
@@ -79,14 +76,7 @@ def _try(spec: str, settings: list[str], format_name: str) -> str:
         "first_error" if pair.first_error is not None else "grade" if pair.grade is not None else "verdict"
     )
     form = build_format(format_name or finest)
-    messages = VerifierPrompt.load(form.prompt).messages(
-        pair.question,
-        pair.proof,
-        steps=pair.steps,
-        reference=pair.reference,
-        rubric=pair.rubric,
-        grades=form.grades,
-    )
+    messages = messages_of(pair, VerifierPrompt.load(form.prompt), form)
     truth = {"label": pair.label, "grade": pair.grade, "first_error": pair.first_error}
     known = ", ".join(f"{name}={value}" for name, value in truth.items() if value is not None)
     text = messages[-1]["content"]

@@ -11,7 +11,7 @@ from pv_data.export.prompt import VerifierPrompt
 from pv_data.export.storage import ParquetStream, whole_folder
 from pv_data.records import Problem
 from pv_data.splits import SplitRules, split_problems
-from pv_eval.sets.base import EvalSet
+from pv_eval.sets.base import EvalSet, messages_of
 from pv_eval.votes import Pair
 from pv_rl.errors import ConfigError, DataError
 from pv_verdicts import VerdictFormat
@@ -98,14 +98,7 @@ def _row(
         "grade": points is not None and truth >= form.accept,
         "first_error": truth == 0,
     }
-    messages = prompt.messages(
-        pair.question,
-        pair.proof,
-        steps=pair.steps,
-        reference=pair.reference,
-        rubric=pair.rubric,
-        grades=form.grades,
-    )
+    messages = messages_of(pair, prompt, form)
     return {
         "data_source": f"{name}/train"
         if split == "train"

@@ -8,13 +8,19 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from pv_eval.checks import same_proofs
 from pv_eval.votes import Pair
 from pv_judge.pages.text import plain
 from pv_rl.errors import DataError
 
-__all__ = ["Candidate", "EvalSet", "LeftOut", "build_set", "in_words"]
+if TYPE_CHECKING:
+    from pv_data.export.prompt import VerifierPrompt
+    from pv_judge.answer import Messages
+    from pv_verdicts import VerdictFormat
+
+__all__ = ["Candidate", "EvalSet", "LeftOut", "build_set", "in_words", "messages_of"]
 
 SHOWN = 3
 RULES = 10
@@ -206,3 +212,15 @@ def in_words(counts: Mapping[str, int]) -> str:
 
 def _examples(names: list[str]) -> str:
     return ", ".join(repr(name[:60]) for name in names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+
+
+def messages_of(pair: Pair, prompt: VerifierPrompt, form: VerdictFormat) -> Messages:
+    """What a verifier is asked about a pair: all of the pair that the prompt has a place for."""
+    return prompt.messages(
+        pair.question,
+        pair.proof,
+        steps=pair.steps,
+        reference=pair.reference,
+        rubric=pair.rubric,
+        grades=form.grades,
+    )

@@ -14,10 +14,9 @@ from pv_eval.sets.base import Candidate, EvalSet, LeftOut, build_set
 from pv_eval.sets.forms import Form, Names, form_rows
 from pv_eval.sets.published import published
 from pv_eval.sets.truth import PointRule
-from pv_eval.sets.values import label_of, number_of, text_of
 from pv_rl.errors import ConfigError
 
-__all__ = ["label_of", "number_of", "read_graded", "read_published", "read_table", "table_rows", "text_of"]
+__all__ = ["read_graded", "read_published", "read_table", "table_rows"]
 
 OF_ALL: Names = {
     "pair_id": ("pair_id", "proof_id", "id"),

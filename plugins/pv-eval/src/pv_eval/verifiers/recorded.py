@@ -17,7 +17,7 @@ from typing import Any
 from pv_data.export.prompt import VerifierPrompt
 from pv_eval.sets.base import EvalSet, in_words
 from pv_eval.sets.rows import read_rows
-from pv_eval.sets.tables import label_of, number_of, text_of
+from pv_eval.sets.values import label_of, number_of, text_of
 from pv_eval.verifiers.trace_cache import Trace
 from pv_eval.votes import Pair
 from pv_judge.rowfiles.steps import choose_file
