@@ -6,35 +6,51 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from pv_eval.report.summary import Entry
+from pv_eval.report.summary import Entry, Group
+from pv_eval.run_files import LENGTH_UNITS
 from pv_judge.pages.figure import check_figure, choose_colours, clean, new_figure, to_png
 from pv_judge.pages.text import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from pv_eval.best_of import BestOf
     from pv_eval.intervals import Estimate
 
-__all__ = ["draw_charts"]
+__all__ = ["draw_charts", "length_name", "with_lengths"]
 
 Painter: TypeAlias = "Callable[[Axes, Sequence[Entry]], None]"
 
+LABEL = 200
+"""Characters of a name in a legend."""
 BARS = ("true", "false", "right", "wrong")
 
 
-def draw_charts(entries: Sequence[Entry]) -> dict[str, bytes]:
-    """PNG files: `reliability`, `length` and, where there is a choice, `best_of`.
+def draw_charts(group: Group) -> dict[str, bytes]:
+    """PNG files of one set by name: `reliability`, `length` by unit and, where there is a choice, `best_of`.
 
     Raises:
         SetupError: matplotlib is missing.
     """
     check_figure("a report's figures")
-    painters: dict[str, Painter] = {"reliability": _reliability}
-    if any(row.votes for entry in entries for row in entry.evaluation.lengths):
-        painters["length"] = _length
-    if any(entry.best_of for entry in entries):
-        painters["best_of"] = _best_of
-    return {name: _draw(paint, entries) for name, paint in painters.items()}
+    drawn = {f"{group.prefix}reliability": _draw(_reliability, group.entries)}
+    for unit, entries in with_lengths(group.entries).items():
+        drawn[length_name(group, unit)] = _draw(_length, entries)
+    if any(entry.best_of for entry in group.entries):
+        drawn[f"{group.prefix}best_of"] = _draw(_best_of, group.entries)
+    return drawn
+
+
+def with_lengths(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
+    """By unit of length, those with a vote whose length is known."""
+    known = [entry for entry in entries if any(row.votes for row in entry.evaluation.lengths)]
+    by_unit = {unit: [one for one in known if one.info.length_unit == unit] for unit in LENGTH_UNITS}
+    return {unit: those for unit, those in by_unit.items() if those}
+
+
+def length_name(group: Group, unit: str) -> str:
+    """Name of the figure of a unit: `length` where the set has one unit."""
+    return f"{group.prefix}length" + (f"_{unit}" if len(with_lengths(group.entries)) > 1 else "")
 
 
 def _draw(paint: Painter, entries: Sequence[Entry]) -> bytes:
@@ -86,32 +102,38 @@ def _length(axes: Axes, entries: Sequence[Entry]) -> None:
             label=_label(entry),
             capsize=3,
         )
-    units = sorted({entry.info.length_unit for entry in entries})
     axes.set_xticks(range(len(BARS)), ["verdict True", "verdict False", "right votes", "wrong votes"])
-    axes.set_ylabel(f"mean length, {' and '.join(units)}")
+    axes.set_ylabel(f"mean length, {entries[0].info.length_unit}")
     _legend(axes)
 
 
 def _best_of(axes: Axes, entries: Sequence[Entry]) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    first = True
-    for entry, colour in _coloured(entries):
-        if entry.best_of is None:
-            continue
-        curves, sizes = entry.best_of.curves, list(entry.best_of.sizes)
-        values = {name: [one.value for one in curve] for name, curve in curves.items()}
+    chosen = [(entry, colour, entry.best_of) for entry, colour in _coloured(entries) if entry.best_of]
+    bounds: dict[
+        object, tuple[str, str, BestOf]
+    ] = {}  # verifiers with the same proofs to choose from share them
+    for entry, colour, found in chosen:
+        sizes, values = list(found.sizes), _values(found)
         axes.fill_between(
             sizes, values["pessimistic"], values["optimistic"], color=colour, alpha=0.18, linewidth=0
         )
         axes.plot(sizes, values["uniform"], color=colour, linewidth=2, label=_label(entry))
-        if first:
-            axes.plot(sizes, values["oracle"], "--", color="#888888", linewidth=1.3, label="oracle")
-            axes.plot(sizes, values["random"], ":", color="#888888", linewidth=1.3, label="random")
-        first = False
+        key = tuple(round(one, 9) for name in ("oracle", "random") for one in values[name])
+        bounds.setdefault(key, (entry.name, colour, found))
+    for name, colour, found in bounds.values():
+        whose, colour = (f" of the proofs of {name}", colour) if len(bounds) > 1 else ("", "#888888")
+        for bound, style in (("oracle", "--"), ("random", ":")):
+            label = plain(f"{bound}{whose}", LABEL)
+            axes.plot(found.sizes, _values(found)[bound], style, color=colour, linewidth=1.3, label=label)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set(xlabel="k, proofs to choose from", ylabel="chosen proof is right", ylim=(-0.03, 1.03))
     _legend(axes)
+
+
+def _values(found: BestOf) -> dict[str, list[float]]:
+    return {name: [one.value for one in curve] for name, curve in found.curves.items()}
 
 
 def _coloured(entries: Sequence[Entry]) -> list[tuple[Entry, str]]:

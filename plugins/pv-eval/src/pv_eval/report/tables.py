@@ -10,7 +10,7 @@ from pv_eval.best_of import BestOf
 from pv_eval.intervals import Estimate as Mine
 from pv_eval.majority import TIES
 from pv_eval.report.paper import paper_numbers
-from pv_eval.report.summary import Entry, Summary, Versus
+from pv_eval.report.summary import Entry, Versus
 from pv_judge.agreement import Estimate as Theirs
 from pv_judge.pages.blocks import Column, Table
 from pv_judge.pages.text import MISSING, coefficient, estimate, p_value, percent, points, whole
@@ -23,7 +23,6 @@ __all__ = [
     "main_table",
     "majority_table",
     "paper_table",
-    "sets",
     "slices_table",
     "versus_table",
 ]
@@ -146,13 +145,15 @@ def bins_table(entries: Sequence[Entry]) -> Table:
     return Table.of(columns, lines, repeated=2)
 
 
-def lengths_table(entries: Sequence[Entry]) -> Table:
-    """A line a kind of vote and verifier."""
+def lengths_table(entries: Sequence[Entry], unit: str) -> Table:
+    """A line a kind of vote and verifier, for verifiers whose lengths are in one unit."""
     columns: list[Column[tuple[Entry, Any]]] = [
         VERIFIER,
         Column("votes", lambda row: row[1].kind, "verdict, or right and wrong", left=True),
         Column("number", lambda row: str(row[1].votes)),
-        Column("mean", lambda row: estimate(row[1].mean.value, row[1].mean.low, row[1].mean.high, whole)),
+        Column(
+            "mean", lambda row: estimate(row[1].mean.value, row[1].mean.low, row[1].mean.high, whole), unit
+        ),
         Column("10 %", lambda row: whole(row[1].low), "are shorter"),
         Column("median", lambda row: whole(row[1].median)),
         Column("10 %", lambda row: whole(row[1].high), "are longer"),
@@ -198,22 +199,13 @@ def best_of_table(entries: Sequence[Entry]) -> Table | None:
 def versus_table(versus: Versus) -> Table:
     """Differences of a pair of verifiers."""
     found = versus.comparison
-    columns: list[Column[str]] = [
-        Column("metric", lambda name: ", ".join(SHOWN[name]).removesuffix(", %"), left=True)
-    ]
-    if found is None:
-        return Table.of(columns, [])
     tests = found.sign_flip_p
-    columns += [
+    columns: list[Column[str]] = [
+        Column("metric", lambda name: ", ".join(SHOWN[name]).removesuffix(", %"), left=True),
         Column("difference", lambda name: _interval(found.differences[name], points), "points"),
         Column("p", lambda name: p_value(tests[name]) if name in tests else "", "sign flips"),
     ]
     return Table.of(columns, SHOWN)
-
-
-def sets(summary: Summary) -> list[str]:
-    """Names of the sets, each once."""
-    return list(dict.fromkeys(entry.info.set_name for entry in summary.entries))
 
 
 def _sizes(best_of: BestOf) -> list[int]:
