@@ -234,8 +234,8 @@ def test_one_class_one_question_and_one_sample_still_make_a_report(tmp_path):
     write_run(tmp_path / "b", *made(("z", False, "r", "T")), RunInfo(verifier="v"))
     summary, files = write_report([tmp_path / "a", tmp_path / "b"], tmp_path / "out", QUICK)
     assert [group.name for group in summary.groups] == [
-        "a set without a name, a",
-        "a set without a name, b",
+        "a set without a name (a)",
+        "a set without a name (b)",
     ]
     text = (tmp_path / "out" / "report.md").read_text()
     assert (

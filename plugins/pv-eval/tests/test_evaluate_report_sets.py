@@ -149,7 +149,7 @@ def test_tokens_and_characters_are_on_figures_of_their_own(tmp_path, figures):
     assert [entry.name for entry in group.entries] == ["v (a)", "v (b)", "unknown"]
     axes = [figure.axes[0] for figure in figures if "length" in figure.axes[0].get_ylabel()]
     assert [one.get_ylabel() for one in axes] == ["mean length, tokens", "mean length, characters"]
-    assert [[text.get_text()[1:] for text in one.get_legend().get_texts()] for one in axes] == [
+    assert [[text.get_text()[1:] for text in one.figure.legends[0].get_texts()] for one in axes] == [
         ["v (a)"],
         ["v (b)"],
     ]
@@ -170,7 +170,7 @@ def test_oracle_and_random_lines_are_of_the_proofs_that_were_chosen_from(tmp_pat
     charts.draw_charts(summarise(folders[:2], QUICK).groups[0])
     charts.draw_charts(summarise(folders, QUICK).groups[0])
     legends = [
-        [text.get_text().strip("\u200b") for text in figure.axes[0].get_legend().get_texts()]
+        [text.get_text().strip("\u200b") for text in figure.legends[0].get_texts()]
         for figure in figures
         if "chosen" in figure.axes[0].get_ylabel()
     ]

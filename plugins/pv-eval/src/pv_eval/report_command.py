@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pv_judge.pages.text import plain
+from pv_judge.pages.text import plain, shorten
 from pv_rl.errors import PvRlError
 
 if TYPE_CHECKING:
@@ -65,7 +66,10 @@ def _upright(table: Table) -> Table:
     titles = [f"{one.title} ({one.unit})" if one.unit else one.title for one in table.columns]
     columns = [
         Column("", lambda place: titles[place], left=True),
-        *(Column(plain(row[0], 40), lambda place, row=row: row[place]) for row in table.rows),
+        *(
+            Column("\n".join(textwrap.wrap(shorten(row[0], 72), 24)), lambda place, row=row: row[place])
+            for row in table.rows
+        ),
     ]
     return Table.of(columns, range(1, len(titles)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -19,10 +20,14 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_charts", "length_name", "with_lengths"]
 
-Painter: TypeAlias = "Callable[[Axes, Sequence[Entry]], None]"
+Drawn: TypeAlias = "Sequence[tuple[Entry, str]]"
+"""Entries with their colours, which are the same in all figures of a set."""
+Painter: TypeAlias = "Callable[[Axes, Drawn], None]"
 
-LABEL = 200
-"""Characters of a name in a legend."""
+HEIGHT = 4.2
+"""Inches, without the legend."""
+LINE = 60
+"""Characters of a line in a legend."""
 BARS = ("true", "false", "right", "wrong")
 
 
@@ -33,11 +38,13 @@ def draw_charts(group: Group) -> dict[str, bytes]:
         SetupError: matplotlib is missing.
     """
     check_figure("a report's figures")
-    drawn = {f"{group.prefix}reliability": _draw(_reliability, group.entries)}
+    coloured = list(zip(group.entries, choose_colours(len(group.entries)), strict=True))
+    drawn = {f"{group.prefix}reliability": _draw(_reliability, coloured)}
     for unit, entries in with_lengths(group.entries).items():
-        drawn[length_name(group, unit)] = _draw(_length, entries)
+        those = {id(entry) for entry in entries}
+        drawn[length_name(group, unit)] = _draw(_length, [one for one in coloured if id(one[0]) in those])
     if any(entry.best_of for entry in group.entries):
-        drawn[f"{group.prefix}best_of"] = _draw(_best_of, group.entries)
+        drawn[f"{group.prefix}best_of"] = _draw(_best_of, coloured)
     return drawn
 
 
@@ -53,20 +60,20 @@ def length_name(group: Group, unit: str) -> str:
     return f"{group.prefix}length" + (f"_{unit}" if len(with_lengths(group.entries)) > 1 else "")
 
 
-def _draw(paint: Painter, entries: Sequence[Entry]) -> bytes:
+def _draw(paint: Painter, entries: Drawn) -> bytes:
     from matplotlib import rc_context
 
     with rc_context({"text.parse_math": False}):  # a name may hold $
-        figure = new_figure(7, 4.4)
+        figure = new_figure(7, HEIGHT)
         axes = figure.subplots()
         paint(axes, entries)
         clean(axes)
         return to_png(figure, dpi=110)
 
 
-def _reliability(axes: Axes, entries: Sequence[Entry]) -> None:
+def _reliability(axes: Axes, entries: Drawn) -> None:
     axes.plot([0, 1], [0, 1], "--", color="#888888", linewidth=1)
-    for entry, colour in _coloured(entries):
+    for entry, colour in entries:
         bins = entry.evaluation.calibration.bins
         if not bins:
             continue
@@ -86,9 +93,9 @@ def _reliability(axes: Axes, entries: Sequence[Entry]) -> None:
     _legend(axes)
 
 
-def _length(axes: Axes, entries: Sequence[Entry]) -> None:
+def _length(axes: Axes, entries: Drawn) -> None:
     width = 0.8 / len(entries)
-    for number, (entry, colour) in enumerate(_coloured(entries)):
+    for number, (entry, colour) in enumerate(entries):
         rows = {row.kind: row for row in entry.evaluation.lengths}
         means = [rows[kind].mean for kind in BARS]
         places = [place - 0.4 + width * (number + 0.5) for place in range(len(BARS))]
@@ -103,14 +110,14 @@ def _length(axes: Axes, entries: Sequence[Entry]) -> None:
             capsize=3,
         )
     axes.set_xticks(range(len(BARS)), ["verdict True", "verdict False", "right votes", "wrong votes"])
-    axes.set_ylabel(f"mean length, {entries[0].info.length_unit}")
+    axes.set_ylabel(f"mean length, {entries[0][0].info.length_unit}")
     _legend(axes)
 
 
-def _best_of(axes: Axes, entries: Sequence[Entry]) -> None:
+def _best_of(axes: Axes, entries: Drawn) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    chosen = [(entry, colour, entry.best_of) for entry, colour in _coloured(entries) if entry.best_of]
+    chosen = [(entry, colour, entry.best_of) for entry, colour in entries if entry.best_of]
     bounds: dict[
         object, tuple[str, str, BestOf]
     ] = {}  # verifiers with the same proofs to choose from share them
@@ -125,7 +132,7 @@ def _best_of(axes: Axes, entries: Sequence[Entry]) -> None:
     for name, colour, found in bounds.values():
         whose, colour = (f" of the proofs of {name}", colour) if len(bounds) > 1 else ("", "#888888")
         for bound, style in (("oracle", "--"), ("random", ":")):
-            label = plain(f"{bound}{whose}", LABEL)
+            label = _wrapped(f"{bound}{whose}")
             axes.plot(found.sizes, _values(found)[bound], style, color=colour, linewidth=1.3, label=label)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set(xlabel="k, proofs to choose from", ylabel="chosen proof is right", ylim=(-0.03, 1.03))
@@ -136,17 +143,22 @@ def _values(found: BestOf) -> dict[str, list[float]]:
     return {name: [one.value for one in curve] for name, curve in found.curves.items()}
 
 
-def _coloured(entries: Sequence[Entry]) -> list[tuple[Entry, str]]:
-    return list(zip(entries, choose_colours(len(entries)), strict=True))
-
-
 def _label(entry: Entry) -> str:
-    return "\u200b" + plain(entry.name, 40)  # a label that begins with _ would be left out
+    return "\u200b" + _wrapped(entry.name)  # a label that begins with _ would be left out
+
+
+def _wrapped(name: str) -> str:
+    return textwrap.fill(plain(name, 1000), LINE)
 
 
 def _legend(axes: Axes) -> None:
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(frameon=False, fontsize=9)
+    """Below the axes, whole; the figure grows by its lines."""
+    labels = axes.get_legend_handles_labels()[1]
+    if labels:
+        figure = axes.get_figure(root=True)
+        columns = 1 if len(labels) == 1 or max(map(len, labels)) > LINE // 2 else 2
+        figure.legend(loc="outside lower center", frameon=False, fontsize=9, ncols=columns)
+        figure.set_figheight(HEIGHT + 0.2 * sum(1 + label.count("\n") for label in labels) / columns)
 
 
 def _reach(estimates: Sequence[Estimate]) -> list[list[float]]:

@@ -78,7 +78,7 @@ def _about(group: Group, entry: Entry) -> str:
 
 def _numbers(group: Group) -> Iterator[Block]:
     yield Heading("Numbers")
-    yield tables.main_table(group.entries)
+    yield from tables.number_tables(group.entries)
     yield Items(_cautions(group))
 
 

@@ -22,23 +22,26 @@ __all__ = [
     "lengths_table",
     "main_table",
     "majority_table",
+    "number_tables",
     "paper_table",
     "slices_table",
     "versus_table",
 ]
 
 SHOWN = {
+    "missing": ("missing", "verdicts, %"),
     "accuracy": ("Avg@n", "accuracy, %"),
     "balanced_accuracy": ("balanced", "accuracy, %"),
     "accuracy_right": ("right proofs", "accuracy, %"),
     "accuracy_wrong": ("wrong proofs", "accuracy, %"),
+    "accepted": ("accepted", "votes, %"),
     "precision": ("precision", "right proofs, %"),
     "f1": ("F1", "right proofs, %"),
     "precision_wrong": ("precision", "wrong proofs, %"),
     "f1_wrong": ("F1", "wrong proofs, %"),
-    "missing": ("missing", "verdicts, %"),
-    "accepted": ("accepted", "votes, %"),
 }
+WIDEST = 6
+"""Numbers in a table that fits a page; further ones are in further tables."""
 MOST_SIZES = 12
 BEST_OF = (
     ("best-of-k", "a tie is any of them, %"),
@@ -47,7 +50,7 @@ BEST_OF = (
     ("oracle", "any of k is right, %"),
     ("random", "%"),
 )
-OF_SLICES = ("accuracy", "balanced_accuracy", "accuracy_right", "accuracy_wrong", "missing")
+OF_SLICES = ("missing", "accuracy", "balanced_accuracy", "accuracy_right", "accuracy_wrong")
 VERIFIER: Column[Any] = Column("verifier", lambda row: row[0].name, left=True)
 
 
@@ -70,6 +73,25 @@ def main_table(entries: Sequence[Entry]) -> Table:
     floor |= {"accuracy_right": "100.0", "accuracy_wrong": "0.0", "balanced_accuracy": "50.0"}
     accepts = ["(accepts everything)", "", "", *(floor.get(name, MISSING) for name in SHOWN)]
     return replace(table, rows=[*table.rows, accepts])
+
+
+def number_tables(entries: Sequence[Entry]) -> list[Table]:
+    """The main table in parts that fit a screen of 1280 pixels and a sheet of A4."""
+    table = main_table(entries)
+    first = len(table.columns) - len(SHOWN)  # verifier, pairs, n
+    places = [[*range(first), *range(first, first + WIDEST)]]
+    places += [
+        [0, *range(start, min(start + WIDEST, len(table.columns)))]
+        for start in range(first + WIDEST, len(table.columns), WIDEST)
+    ]
+    return [
+        replace(
+            table,
+            columns=[table.columns[place] for place in chosen],
+            rows=[[row[place] for place in chosen] for row in table.rows],
+        )
+        for chosen in places
+    ]
 
 
 def paper_table(entries: Sequence[Entry], set_name: str) -> Table | None:

@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from pv_judge.pages.blocks import Block, Heading
 from pv_judge.pages.curve import HEIGHT, WIDTH, marks, polylines
-from pv_judge.pages.text import visible
+from pv_judge.pages.text import INTERVAL, visible
 
 __all__ = ["to_html"]
 
@@ -92,5 +92,12 @@ def _template() -> Template:
         finalize=lambda value: visible(value) if type(value) is str else value,
     )
     environment.globals |= {"polylines": polylines, "marks": marks, "curve_size": f"0 0 {WIDTH} {HEIGHT}"}
+    environment.globals |= {"interval": _interval}
     environment.globals |= {"update": Markup(UPDATE), "update_hash": UPDATE_HASH}
     return environment.get_template("page.html.j2")
+
+
+def _interval(cell: str) -> tuple[str, ...] | None:
+    """A number and its interval, which has a line of its own in a table of many columns."""
+    found = INTERVAL.fullmatch(cell)
+    return found.groups() if found else None

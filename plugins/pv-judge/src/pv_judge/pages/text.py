@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 
 __all__ = [
+    "INTERVAL",
     "MISSING",
     "coefficient",
     "duration",
@@ -21,6 +22,7 @@ __all__ = [
     "plural",
     "points",
     "redact",
+    "shorten",
     "visible",
     "whole",
 ]
@@ -30,6 +32,8 @@ MISSING = "-"
 LONGEST = 200
 """Characters of a label or a message that are shown."""
 NUMBER = re.compile(r"((?:(?<![^=:\s])-)?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?)", re.IGNORECASE)
+INTERVAL = re.compile(r"(\S+) (\(\S+ to \S+\))")
+"""A number and its interval, as `estimate` writes them."""
 SECRET = re.compile(
     r"""(?ix) \b(?:sk|pk|rk)-[\w-]{16,}          # OpenAI's and those that copy its form
         | \b(?:hf|ghp|gho|glpat|xox[abp]|wandb)[_-][\w-]{16,}
@@ -46,6 +50,18 @@ def plain(text: object, longest: int = LONGEST) -> str:
     line = " ".join(str(text)[: 20 * longest].split())
     line = "".join(character for character in line if character.isprintable())
     return line if len(line) <= longest else line[: longest - 3] + "..."
+
+
+def shorten(text: object, longest: int) -> str:
+    """A label as `plain` has it, cut in the middle: what tells two names apart is often at an end.
+
+    Example: `shorten("checkpoints/step-100/eta-0.6", 15)` is `checkp...ta-0.6`.
+    """
+    line = plain(text, 10_000)
+    if len(line) <= longest:
+        return line
+    last = (longest - 3) // 2
+    return f"{line[: longest - 3 - last]}...{line[len(line) - last :]}"
 
 
 def visible(text: str) -> str:
