@@ -207,7 +207,15 @@ def test_the_command_writes_beside_the_first_run_and_prints_a_table(tmp_path):
     assert "\x1b" not in answer.output
     assert "Avg@n" in answer.output
     assert {path.name for path in (run / "report").iterdir()} == {
-        *("report.html", "report.md", "report.json", "best_of.png", "length.png", "reliability.png")
+        *(
+            "report.html",
+            "report.md",
+            "report.json",
+            "traces.html",
+            "best_of.png",
+            "length.png",
+            "reliability.png",
+        )
     }
 
 

@@ -14,7 +14,8 @@ from pv_eval.report.charts import length_name, with_lengths
 from pv_eval.report.paper import PAPER, SIZES
 from pv_eval.report.passage import excerpt, find_passage
 from pv_eval.report.summary import Entry, Group, Summary, Versus
-from pv_judge.pages.blocks import Beside, Block, Excerpt, Heading, Items, Paragraph, Picture
+from pv_eval.report.traces import FILE, address
+from pv_judge.pages.blocks import Beside, Block, Excerpt, Heading, Items, Link, Paragraph, Picture
 from pv_judge.pages.text import p_value, plain, plural
 
 __all__ = ["content"]
@@ -50,6 +51,8 @@ def content(summary: Summary) -> Iterator[Block]:
         f"resamples, seed {how.seed}; without one, - or the number alone. By pv-data {__version__}."
         + (" Verifiers are compared within a set, each with the set's first." if several else "")
     )
+    if summary.cases:
+        yield Link("All votes with their traces", FILE)
     for group in groups:
         if several:
             yield Heading(group.name)
@@ -220,10 +223,10 @@ def _candidates(entry: Entry) -> Iterator[str]:
 
 def _errors(group: Group) -> Iterator[Block]:
     for entry in group.entries if group.cases else ():
-        yield from _error_blocks(entry)
+        yield from _error_blocks(group, entry)
 
 
-def _error_blocks(entry: Entry) -> Iterator[Block]:
+def _error_blocks(group: Group, entry: Entry) -> Iterator[Block]:
     """Both kinds of error of one verifier."""
     yield Heading(f"Worst errors of {entry.name}")
     wrong, right = entry.accepted_wrong, entry.rejected_right
@@ -232,7 +235,8 @@ def _error_blocks(entry: Entry) -> Iterator[Block]:
         yield Paragraph("No vote is for the wrong class.")
     for title, cases in kinds:
         for case in cases:
-            yield from _case_blocks(title, entry, case)
+            yield from _pair_blocks(group, title, entry, case)
+            yield Beside([[text] for text in (*_inputs(case), _trace(entry, case))])
 
 
 def _splits(group: Group) -> Iterator[Block]:
@@ -240,27 +244,19 @@ def _splits(group: Group) -> Iterator[Block]:
     for versus in group.versus:
         if versus.splits:
             yield Heading(f"{group.first.name} beside {versus.second.name}")
-            yield from _split_blocks(group.first, versus)
+        for split in versus.splits:
+            yield from _pair_blocks(group, f"{100 * split.gain:+.0f} points", group.first, split.first)
+            yield Beside([[_trace(group.first, split.first)], [_trace(versus.second, split.second)]])
 
 
-def _split_blocks(first: Entry, versus: Versus) -> Iterator[Block]:
-    for split in versus.splits:
-        yield from _pair_blocks(f"{100 * split.gain:+.0f} points", split.first)
-        yield Beside([[_trace(first, split.first)], [_trace(versus.second, split.second)]])
-
-
-def _case_blocks(title: str, entry: Entry, case: Case) -> Iterator[Block]:
-    yield from _pair_blocks(title, case)
-    yield Beside([[text] for text in (*_inputs(case), _trace(entry, case))])
-
-
-def _pair_blocks(title: str, case: Case) -> Iterator[Block]:
+def _pair_blocks(group: Group, title: str, entry: Entry, case: Case) -> Iterator[Block]:
     pair = case.pair
     yield Heading(f"{title}: {plain(pair.pair_id, 80)}", level=3)
     part = f", slice {plain(pair.slice, 80)}" if pair.slice else ""
     yield Items(
         [f"a {'right' if pair.label else 'wrong'} proof of question {plain(pair.question_id, 80)}{part}"]
     )
+    yield Link("All votes on it", address(group, pair, entry.name, case.vote.sample if case.vote else 0))
 
 
 def _inputs(case: Case) -> list[Excerpt]:

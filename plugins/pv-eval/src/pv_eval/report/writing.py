@@ -13,6 +13,7 @@ from pv_eval.report.charts import draw_charts
 from pv_eval.report.content import content
 from pv_eval.report.paper import PAPER, paper_numbers
 from pv_eval.report.summary import Entry, Group, Summary, summarise
+from pv_eval.report.traces import FILE, draw_traces
 from pv_eval.run_files import find_runs
 from pv_judge.pages.writing import check_folder, write_pages
 from pv_rl.errors import DataError
@@ -26,13 +27,13 @@ FORMAT = 2
 def write_report(
     folders: Sequence[Path], out: Path, how: Bootstrap | None = None, *, cases: int = 3
 ) -> tuple[Summary, list[Path]]:
-    """Read runs, measure, and write report.html, .md, .json and a .png a figure; all of them or none.
+    """Read runs, measure, and write report.html, .md, .json, traces.html and a .png a figure; all of them or none.
 
     Args:
         folders: runs on disk, or folders of runs (see `find_runs`). Runs are compared within their set, with its first.
         out: folder, made if need be; its parent has to be there.
         how: of the intervals.
-        cases: see `summarise`.
+        cases: see `summarise`; with 0 no text of the set or of a trace is written, so traces.html is not either.
 
     Returns:
         What was measured, and the files.
@@ -47,7 +48,8 @@ def write_report(
     runs = find_runs(folders)
     summary = summarise(runs, how or Bootstrap(), cases=cases)
     charts = {name: chart for group in summary.groups for name, chart in draw_charts(group).items()}
-    return summary, write_pages(out, content(summary), document(summary), charts)
+    traces = {FILE: draw_traces(summary)} if cases else {}
+    return summary, write_pages(out, content(summary), document(summary), charts, others=traces)
 
 
 def document(summary: Summary) -> dict[str, Any]:

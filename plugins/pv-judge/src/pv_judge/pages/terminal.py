@@ -19,6 +19,7 @@ from pv_judge.pages.blocks import (
     Excerpt,
     Heading,
     Items,
+    Link,
     Paragraph,
     Picture,
     Table,
@@ -76,6 +77,8 @@ def renderables(blocks: Iterable[Block], console: Console, width: int) -> Iterat
             yield Text.assemble(before, (_line(block.text), HEADINGS.get(block.level, "")))
         elif isinstance(block, Paragraph):
             yield Text(visible(block.text), style=STYLES[block.tone])
+        elif isinstance(block, Link):
+            yield Text(_line(f"{block.text}: {block.href}"))
         elif isinstance(block, Items):
             yield from (Text(f"- {_line(line)}") for line in block.lines)
         elif isinstance(block, Table):

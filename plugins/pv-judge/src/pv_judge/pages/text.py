@@ -70,7 +70,8 @@ def visible(text: str) -> str:
     Example: an escape character is `\\x1b`, a right-to-left override `\\u202e`, half a surrogate pair `\\ud800`.
     """
     unified = text.replace("\r\n", "\n").replace("\r", "\n")
-    return "".join(one if one in "\n\t" or one.isprintable() else _escape(one) for one in unified)
+    odd = [one for one in set(unified) if one not in "\n\t" and not one.isprintable()]
+    return unified.translate({ord(one): _escape(one) for one in odd}) if odd else unified
 
 
 def _escape(character: str) -> str:
