@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Console, Group, RenderableType
@@ -43,8 +44,10 @@ NAME = 12
 def standard_output(width: int = 1000) -> Console:
     """A console as wide as the terminal; where output is no terminal, as COLUMNS says, or `width` columns wide."""
     console = Console(highlight=False)
-    known = console.is_terminal or os.environ.get("COLUMNS", "").isdecimal()
-    return console if known else Console(highlight=False, width=width)
+    if console.is_terminal:
+        return console
+    columns = os.environ.get("COLUMNS", "")
+    return Console(highlight=False, width=int(columns) if re.fullmatch("[1-9][0-9]{1,3}", columns) else width)
 
 
 def print_blocks(blocks: Iterable[Block], console: Console) -> None:
