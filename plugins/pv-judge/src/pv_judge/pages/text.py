@@ -32,7 +32,7 @@ MISSING = "-"
 LONGEST = 200
 """Characters of a label or a message that are shown."""
 NUMBER = re.compile(r"((?:(?<![^=:\s])-)?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?)", re.IGNORECASE)
-INTERVAL = re.compile(r"(\S+) (\(\S+ to \S+\))")
+INTERVAL = re.compile(r"([^\s()]{1,30}) (\([^\s()]{1,30} to [^\s()]{1,30}\))")
 """A number and its interval, as `estimate` writes them."""
 SECRET = re.compile(
     r"""(?ix) \b(?:sk|pk|rk)-[\w-]{16,}          # OpenAI's and those that copy its form
