@@ -207,16 +207,25 @@ def test_the_command_writes_beside_the_first_run_and_prints_a_table(tmp_path):
     assert "\x1b" not in answer.output
     assert "Avg@n" in answer.output
     assert {path.name for path in (run / "report").iterdir()} == {
-        *("report.html", "report.md", "report.json", "best_of.png", "length.png", "reliability.png")
+        *(
+            "report.html",
+            "report.md",
+            "report.json",
+            "traces.html",
+            "best_of.png",
+            "length.png",
+            "reliability.png",
+        )
     }
 
 
 def test_the_command_says_in_a_line_what_is_wrong(tmp_path):
     pairs, given = made(("a", True, "q", "T"))
+    (tmp_path / "empty").mkdir()
     write_run(tmp_path / "twice", [*pairs, *pairs], given, RunInfo(verifier="v"))
     for arguments, text in (
         ([tmp_path / "none"], "there is no folder"),
-        ([tmp_path], "has no pairs.parquet"),
+        ([tmp_path / "empty"], "has no votes.parquet, and no folder in it has one"),
         ([tmp_path / "twice"], "pair ids that occur more than once"),
         ([tmp_path / "twice", "--resamples", 5], "take 100 or more"),
         ([tmp_path / "twice", "--out", tmp_path / "no" / "where"], "there is no folder"),
@@ -232,9 +241,14 @@ def test_one_class_one_question_and_one_sample_still_make_a_report(tmp_path):
     write_run(tmp_path / "a", *made(("a", True, "q", "N")), RunInfo(verifier="v"))
     write_run(tmp_path / "b", *made(("z", False, "r", "T")), RunInfo(verifier="v"))
     summary, files = write_report([tmp_path / "a", tmp_path / "b"], tmp_path / "out", QUICK)
-    assert [entry.name for entry in summary.entries] == ["v", "v (2)"]
+    assert [group.name for group in summary.groups] == [
+        "a set without a name (a)",
+        "a set without a name (b)",
+    ]
     text = (tmp_path / "out" / "report.md").read_text()
-    assert "not compared. the two verifiers have no pair in common" in text
+    assert (
+        "another set than an earlier one of the same name: the two verifiers have no pair in common" in text
+    )
     assert "1 pairs, all right proofs" in text
     assert all(path.is_file() for path in files)
 

@@ -15,14 +15,36 @@ import pytest
 from jinja2 import UndefinedError
 from rich.console import Console
 
-from pv_judge.pages.blocks import Beside, Column, Curve, Excerpt, Heading, Items, Paragraph, Picture, Table
+from pv_judge.pages.blocks import (
+    Beside,
+    Column,
+    Curve,
+    Excerpt,
+    Heading,
+    Items,
+    Link,
+    Paragraph,
+    Picture,
+    Table,
+)
 from pv_judge.pages.curve import condense, marks, polylines, sparkline
 from pv_judge.pages.excerpt import cut
 from pv_judge.pages.figure import choose_colours
 from pv_judge.pages.html import to_html
 from pv_judge.pages.markdown import to_markdown
-from pv_judge.pages.terminal import print_blocks
-from pv_judge.pages.text import estimate, markdown, natural, number, one_line, percent, plain, redact, visible
+from pv_judge.pages.terminal import print_blocks, standard_output
+from pv_judge.pages.text import (
+    estimate,
+    markdown,
+    natural,
+    number,
+    one_line,
+    percent,
+    plain,
+    redact,
+    shorten,
+    visible,
+)
 from pv_judge.pages.writing import write_pages
 
 EVIL = (
@@ -43,6 +65,7 @@ def everything(text: str) -> list:
         Heading(text, level=1),
         Paragraph(text, "bad"),
         Items([text]),
+        Link(text, "traces.html#a%2Fb/c/0"),
         Table.of([column, curve], [text], tones={0: "warn"}),
         Picture("figure", text),
         Excerpt(text, [(text, "text"), (text, "mark"), (text, "gap")]),
@@ -70,7 +93,7 @@ def test_html_shows_hostile_text_as_text_runs_and_fetches_nothing_but_itself(ref
     page = to_html(everything(EVIL), {"figure": b"\x89PNG"}, refresh=refresh)
     found = Tags()
     found.feed(page)
-    assert not {"link", "iframe", "object", "a", "form"} & set(found.tags)
+    assert not {"link", "iframe", "object", "form"} & set(found.tags)
     assert found.tags.count("img") == 1
     scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
     digests = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts]
@@ -79,7 +102,7 @@ def test_html_shows_hostile_text_as_text_runs_and_fetches_nothing_but_itself(ref
     assert len(scripts) == found.tags.count("script") == (1 if refresh else 0)
     assert not [name for name, _ in found.attributes if name.startswith("on")]
     links = [value for name, value in found.attributes if name in ("src", "href", "srcset")]
-    assert [link[:22] for link in links if link] == ["data:image/png;base64,"]
+    assert [link[:22] for link in links if link] == ["traces.html#a%2Fb/c/0", "data:image/png;base64,"]
     assert not set("\x1b\x07\u202e\ud800") & set(page)
     assert "\\x1b[2J" in found.text
     assert "{{ 7 * 7 }}" in found.text
@@ -126,6 +149,40 @@ def test_a_wide_table_continues_below_with_the_names_of_its_rows():
     assert text.count("first") == text.count("name") > 1
 
 
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_a_terminal_breaks_names_and_no_interval(width):
+    name = "organisation/a-verifier-with-a-long-name, temperature 0.6"
+    numbers = [Column(f"number {n}", lambda _: "68.7 (65.0 to 74.4)", "accuracy, %") for n in range(5)]
+    second = Column("a slice of the set", lambda _: "kind of error " * 3, left=True)
+    console = Console(file=io.StringIO(), width=width)
+    print_blocks([Table.of([NAMES, second, *numbers], [name], repeated=2)], console)
+    text = console.file.getvalue()
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= width
+    assert "…" not in text
+    assert text.count("(65.0 to 74.4)") == len(numbers)
+    assert text.count("68.7 (65.0 to 74.4)") == (len(numbers) if width >= 60 else 0)
+    assert all(text.count(f"number {n}") == 1 for n in range(5))
+
+
+def test_output_that_is_no_terminal_is_as_wide_as_columns_says(monkeypatch):
+    for given, width in (("80", 80), ("0", 1000), ("1", 1000), ("wide", 1000), ("99999999999", 1000)):
+        monkeypatch.setenv("COLUMNS", given)
+        assert standard_output().width == width
+    monkeypatch.delenv("COLUMNS")
+    assert standard_output().width == 1000
+
+
+def test_an_interval_is_apart_from_its_number_in_html():
+    columns = [NAMES, *(Column("", lambda _: "68.7 (65.0 to 74.4)") for _ in range(5))]
+    assert '68.7 <span class="interval">(65.0 to 74.4)</span></td>' in to_html(
+        [Table.of(columns, ["a (b to c)"])]
+    )
+    assert '<table class="dense">' in to_html([Table.of(columns, [])])
+    assert "<table>" in to_html([Table.of(columns[:5], [])])
+    assert '<span class="interval">' not in to_html([Table.of([NAMES], ["the (a to b)x", "two (a to b c)"])])
+
+
 def test_a_line_break_in_a_name_makes_no_further_row():
     console = Console(file=io.StringIO(), width=60)
     print_blocks([Table.of([NAMES], ["a\nb"]), Items(["c\n- d"])], console)
@@ -170,6 +227,8 @@ def test_an_excerpt_keeps_its_parts_and_counts_the_rest():
         (estimate(None), "-"),
         (estimate(math.nan, 0, 1), "-"),
         (estimate(0.5, math.nan, math.nan, percent), "50.0"),
+        (shorten("checkpoints/step-100/eta-0.6", 15), "checkp...ta-0.6"),
+        (shorten("short", 15), "short"),
         (visible("a\tb\r\nc\rd"), "a\tb\nc\nd"),
         (visible("\x1b[2J\x00\u202e\ud800\u200b"), "\\x1b[2J\\x00\\u202e\\ud800\\u200b"),
         (visible("café ∀ε 中"), "café ∀ε 中"),

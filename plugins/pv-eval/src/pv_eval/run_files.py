@@ -15,6 +15,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
@@ -22,12 +23,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pv_eval.votes import Pair, Vote
 from pv_judge.files import write_together
+from pv_judge.pages.text import natural
 from pv_rl.errors import DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["FORMAT", "LENGTH_UNITS", "RUN", "RunInfo", "read_info", "read_run", "write_run"]
+__all__ = ["FORMAT", "LENGTH_UNITS", "RUN", "RunInfo", "find_runs", "read_info", "read_run", "write_run"]
 
 FORMAT = 2
 """Version of the format of a run on disk. Version 1 had neither grades nor steps, and is read."""
@@ -36,6 +38,8 @@ LARGEST = 1_000_000
 """Bytes of a run.json."""
 KEY = "pv_data.evaluate"
 PAIRS, VOTES, RUN = "pairs.parquet", "votes.parquet", "run.json"
+DEPTH, MOST_FOLDERS = 6, 10_000
+"""How far, and through how many folders, runs are searched."""
 TYPES = {
     "string": ("pair_id", "question_id", "slice", "question", "proof", "trace", "reference", "rubric"),
     "bool": ("label", "verdict"),
@@ -125,6 +129,47 @@ def write_run(folder: Path, pairs: Iterable[Pair], votes: Iterable[Vote], info: 
             folder / RUN: _to_json(info),
         }
     )
+
+
+def find_runs(folders: Iterable[Path]) -> list[Path]:
+    """Runs in folders: each folder itself if it is a run, then those inside it by name, each run once.
+
+    A folder with `votes.parquet` is a run. Links, hidden folders and folders more than six levels down are left out.
+
+    Raises:
+        DataError: a folder is missing or has no run, or has too many folders to search.
+        OSError: a folder cannot be read.
+    """
+    found: dict[Path, Path] = {}
+    for folder in folders:
+        if not folder.is_dir():
+            raise DataError(f"there is no folder {folder}; a run is a folder with {PAIRS}, {VOTES}, {RUN}")
+        inside = _runs_inside(folder)
+        if not inside:
+            raise DataError(
+                f"{folder} has no {VOTES}, and no folder in it has one; a run is a folder with {PAIRS}, {VOTES}, {RUN}"
+            )
+        for run in inside:
+            found.setdefault(run.resolve(), run)
+    return list(found.values())
+
+
+def _runs_inside(folder: Path) -> list[Path]:
+    def fail(error: OSError) -> None:
+        raise error
+
+    runs = []
+    for number, (path, names, files) in enumerate(os.walk(folder, onerror=fail)):
+        if number == MOST_FOLDERS:
+            raise DataError(
+                f"{folder} has more than {MOST_FOLDERS} folders; name the runs, or a smaller folder"
+            )
+        here = Path(path)
+        if VOTES in files:
+            runs.append(here)
+        deep = len(here.relative_to(folder).parts) >= DEPTH
+        names[:] = [] if deep else sorted((one for one in names if not one.startswith(".")), key=natural)
+    return runs
 
 
 def read_run(folder: Path) -> tuple[list[Pair], list[Vote], RunInfo]:

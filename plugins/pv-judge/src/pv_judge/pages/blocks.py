@@ -19,6 +19,7 @@ __all__ = [
     "Excerpt",
     "Heading",
     "Items",
+    "Link",
     "Paragraph",
     "Picture",
     "Piece",
@@ -47,6 +48,16 @@ class Paragraph:
     kind: ClassVar = "paragraph"
     text: str
     tone: Tone = ""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link to a file beside the page."""
+
+    kind: ClassVar = "link"
+    text: str
+    href: str
+    """A relative address whose parts are percent-encoded."""
 
 
 @dataclass(frozen=True)
@@ -147,4 +158,4 @@ class Beside:
     parts: Sequence[Sequence[Block]]
 
 
-Block: TypeAlias = "Heading | Paragraph | Items | Table | Picture | Excerpt | Beside"
+Block: TypeAlias = "Heading | Paragraph | Link | Items | Table | Picture | Excerpt | Beside"

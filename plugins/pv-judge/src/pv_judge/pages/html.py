@@ -12,14 +12,14 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from pv_judge.pages.blocks import Block, Heading
 from pv_judge.pages.curve import HEIGHT, WIDTH, marks, polylines
-from pv_judge.pages.text import visible
+from pv_judge.pages.text import INTERVAL, visible
 
-__all__ = ["to_html"]
+__all__ = ["open_templates", "to_html"]
 
 UPDATE = """
 (() => {
@@ -80,10 +80,10 @@ def to_html(
     )
 
 
-@cache
-def _template() -> Template:
-    environment = Environment(
-        loader=PackageLoader("pv_judge", "pages"),
+def open_templates(package: str, folder: str) -> Environment:
+    """Templates in a folder of a package. They escape all text, and may include `colours.css` of all pages."""
+    return Environment(
+        loader=ChoiceLoader([PackageLoader(package, folder), PackageLoader("pv_judge", "pages")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -91,6 +91,18 @@ def _template() -> Template:
         keep_trailing_newline=True,
         finalize=lambda value: visible(value) if type(value) is str else value,
     )
+
+
+@cache
+def _template() -> Template:
+    environment = open_templates("pv_judge", "pages")
     environment.globals |= {"polylines": polylines, "marks": marks, "curve_size": f"0 0 {WIDTH} {HEIGHT}"}
+    environment.globals |= {"interval": _interval}
     environment.globals |= {"update": Markup(UPDATE), "update_hash": UPDATE_HASH}
     return environment.get_template("page.html.j2")
+
+
+def _interval(cell: str) -> tuple[str, ...] | None:
+    """A number and its interval, which has a line of its own in a table of many columns."""
+    found = INTERVAL.fullmatch(cell)
+    return found.groups() if found else None
