@@ -53,8 +53,9 @@ def test_a_comparison_by_hand():
     assert found.differences["accuracy_wrong"].value == pytest.approx(2 / 3)
     assert (found.only_first, found.only_second, found.ties) == (0, 2, (1, 0))
     assert found.mcnemar_p == pytest.approx(0.5)
-    # by question 2/3 and 1/3, both up: 2 of 4 sign vectors reach the sum
-    assert found.sign_flip_p["accuracy"] == pytest.approx(0.5)
+    # mean right by question 2/6 and 1/6: 1/4, without each 1/6 and 2/6, so se = sqrt(1/2 * 2/144) = 1/12; t(1) of 3
+    assert found.sign_flip_p["accuracy"] == pytest.approx(2 * (0.5 - math.atan(3) / math.pi))
+    assert found.tests["accuracy"] == "cluster t"
     assert (found.pairs, found.questions, found.left_out) == (4, 2, 0)
 
 

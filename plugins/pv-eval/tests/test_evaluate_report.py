@@ -300,8 +300,7 @@ def test_real_judge_traces_of_one_class_make_a_report(tmp_path):
     summary, _ = write_report([tmp_path / "run"], tmp_path / "out", QUICK)
     found = summary.entries[0].evaluation.metrics
     assert found["accuracy"].value == found["accuracy_wrong"].value == 1
-    assert math.isnan(found["accuracy"].low)
-    assert "no certainty" in found["accuracy"].note
+    assert "exact" in found["accuracy"].note
     assert math.isnan(found["accuracy_right"].value)
     text = (tmp_path / "out" / "report.md").read_text()
     assert "all wrong proofs: numbers that need both classes are none" in text

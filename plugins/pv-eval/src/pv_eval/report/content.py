@@ -25,13 +25,13 @@ DEFINITIONS = (
     "Precision, F1: of right proofs, accepting one is the positive; of wrong proofs, rejecting one. A missing verdict "
     "is in no precision and lowers the recall.",
     "maj@k: the majority of k of the n votes, exactly over all subsets; missing verdicts do not vote.",
-    "Agreement, kappa, AC1: majority of all votes against the label; a tie or no verdict is a category of its own. "
-    "Percentile bootstrap over questions.",
+    "Agreement, kappa, AC1: majority of all votes against the label; a tie or no verdict is a category of its own.",
     "Brier, ECE: of the share of accepting votes as a probability, over ten bins of equal width. An ECE is too high in "
     "small samples.",
     "best-of-k: the proof with the largest share of accepting votes among k of a question's, exactly over all subsets; "
     "questions count alike. It is not verl's best@N, which is the largest of the metric itself.",
-    "p, sign flips: verifiers swapped question by question. McNemar: pairs taken as independent, which is too sure.",
+    "p by question: verifiers swapped question by question (sign flips), or the t of the interval where fewer than 8 "
+    "questions of a class differ. McNemar: pairs taken as independent, which is too sure.",
 )
 
 
@@ -41,8 +41,8 @@ def content(summary: Summary, charts: Mapping[str, bytes]) -> Iterator[Block]:
     yield Heading("Report of " + ", ".join(entry.name for entry in entries), level=1)
     yield Items([_about(entry) for entry in entries])
     yield Paragraph(
-        f"Numbers have {100 * how.level:g} % intervals of a BCa bootstrap over questions, {how.resamples} "
-        f"resamples, seed {how.seed}; without one, - or the number alone. By pv-data {__version__}."
+        f"Numbers have {100 * how.level:g} % cluster-t intervals over questions; without one, - or the number alone. "
+        f"By pv-data {__version__}."
     )
     yield Heading("Numbers")
     yield tables.main_table(entries)
