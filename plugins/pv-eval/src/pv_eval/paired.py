@@ -20,7 +20,7 @@ from pv_eval.majority import majority_verdicts
 from pv_eval.metrics import METRICS, class_sums
 from pv_rl.errors import DataError
 
-__all__ = ["Comparison", "common", "compare", "mcnemar", "sign_flip"]
+__all__ = ["Comparison", "common", "compare", "mcnemar", "metric_differences", "question_test", "sign_flip"]
 
 OTHER = "second "
 EXACT = 15
@@ -93,20 +93,15 @@ def compare(first: VoteCounts, second: VoteCounts, how: Bootstrap | None = None)
         np.array([verdict is bool(y) for verdict, y in zip(v, one.label, strict=True)]) for v in verdicts
     ]
     tests = {
-        "accuracy": _p(one, two, how, by_class=False),
-        "balanced_accuracy": _p(one, two, how, by_class=True),
+        "accuracy": question_test(one, two, how, by_class=False),
+        "balanced_accuracy": question_test(one, two, how, by_class=True),
     }
     only_first, only_second = int((right[0] & ~right[1]).sum()), int((~right[0] & right[1]).sum())
     return Comparison(
         pairs=len(one.pairs),
         questions=len(one.questions),
         left_out=len(first.pairs) + len(second.pairs) - 2 * len(one.pairs),
-        differences=estimate_all(
-            class_sums(one).beside(class_sums(two), OTHER),
-            {name: _difference(statistic) for name, statistic in METRICS.items()},
-            how,
-            plain=True,
-        ),
+        differences=metric_differences(one, two, how),
         only_first=only_first,
         only_second=only_second,
         ties=(verdicts[0].count(None), verdicts[1].count(None)),
@@ -116,12 +111,30 @@ def compare(first: VoteCounts, second: VoteCounts, how: Bootstrap | None = None)
     )
 
 
+def metric_differences(one: VoteCounts, two: VoteCounts, how: Bootstrap) -> dict[str, Estimate]:
+    """By the names of `METRICS`, second minus first, on the same pairs in the same order."""
+    sums = class_sums(one).beside(class_sums(two), OTHER)
+    return estimate_all(
+        sums, {name: _difference(statistic) for name, statistic in METRICS.items()}, how, plain=True
+    )
+
+
 def _difference(statistic: Statistic) -> Statistic:
     return lambda s: statistic({name: s[OTHER + name] for name in s if OTHER + name in s}) - statistic(s)
 
 
-def _p(one: VoteCounts, two: VoteCounts, how: Bootstrap, *, by_class: bool) -> tuple[float, str]:
-    """p of the mean over all pairs, or of the mean of both classes, and the test that it comes from."""
+def question_test(one: VoteCounts, two: VoteCounts, how: Bootstrap, *, by_class: bool) -> tuple[float, str]:
+    """Two-sided p that two verifiers are alike on the same pairs, in the same order, by question.
+
+    Args:
+        one: votes of the first.
+        two: votes of the second.
+        how: the number of drawn flips and their seed.
+        by_class: the mean of both classes (balanced accuracy) instead of the mean over all pairs (Avg@k).
+
+    Returns:
+        p, NaN where a class is absent, and the test that it comes from, `sign flips` or `cluster t`.
+    """
     classes = [one.label, ~one.label] if by_class else [np.ones_like(one.label)]
     columns = {f"weight {n}": inside * 1.0 for n, inside in enumerate(classes)}
     columns |= {f"moved {n}": inside * (two.right - one.right) for n, inside in enumerate(classes)}
