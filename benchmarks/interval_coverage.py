@@ -1,11 +1,11 @@
 """Do intervals of 95 % hold the truth in 95 % of sets, and do tests at .05 and .01 err in 5 % and 1 %?
 
 Simulated sets: each question has a difficulty of its own, with an intra-question correlation of 0.25, and each proof 8
-votes. `even` has 3 proofs a question, half of them wrong; `uneven` 1 to 9 proofs, one in ten wrong; `one large` is `even`
-with one question that has half of all pairs. The two verifiers of a difference or of a test are alike, and share more
-than half of the difficulty. Intervals and tests are those of pv_eval; `BCa` is scipy's bootstrap of accuracy with 500
-resamples. A cell is a pair, of verifiers that are right with probability .67 and .92. Where a number has an interval in
-fewer than 99 % of the sets (it is undefined in the others), their share follows, and the coverage is of these.
+votes. `even` has 3 proofs a question, half of them wrong; `uneven` 1 to 9 proofs, one in ten wrong; `one large` is
+`even` with one question that has half of all pairs. The two verifiers of a difference or of a test are alike, and share
+more than half of the difficulty. Intervals and tests are those of pv_eval; `BCa` is scipy's bootstrap of accuracy with
+500 resamples. A cell is a pair, of verifiers that are right with probability .67 and .92. Where a number has an
+interval in fewer than 99 % of the sets (it is undefined in the others), their share follows; coverage is of these.
 
     .venv/bin/python benchmarks/interval_coverage.py                          # 15 minutes on one core
     .venv/bin/python benchmarks/interval_coverage.py --sizes 5,18 --sets 200  # seconds

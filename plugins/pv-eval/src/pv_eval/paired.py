@@ -198,11 +198,11 @@ def sign_flip(
     """
     given = differences.reshape(len(differences), -1)
     sizes = np.ones_like(given) if weights is None else weights.reshape(given.shape)
-    moves, shares = given / sizes.sum(axis=0), sizes / sizes.sum(axis=0)
     moved = (given != 0).any(axis=1)
     number = int(moved.sum())
     if not number:
         return 1.0
+    moves, shares = given / np.abs(given).max() / sizes.sum(axis=0), sizes / sizes.sum(axis=0)
     each, square, both = moves[moved], float((moves.sum(axis=1) ** 2).sum()), shares.T @ shares
     crossed = each.sum(axis=1, keepdims=True) * shares[moved]
 
