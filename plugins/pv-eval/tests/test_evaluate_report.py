@@ -78,6 +78,26 @@ def test_hostile_text_of_models_and_data_stays_in_its_place(written):
         assert (written / name).read_bytes().startswith(b"\x89PNG")
 
 
+def test_the_main_table_has_the_floors_and_ranking_a_table(written):
+    rows = [
+        line.strip("| ").split(" | ")
+        for line in (written / "report.md").read_text().splitlines()
+        if "(" in line
+    ]
+    floors = {row[0].strip("()\\"): row for row in rows if row[0].startswith(("(", "\\("))}
+    pairs, _ = drawn(6, 3, 4)
+    share = f"{100 * sum(one.label for one in pairs) / len(pairs):.1f}"
+    # Avg@n, balanced, right, wrong; precision of right proofs; precision of wrong ones
+    assert floors["accepts everything"][3:8] == [share, "50.0", "100.0", "0.0", share]
+    assert floors["rejects everything"][4:8] == ["50.0", "0.0", "100.0", "-"]
+    assert floors["coin"][3:8] == ["50.0", "50.0", "50.0", "50.0", share]
+    assert floors["majority class"][3:] == floors["accepts everything"][3:]
+    found = json.loads((written / "report.json").read_text())["runs"][0]["evaluation"]["ranking"]["votes"]
+    assert 0 < found["auroc"]["low"] < found["auroc"]["value"] < found["auroc"]["high"] < 1
+    assert f"{found['auroc']['value']:.3f}" in (written / "report.md").read_text()
+    assert set(found["selective"]) == {"0.5", "0.8", "1.0"}
+
+
 def test_the_json_has_the_numbers_and_no_nan(written):
     given = json.loads((written / "report.json").read_text(), parse_constant=pytest.fail)
     assert [run["name"] for run in given["runs"]][1] == "_trained"

@@ -10,6 +10,7 @@ from pv_eval.report import tables
 from pv_eval.report.cases import Case
 from pv_eval.report.paper import PAPER, SIZES
 from pv_eval.report.passage import excerpt, find_passage
+from pv_eval.report.ranking_table import ranking_table
 from pv_eval.report.summary import Entry, Summary, Versus
 from pv_judge.pages.blocks import Beside, Block, Excerpt, Heading, Items, Paragraph, Picture
 from pv_judge.pages.text import p_value, plain, plural
@@ -26,6 +27,9 @@ DEFINITIONS = (
     "is in no precision and lowers the recall.",
     "maj@k: the majority of k of the n votes, exactly over all subsets; missing verdicts do not vote.",
     "Agreement, kappa, AC1: majority of all votes against the label; a tie or no verdict is a category of its own.",
+    "AUROC: how often a right proof has a higher score than a wrong one, a tie counts half; 0.5 by chance. Average "
+    "precision: by chance the share of the class. Surest 50 %: accuracy of the majority verdict if the least sure half "
+    "is left out.",
     "Brier, ECE: of the share of accepting votes as a probability, over ten bins of equal width. An ECE is too high in "
     "small samples.",
     "best-of-k: the proof with the largest share of accepting votes among k of a question's, exactly over all subsets; "
@@ -155,6 +159,8 @@ def _more(entries: Sequence[Entry], charts: Mapping[str, bytes]) -> Iterator[Blo
         )
         yield best
         yield Items([line for entry in entries for line in _candidates(entry)])
+    yield Heading("Without a threshold")
+    yield ranking_table(entries)
     yield Heading("Agreement and calibration")
     yield tables.agreement_table(entries)
     yield Picture(
