@@ -78,6 +78,25 @@ def test_hostile_text_of_models_and_data_stays_in_its_place(written):
         assert (written / name).read_bytes().startswith(b"\x89PNG")
 
 
+def test_the_main_table_has_the_floors_and_ranking_a_table(written):
+    floors: dict[str, list[str]] = {}
+    for line in (written / "report.md").read_text().splitlines():
+        name, *cells = line.strip("| ").split(" | ")
+        if name.startswith(("(", "\\(")):
+            floors.setdefault(name.strip("()\\"), []).extend(cells)
+    pairs, _ = drawn(6, 3, 4)
+    share = f"{100 * sum(one.label for one in pairs) / len(pairs):.1f}"
+    # missing, Avg@n, balanced, right, wrong, accepted; precision and F1 of right proofs; precision of wrong ones
+    assert floors["accepts everything"][2:9] == ["0.0", share, "50.0", "100.0", "0.0", "100.0", share]
+    assert floors["rejects everything"][4:9] == ["50.0", "0.0", "100.0", "0.0", "-"]
+    assert floors["coin"][3:9] == ["50.0", "50.0", "50.0", "50.0", "50.0", share]
+    assert floors["majority class"] == floors["accepts everything"]
+    found = json.loads((written / "report.json").read_text())["runs"][0]["evaluation"]["ranking"]["votes"]
+    assert 0 < found["auroc"]["low"] < found["auroc"]["value"] < found["auroc"]["high"] < 1
+    assert f"{found['auroc']['value']:.3f}" in (written / "report.md").read_text()
+    assert set(found["selective"]) == {"0.5", "0.8", "1.0"}
+
+
 def test_the_json_has_the_numbers_and_no_nan(written):
     given = json.loads((written / "report.json").read_text(), parse_constant=pytest.fail)
     assert [run["name"] for run in given["runs"]][1] == "_trained"
@@ -314,8 +333,7 @@ def test_real_judge_traces_of_one_class_make_a_report(tmp_path):
     summary, _ = write_report([tmp_path / "run"], tmp_path / "out", QUICK)
     found = summary.entries[0].evaluation.metrics
     assert found["accuracy"].value == found["accuracy_wrong"].value == 1
-    assert math.isnan(found["accuracy"].low)
-    assert "no certainty" in found["accuracy"].note
+    assert "exact" in found["accuracy"].note
     assert math.isnan(found["accuracy_right"].value)
     text = (tmp_path / "out" / "report.md").read_text()
     assert "all wrong proofs: numbers that need both classes are none" in text

@@ -2,8 +2,9 @@
 
     E over all subsets S of size k of [G(m)],  m = argmax_{s in S} M(s)
 
-With the candidates in tied groups of equal score, A of them above a group of g, c of which are right, the best of a
-subset is in the group with the probability (C(N-A, k) - C(N-A-g, k)) / C(N, k). Which of the tied is chosen:
+With the candidates in tied groups of equal score (`pv_eval.ties` has the tolerance), A of them above a group of g, c of
+which are right, the best of a subset is in the group with the probability (C(N-A, k) - C(N-A-g, k)) / C(N, k). Which of
+the tied is chosen:
 
     uniform      each of those in the subset with the same probability; by symmetry right with c/g
     optimistic   a right one if there is one:     (C(N-A, k) - C(N-A-c, k)) / C(N, k)
@@ -13,7 +14,7 @@ A mean of 8 votes has 9 values, so ties decide much of the result: look at the b
 O(N log N).
 
 Over many problems, for k = 1, 2, ... (`best_of_set`), problems count alike, whatever their number of candidates and
-weights, and the bootstrap draws problems. k ends at the fewest candidates of a problem, so problems with few candidates
+weights, and intervals are over problems. k ends at the fewest candidates of a problem, so problems with few candidates
 are left out, and counted.
 
 This is not verl's `best@N` (verl/trainer/ppo/metric_utils.py): that draws N of the responses with replacement 1,000
@@ -34,6 +35,7 @@ import numpy as np
 from pv_eval.counts import Floats, Sums, VoteCounts, quotient
 from pv_eval.intervals import Bootstrap, Estimate, estimate_all
 from pv_eval.majority import TIES, Ties, check_ties
+from pv_eval.ties import join_ties
 from pv_rl.errors import ConfigError, DataError
 
 __all__ = ["SCORES", "BestOf", "best_of_curve", "best_of_k", "best_of_set", "oracle_curve", "scores_of"]
@@ -110,6 +112,7 @@ def _read(scores: Sequence[float], correct: Sequence[bool]) -> tuple[Floats, np.
         raise DataError(
             f"best-of-k takes as many scores as marks, one or more of each; given {given.shape} and {marks.shape}"
         )
+    given = join_ties(given)
     if np.isnan(given).any():
         raise DataError(
             f"{int(np.isnan(given).sum())} of {len(given)} scores are NaN; give -inf for a candidate that comes last"

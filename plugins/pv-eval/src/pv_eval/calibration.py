@@ -41,7 +41,8 @@ class Bin:
     share: float
     """Mean share of accepting votes."""
     right: Estimate
-    """Share of right proofs."""
+    """Share of right proofs. Where all or none are right, the interval is exact over the bin's questions: proofs of one
+    question are correlated, so they count once. A note gives the number of questions."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,7 +45,7 @@ Prompt: TypeAlias = Annotated[
     Path | None,
     typer.Option(help="A template with {{ problem }} and {{ proof }}.", show_default="the export's"),
 ]
-Resamples: TypeAlias = Annotated[int, typer.Option(help="Bootstrap resamples; 0 for no intervals.")]
+Resamples: TypeAlias = Annotated[int, typer.Option(help="Sign flips drawn in a test; 0 for no intervals.")]
 
 
 def run(
@@ -108,7 +108,7 @@ def run(
         bool, typer.Option(help="Keep traces in the votes; the report shows some.")
     ] = True,
     write_report: Annotated[bool, typer.Option("--report/--no-report", help="Write the report too.")] = True,
-    resamples: Resamples = 1000,
+    resamples: Resamples = 10_000,
 ) -> None:
     """Sample a verifier's verdicts on a labelled set, and measure them.
 
@@ -161,8 +161,8 @@ def best_of_k(
         typer.Argument(metavar="FOLDER...", show_default=False, help="Runs, as `pv-eval run` writes them."),
     ],
     score: Annotated[str, typer.Option(help="Score of a candidate: votes or logit.")] = "votes",
-    resamples: Resamples = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
+    resamples: Resamples = 10_000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the sign flips.")] = 0,
     at_least: Annotated[
         int | None,
         typer.Option(

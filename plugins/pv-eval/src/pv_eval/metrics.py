@@ -35,7 +35,7 @@ import numpy as np
 from pv_eval.counts import Columns, Floats, Statistic, Sums, VoteCounts, quotient, ratio, sum_by_question
 from pv_eval.intervals import Bootstrap, Estimate, estimate_all
 
-__all__ = ["KINDS", "METRICS", "LengthRow", "class_sums", "lengths", "sampling_error"]
+__all__ = ["KINDS", "METRICS", "LengthRow", "class_sums", "floors", "lengths", "sampling_error"]
 
 
 def class_sums(counts: VoteCounts) -> Sums:
@@ -84,6 +84,38 @@ METRICS: Mapping[str, Statistic] = {
     "accuracy_of_always_true": lambda s: ratio(_right(s), _all(s)),
 }
 """By name. `accuracy` is Avg@k; a class's recall is its accuracy; `accuracy_of_verdicts` leaves missing ones out."""
+
+
+def floors(counts: VoteCounts) -> dict[str, dict[str, float]]:
+    """The metrics of verifiers that read no proof, and of a perfect one, on the same set.
+
+    Returns:
+        By name (`accepts everything`, `rejects everything`, `majority class`, the better of the two by accuracy;
+        `coin`, which accepts half; `coin, own rate`, which accepts as often as this verifier; `perfect`), `METRICS` by
+        name. NaN where a metric is undefined: what accepts nothing has no precision of right proofs.
+
+    Example: 3 right proofs and 1 wrong one. `accepts everything` has accuracy and precision 0.75, F1 1.5/1.75 = 0.857;
+    the coin has accuracy 0.5, precision 0.75, F1 2 * 0.75 * 0.5 / 1.25 = 0.6.
+    """
+    total = class_sums(counts).total
+    right, wrong = float(_right(total)), float(_wrong(total))
+    rate = float(METRICS["accepted"](total))
+
+    def accepting(of_right: float, of_wrong: float) -> dict[str, float]:
+        sums = {"tp": right * of_right, "fn": right * (1 - of_right), "none_right": 0.0}
+        sums |= {"fp": wrong * of_wrong, "tn": wrong * (1 - of_wrong), "none_wrong": 0.0}
+        columns = {name: np.asarray(value) for name, value in sums.items()}
+        return {name: float(statistic(columns)) for name, statistic in METRICS.items()}
+
+    accepts, rejects = accepting(1, 1), accepting(0, 0)
+    return {
+        "accepts everything": accepts,
+        "rejects everything": rejects,
+        "majority class": accepts if right >= wrong else rejects,
+        "coin": accepting(0.5, 0.5),
+        "coin, own rate": accepting(rate, rate),
+        "perfect": accepting(1, 0),
+    }
 
 
 def sampling_error(counts: VoteCounts, k: int) -> float:
@@ -144,6 +176,7 @@ def lengths(counts: VoteCounts, how: Bootstrap) -> tuple[list[LengthRow], int]:
         sum_by_question(counts, columns),
         {kind: quotient(f"length {kind}", f"votes {kind}") for kind in KINDS},
         how,
+        plain=True,
     )
     rows = []
     for kind, mask in inside.items():

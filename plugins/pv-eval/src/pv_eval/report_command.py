@@ -31,8 +31,8 @@ def report(
     out: Annotated[
         Path | None, typer.Option(help="Folder to write to.", show_default="report/ in the first folder")
     ] = None,
-    resamples: Annotated[int, typer.Option(help="Of the bootstrap; 0 for no intervals.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap.")] = 0,
+    resamples: Annotated[int, typer.Option(help="Sign flips drawn in a test; 0 for no intervals.")] = 10_000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the sign flips.")] = 0,
     cases: Annotated[
         int, typer.Option(min=0, max=50, help="Errors of each class, and disagreements each way, to show.")
     ] = 3,

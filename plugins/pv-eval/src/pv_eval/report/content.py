@@ -13,6 +13,7 @@ from pv_eval.report.cases import Case
 from pv_eval.report.charts import length_name, with_lengths
 from pv_eval.report.paper import PAPER, SIZES
 from pv_eval.report.passage import excerpt, find_passage
+from pv_eval.report.ranking_table import ranking_table
 from pv_eval.report.summary import Entry, Group, Summary, Versus
 from pv_eval.report.traces import FILE, address
 from pv_judge.pages.blocks import Beside, Block, Excerpt, Heading, Items, Link, Paragraph, Picture
@@ -29,13 +30,16 @@ DEFINITIONS = (
     "Precision, F1: of right proofs, accepting one is the positive; of wrong proofs, rejecting one. A missing verdict "
     "is in no precision and lowers the recall.",
     "maj@k: the majority of k of the n votes, exactly over all subsets; missing verdicts do not vote.",
-    "Agreement, kappa, AC1: majority of all votes against the label; a tie or no verdict is a category of its own. "
-    "Percentile bootstrap over questions.",
+    "Agreement, kappa, AC1: majority of all votes against the label; a tie or no verdict is a category of its own.",
+    "AUROC: how often a right proof has a higher score than a wrong one, a tie counts half; 0.5 by chance. Average "
+    "precision: by chance the share of the class. Surest 50 %: accuracy of the majority verdict if the least sure half "
+    "is left out.",
     "Brier, ECE: of the share of accepting votes as a probability, over ten bins of equal width. An ECE is too high in "
     "small samples.",
     "best-of-k: the proof with the largest share of accepting votes among k of a question's, exactly over all subsets; "
     "questions count alike. It is not verl's best@N, which is the largest of the metric itself.",
-    "p, sign flips: verifiers swapped question by question. McNemar: pairs taken as independent, which is too sure.",
+    "p by question: verifiers swapped question by question (sign flips), or the t of the interval where fewer than 8 "
+    "questions of a class differ. McNemar: pairs taken as independent, which is too sure.",
 )
 
 
@@ -47,8 +51,8 @@ def content(summary: Summary) -> Iterator[Block]:
     yield Heading("Report of " + ", ".join(names), level=1)
     yield Items([_about(group, entry) for group in groups for entry in group.entries])
     yield Paragraph(
-        f"Numbers have {100 * how.level:g} % intervals of a BCa bootstrap over questions, {how.resamples} "
-        f"resamples, seed {how.seed}; without one, - or the number alone. By pv-data {__version__}."
+        f"Numbers have {100 * how.level:g} % cluster-t intervals over questions; without one, - or the number alone. "
+        f"By pv-data {__version__}."
         + (" Verifiers are compared within a set, each with the set's first." if several else "")
     )
     if summary.cases:
@@ -189,6 +193,11 @@ def _best_of(group: Group) -> Iterator[Block]:
     yield Items([line for entry in group.entries for line in _candidates(entry)])
 
 
+def _ranking(group: Group) -> Iterator[Block]:
+    yield Heading("Without a threshold")
+    yield ranking_table(group.entries)
+
+
 def _agreement(group: Group) -> Iterator[Block]:
     yield Heading("Agreement and calibration")
     yield tables.agreement_table(group.entries)
@@ -284,6 +293,7 @@ SECTIONS: tuple[Section, ...] = (
     _against,
     _majority,
     _best_of,
+    _ranking,
     _agreement,
     _lengths,
     _errors,

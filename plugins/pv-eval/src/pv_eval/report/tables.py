@@ -13,7 +13,7 @@ from pv_eval.report.paper import paper_numbers
 from pv_eval.report.summary import Entry, Versus
 from pv_judge.agreement import Estimate as Theirs
 from pv_judge.pages.blocks import Column, Table
-from pv_judge.pages.text import MISSING, coefficient, estimate, p_value, percent, points, whole
+from pv_judge.pages.text import coefficient, estimate, p_value, percent, points, whole
 
 __all__ = [
     "agreement_table",
@@ -42,6 +42,7 @@ SHOWN = {
 }
 WIDEST = 6
 """Numbers in a table that fits a page; further ones are in further tables."""
+FLOORS = ("accepts everything", "rejects everything", "majority class", "coin")
 MOST_SIZES = 12
 BEST_OF = (
     ("best-of-k", "a tie is any of them, %"),
@@ -55,7 +56,7 @@ VERIFIER: Column[Any] = Column("verifier", lambda row: row[0].name, left=True)
 
 
 def main_table(entries: Sequence[Entry]) -> Table:
-    """A line a verifier, and what one that accepts everything would get on the first one's set."""
+    """A line a verifier, and what verifiers that read no proof would get on the first one's set."""
     columns: list[Column[Entry]] = [
         Column("verifier", lambda entry: entry.name, left=True),
         Column(
@@ -68,11 +69,12 @@ def main_table(entries: Sequence[Entry]) -> Table:
         ),
     ]
     table = Table.of(columns, entries)
-    always = _share(entries[0].evaluation.metrics["accuracy_of_always_true"])
-    floor = {"accuracy": always, "missing": "0.0", "accepted": "100.0"}
-    floor |= {"accuracy_right": "100.0", "accuracy_wrong": "0.0", "balanced_accuracy": "50.0"}
-    accepts = ["(accepts everything)", "", "", *(floor.get(name, MISSING) for name in SHOWN)]
-    return replace(table, rows=[*table.rows, accepts])
+    floors = [
+        [f"({name})", "", "", *(percent(values[metric]) for metric in SHOWN)]
+        for name, values in entries[0].evaluation.floors.items()
+        if name in FLOORS
+    ]
+    return replace(table, rows=[*table.rows, *floors])
 
 
 def number_tables(entries: Sequence[Entry]) -> list[Table]:
@@ -225,7 +227,8 @@ def versus_table(versus: Versus) -> Table:
     columns: list[Column[str]] = [
         Column("metric", lambda name: ", ".join(SHOWN[name]).removesuffix(", %"), left=True),
         Column("difference", lambda name: _interval(found.differences[name], points), "points"),
-        Column("p", lambda name: p_value(tests[name]) if name in tests else "", "sign flips"),
+        Column("p", lambda name: p_value(tests[name]) if name in tests else "", "by question"),
+        Column("test", lambda name: found.tests.get(name, ""), left=True),
     ]
     return Table.of(columns, SHOWN)
 
