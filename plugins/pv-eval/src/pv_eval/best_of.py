@@ -69,7 +69,7 @@ def best_of_curve(scores: Sequence[float], correct: Sequence[float], ties: Ties 
 
 
 def oracle_curve(correct: Sequence[float]) -> Floats:
-    """(N,) for k = 1, ..., N how often a subset has a right candidate, or its best grade: a perfect verifier's result."""
+    """(N,) for k = 1, ..., N what a perfect verifier gets: a right candidate if a subset has one, or its best grade."""
     return best_of_curve(np.asarray(correct, dtype=float).tolist(), correct)
 
 

@@ -45,6 +45,16 @@ Prompt: TypeAlias = Annotated[
     Path | None,
     typer.Option(help="A template with {{ problem }} and {{ proof }}.", show_default="the export's"),
 ]
+Format: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--format", help="What traces conclude: verdict (True or False), grade, first_error, or a plugin's."
+    ),
+]
+FormatOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=VALUE", help="Option of the format, for example points=7. Repeatable."),
+]
 Resamples: TypeAlias = Annotated[int, typer.Option(help="Bootstrap resamples; 0 for no intervals.")]
 
 
@@ -99,7 +109,24 @@ def run(
         str, typer.Option(help="Action on questions that were trained on: refuse, drop or keep.")
     ] = "refuse",
     limit: Annotated[int | None, typer.Option(help="Number of pairs, chosen by a hash of their ids.")] = None,
-    prompt: Prompt = None,
+    verdict_format: Format = "verdict",
+    format_option: FormatOption = None,
+    prompt: Annotated[
+        Path | None,
+        typer.Option(
+            help="A template with {{ problem }} and {{ proof }} or {{ steps }}.", show_default="the format's"
+        ),
+    ] = None,
+    reference: Annotated[
+        bool | None,
+        typer.Option(
+            help="Show the reference solution in the prompt.", show_default="if set and prompt have it"
+        ),
+    ] = None,
+    rubric: Annotated[
+        bool | None,
+        typer.Option(help="Show the marking scheme in the prompt.", show_default="if set and prompt have it"),
+    ] = None,
     server: Annotated[str, typer.Option(help="Server for a folder: auto, vllm or transformers.")] = "auto",
     server_argument: Annotated[
         list[str] | None, typer.Option(metavar="ARG", help="Argument of the server. Repeatable.")
@@ -156,7 +183,11 @@ def run(
             train=train,
             overlap=overlap,
             limit=limit,
+            verdict_format=verdict_format,
+            format_options=read_options(None, format_option or []),
             prompt=prompt,
+            reference=reference,
+            rubric=rubric,
             server=server,
             server_arguments=server_argument or [],
             client=client or [],
@@ -175,7 +206,7 @@ def best_of_k(
         list[Path],
         typer.Argument(metavar="FOLDER...", show_default=False, help="Runs, as `pv-eval run` writes them."),
     ],
-    score: Annotated[str, typer.Option(help="Score of a candidate: votes or logit.")] = "votes",
+    score: Annotated[str, typer.Option(help="Score of a candidate: votes, logit or grade.")] = "votes",
     resamples: Resamples = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
     at_least: Annotated[

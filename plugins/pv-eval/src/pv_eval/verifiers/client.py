@@ -51,6 +51,8 @@ class Question:
     messages: Messages
     key: str
     """Of the messages, see `TraceCache.messages_key`."""
+    twins: tuple[str, ...] = ()
+    """Ids of further pairs with the same messages, such as other gradings of the proof: they get the same trace."""
 
 
 def client_settings(
@@ -101,27 +103,42 @@ def client_settings(
 
 
 def look_up(
-    pairs: Sequence[Pair], prompt: VerifierPrompt, n: int, cache: TraceCache, state: Progress
+    pairs: Sequence[Pair],
+    prompt: VerifierPrompt,
+    n: int,
+    cache: TraceCache,
+    state: Progress,
+    grades: Sequence[float] = (),
 ) -> tuple[Traces, list[Question]]:
-    """The cached traces, and the questions for the others.
+    """The cached traces, and the questions for the others. The prompt may show all texts of a pair, and the grades.
 
     Sample 0 of all pairs comes first, so that a run that is stopped early has covered the whole set.
     """
     state.total = len(pairs) * n
     found: Traces = {}
     missing: list[Question] = []
-    asked = [(pair, prompt.messages(pair.question, pair.proof)) for pair in pairs]
-    keys = [cache.messages_key(messages) for _, messages in asked]
+    asked = [(pair, _messages(prompt, pair, grades)) for pair in pairs]
+    alike: dict[str, list[tuple[Pair, Messages]]] = {}
+    for pair, messages in asked:
+        alike.setdefault(cache.messages_key(messages), []).append((pair, messages))
     for sample in range(n):
-        for (pair, messages), key in zip(asked, keys, strict=True):
-            known = cache.get(key, sample)
+        for key, group in alike.items():
+            known, (pair, messages) = cache.get(key, sample), group[0]
+            names = [one.pair_id for one, _ in group]
             if known is None:
-                missing.append(Question(pair=pair, sample=sample, messages=messages, key=key))
+                twins = tuple(names[1:])
+                missing.append(Question(pair=pair, sample=sample, messages=messages, key=key, twins=twins))
                 continue
-            found[pair.pair_id, sample] = known
-            state.known += 1
-            _count(state, known)
+            for name in names:
+                found[name, sample] = known
+                state.known += 1
+                _count(state, known)
     return found, missing
+
+
+def _messages(prompt: VerifierPrompt, pair: Pair, grades: Sequence[float]) -> Messages:
+    texts = {"steps": pair.steps, "reference": pair.reference, "rubric": pair.rubric}
+    return prompt.messages(pair.question, pair.proof, **texts, grades=grades)
 
 
 def _count(state: Progress, trace: Trace) -> None:
@@ -213,8 +230,9 @@ class _Run:
             trace = await self._ask(question)
             if trace is None:
                 return
-            self.found[question.pair.pair_id, question.sample] = trace
-            _count(self._state, trace)
+            for name in (question.pair.pair_id, *question.twins):
+                self.found[name, question.sample] = trace
+                _count(self._state, trace)
 
     async def _ask(self, question: Question) -> Trace | None:
         """The trace, which is kept before it is used; None where the run ends."""
