@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from pv_eval.votes import Pair, Vote
 from pv_rl.errors import DataError
 from pv_verdicts.formats import Truth
 
-__all__ = ["Checked", "Finding", "check", "same_proofs"]
+__all__ = ["Checked", "Finding", "check", "imply_labels", "same_proofs"]
 
 SHOWN = 3
 WORDS: dict[Truth, tuple[str, str, str]] = {
@@ -145,6 +145,37 @@ def check(pairs: Iterable[Pair], votes: Iterable[Vote], truth: Truth = "label") 
     ordered = (vote for pair in kept for vote in sorted(of_pair[pair.pair_id], key=lambda vote: vote.sample))
     problems = (*found, *_of_all(kept, truth))
     return Checked(pairs=tuple(kept), votes=tuple(ordered), problems=problems, truth=truth)
+
+
+def imply_labels(pairs: Sequence[Pair], accept: float = 1.0) -> tuple[list[Pair], tuple[Finding, ...]]:
+    """The pairs of a set without any label, labelled by what is known: right without a wrong step, or from a grade on.
+
+    A set with a label is returned as it is: its rule may leave grades between right and wrong without one. A proof that
+    is right by one grading and wrong by another gets no label.
+
+    Args:
+        pairs: of the set.
+        accept: share of the full points from which a proof is right, above 0.
+    """
+
+    def label(pair: Pair) -> bool | None:
+        if pair.first_error is not None:
+            return pair.first_error == 0
+        return None if pair.grade is None else pair.grade >= accept - 1e-9
+
+    if any(pair.label is not None for pair in pairs):
+        return list(pairs), ()
+    implied = [replace(pair, label=label(pair)) for pair in pairs]
+    split = {
+        pair.pair_id
+        for group in same_proofs(implied)
+        for pair in group
+        if len({one.label for one in group}) > 1
+    }
+    implied = [replace(pair, label=None) if pair.pair_id in split else pair for pair in implied]
+    number = sum(pair.label is not None for pair in implied)
+    what = f"pairs have no label; they are right without a wrong step, or with {100 * accept:.4g} % of the points"
+    return implied, (Finding(what=what, number=number),) if number else ()
 
 
 def same_proofs(pairs: Iterable[Pair]) -> list[list[Pair]]:

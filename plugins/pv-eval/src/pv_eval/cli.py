@@ -1,4 +1,4 @@
-"""Command line `pv-eval`: run, report, best-of-k and export.
+"""Command line `pv-eval`: run, report, best-of-k, export and grades.
 
 `pv-data` has the same commands under their older names. They import what they need when they run: --help is instant.
 """
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from pv_eval.grades_command import grades
 from pv_eval.report_command import report
 from pv_rl.errors import PvRlError
 
@@ -340,3 +341,4 @@ for new, older, command in (
 ):
     app.command(new)(command)
     data_app.command(older)(command)
+app.command("grades")(grades)

@@ -41,10 +41,11 @@ from pv_eval.checks import Checked, Finding, check, same_proofs
 from pv_eval.counts import Columns, Floats, Statistic, Sums, VoteCounts, count_votes, quotient, ratio
 from pv_eval.intervals import Bootstrap, Estimate, estimate_all
 from pv_eval.rank import kendall, rank_sums, spearman
+from pv_eval.run_files import RunInfo
 from pv_eval.votes import Pair, Vote
-from pv_rl.errors import ConfigError
+from pv_rl.errors import ConfigError, DataError
 
-__all__ = ["FLOORS", "Graded", "Scale", "evaluate_grades", "grade_metrics"]
+__all__ = ["FLOORS", "Graded", "Scale", "evaluate_grades", "grade_metrics", "grades_of"]
 
 FLOORS = ("mean", "median", "most frequent")
 """Constant grades that a verifier has to beat, each the best constant for RMSE, MAE and exact on this very set."""
@@ -66,13 +67,31 @@ class Scale:
             raise ConfigError(
                 f"grades={self.grades!r:.80}; expected two or more, ascending, the first 0 or more"
             )
-        if self.accept is not None and not listed[0] < self.accept <= self.full:
+        number = isinstance(self.accept, int | float)
+        if self.accept is not None and not (number and listed[0] < self.accept <= self.full):
             raise ConfigError(f"accept={self.accept!r}; expected above {listed[0]:g}, up to {self.full:g}")
+
+    @classmethod
+    def of(cls, info: RunInfo) -> Scale | None:
+        """The scale of a run; None where its verdict format has no grades.
+
+        Raises:
+            ConfigError: run.json has an `accept` that is not within the grades.
+        """
+        form = info.settings.get("format")
+        options = form.get("options") if isinstance(form, Mapping) else None
+        accept = options.get("accept") if isinstance(options, Mapping) else None
+        return cls(grades=info.grades, accept=accept) if info.grades else None
 
     @property
     def full(self) -> float:
         """Full points."""
         return self.grades[-1]
+
+    @property
+    def accept_share(self) -> float:
+        """Share of the full points from which a proof is accepted."""
+        return self.grades[self.first_accepted] / self.full
 
     @cached_property
     def first_accepted(self) -> int:
@@ -95,7 +114,7 @@ def grade_metrics(full: float) -> dict[str, Statistic]:
     def kappa(s: Columns) -> Floats:
         x, y = ratio(s["x"], s["known"]), ratio(s["y"], s["known"])
         chance = ratio(s["xx"] + s["yy"], s["known"]) - 2 * x * y
-        return 1 - ratio(square(s), np.where(chance > 1e-12, chance, np.nan))
+        return np.round(1 - ratio(square(s), np.where(chance > 1e-12, chance, np.nan)), 12) + 0.0
 
     def balanced(s: Columns) -> Floats:
         return (ratio(s["tp"], s["right"]) + ratio(s["tn"], s["all"] - s["right"])) / 2
@@ -210,6 +229,25 @@ def evaluate_grades(
         problems=found.problems,
         how=how,
     )
+
+
+def grades_of(
+    pairs: Sequence[Pair], votes: Sequence[Vote], scale: Scale | None, how: Bootstrap
+) -> Graded | None:
+    """The grade metrics of a run; None where the pairs or the verifier have no grades.
+
+    Raises:
+        DataError: the set is refused, or the votes have grades on an unknown scale.
+    """
+    if all(pair.grade is None for pair in pairs):
+        return None
+    if scale is None:
+        if any(vote.grade is not None for vote in votes):
+            raise DataError(
+                "the votes have grades, and run.json has no `grades`; write the allowed ones there"
+            )
+        return None
+    return evaluate_grades((pairs, votes), scale, how)
 
 
 def _sums(question: Floats, weight: Floats, x: Floats, y: Floats, scale: Scale, number: int) -> Sums:

@@ -32,6 +32,7 @@ def report(
 ) -> None:
     """Measure verifiers from their votes: a page, Markdown and JSON, beside the paper's numbers."""
     from pv_eval.intervals import Bootstrap
+    from pv_eval.report.grade_tables import grade_blocks, step_blocks
     from pv_eval.report.tables import main_table
     from pv_eval.report.writing import write_report
     from pv_judge.pages.blocks import Column, Items, Table
@@ -58,5 +59,8 @@ def report(
         for problem in entry.evaluation.problems
     ]
     print_blocks([Table.of(columns, range(1, len(titles))), Items(problems)], console)
+    graded = [(entry.name, entry.graded) for entry in summary.entries if entry.graded]
+    named = [(entry.name, entry.steps) for entry in summary.entries if entry.steps]
+    print_blocks([*grade_blocks(graded, terminal=True), *step_blocks(named, terminal=True)], console)
     for path in files:
         print_line(console, f"wrote {path}")

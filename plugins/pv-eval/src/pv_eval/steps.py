@@ -29,9 +29,10 @@ import numpy as np
 from pv_eval.checks import Checked, Finding, check
 from pv_eval.counts import Columns, Floats, Statistic, count_votes, quotient, ratio, sum_by_question
 from pv_eval.intervals import Bootstrap, Estimate, estimate_all
+from pv_eval.run_files import RunInfo
 from pv_eval.votes import Pair, Vote
 
-__all__ = ["STEP_METRICS", "Steps", "evaluate_steps"]
+__all__ = ["STEP_METRICS", "Steps", "evaluate_steps", "steps_of"]
 
 
 def _f1(s: Columns) -> Floats:
@@ -124,6 +125,14 @@ def evaluate_steps(
         problems=found.problems,
         how=how,
     )
+
+
+def steps_of(pairs: Sequence[Pair], votes: Sequence[Vote], info: RunInfo, how: Bootstrap) -> Steps | None:
+    """The first-error metrics of a run; None where the pairs have no first wrong steps, or the verifier names none."""
+    asked = info.verdict_format == "first_error" or any(vote.first_error is not None for vote in votes)
+    if not asked or all(pair.first_error is None for pair in pairs):
+        return None
+    return evaluate_steps((pairs, votes), how)
 
 
 def _of_most(of: Floats, named: Floats, each: Floats) -> Floats:

@@ -8,6 +8,7 @@ from pv_data import __version__
 from pv_eval.intervals import Estimate
 from pv_eval.report import tables
 from pv_eval.report.cases import Case
+from pv_eval.report.grade_tables import grade_blocks, step_blocks
 from pv_eval.report.paper import PAPER, SIZES
 from pv_eval.report.passage import excerpt, find_passage
 from pv_eval.report.summary import Entry, Summary, Versus
@@ -47,6 +48,8 @@ def content(summary: Summary, charts: Mapping[str, bytes]) -> Iterator[Block]:
     yield Heading("Numbers")
     yield tables.main_table(entries)
     yield Items(_cautions(entries))
+    yield from grade_blocks([(entry.name, entry.graded) for entry in entries if entry.graded])
+    yield from step_blocks([(entry.name, entry.steps) for entry in entries if entry.steps])
     for name in tables.sets(summary):
         yield from _beside_paper(entries, name)
     slices = tables.slices_table(entries)

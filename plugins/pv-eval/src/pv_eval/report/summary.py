@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pv_eval.best_of import BestOf, best_of_set
-from pv_eval.checks import check
+from pv_eval.checks import check, imply_labels
 from pv_eval.counts import VoteCounts, count_votes
 from pv_eval.evaluation import Evaluation, evaluate
+from pv_eval.graded import Graded, Scale, grades_of
 from pv_eval.intervals import Bootstrap
 from pv_eval.paired import Comparison, compare
 from pv_eval.report.cases import Case, Split, disagreements, worst_errors
 from pv_eval.run_files import RunInfo, read_run
+from pv_eval.steps import Steps, steps_of
 from pv_rl.errors import DataError
 
 __all__ = ["Entry", "Summary", "Versus", "summarise"]
@@ -32,6 +34,10 @@ class Entry:
     """None where no question has two proofs."""
     accepted_wrong: Sequence[Case]
     rejected_right: Sequence[Case]
+    graded: Graded | None = None
+    """None where the verifier gave no grades."""
+    steps: Steps | None = None
+    """None where it named no wrong steps."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,9 +74,12 @@ def summarise(folders: Sequence[Path], how: Bootstrap, *, cases: int = 3) -> Sum
     entries: list[Entry] = []
     for folder in folders:
         pairs, votes, info = read_run(folder)
-        checked = check(pairs, votes)
         try:
+            scale = Scale.of(info)
+            labelled, implied = imply_labels(pairs, 1.0 if scale is None else scale.accept_share)
+            checked = check(labelled, votes)
             counts = count_votes(checked)
+            graded, steps = grades_of(pairs, votes, scale, how), steps_of(pairs, votes, info, how)
         except DataError as error:
             raise DataError(f"{folder}: {error}") from error
         names = [entry.name for entry in entries]
@@ -81,10 +90,12 @@ def summarise(folders: Sequence[Path], how: Bootstrap, *, cases: int = 3) -> Sum
                 name=name,
                 info=info,
                 counts=counts,
-                evaluation=evaluate(counts, how, problems=checked.problems),
+                evaluation=evaluate(counts, how, problems=(*implied, *checked.problems)),
                 best_of=best_of_set(counts, how) if several else None,
                 accepted_wrong=worst_errors(counts, False, cases),
                 rejected_right=worst_errors(counts, True, cases),
+                graded=graded,
+                steps=steps,
             )
         )
     return Summary(

@@ -57,8 +57,8 @@ def document(summary: Summary) -> dict[str, Any]:
     """A tree of plain values; null where a number is not defined.
 
     Keys: `format`, `pv_data` (version), `bootstrap`; `runs`, each with `name`, `info`, `evaluation` (see `Evaluation`),
-    `best_of` and the names of the pairs in `worst`; `versus`, each with `first`, `second`, `comparison` or `reason`;
-    `paper`, its title and printed numbers by set.
+    `best_of`, `grades` (see `Graded`), `first_errors` (see `Steps`) and the names of the pairs in `worst`; `versus`,
+    each with `first`, `second`, `comparison` or `reason`; `paper`, its title and printed numbers by set.
     """
     return {
         "format": FORMAT,
@@ -87,6 +87,8 @@ def _run(entry: Entry) -> dict[str, Any]:
         "info": entry.info,
         "evaluation": entry.evaluation,
         "best_of": entry.best_of,
+        "grades": entry.graded,
+        "first_errors": entry.steps,
         "worst": {
             "accepted_wrong": _names(entry.accepted_wrong),
             "rejected_right": _names(entry.rejected_right),
