@@ -147,7 +147,9 @@ def check(pairs: Iterable[Pair], votes: Iterable[Vote], truth: Truth = "label") 
     return Checked(pairs=tuple(kept), votes=tuple(ordered), problems=problems, truth=truth)
 
 
-def imply_labels(pairs: Sequence[Pair], accept: float = 1.0) -> tuple[list[Pair], tuple[Finding, ...]]:
+def imply_labels(
+    pairs: Sequence[Pair], accept: float | None = None
+) -> tuple[list[Pair], tuple[Finding, ...]]:
     """The pairs of a set without any label, labelled by what is known: right without a wrong step, or from a grade on.
 
     A set with a label is returned as it is: its rule may leave grades between right and wrong without one. A proof that
@@ -155,13 +157,15 @@ def imply_labels(pairs: Sequence[Pair], accept: float = 1.0) -> tuple[list[Pair]
 
     Args:
         pairs: of the set.
-        accept: share of the full points from which a proof is right, above 0.
+        accept: share of the full points from which a proof is right, above 0, where the verifier gave grades. None: a
+            first wrong step is looked at first, then whether a grade is full points.
     """
+    least = 1.0 if accept is None else accept
 
     def label(pair: Pair) -> bool | None:
-        if pair.first_error is not None:
-            return pair.first_error == 0
-        return None if pair.grade is None else pair.grade >= accept - 1e-9
+        if pair.grade is not None and (accept is not None or pair.first_error is None):
+            return pair.grade >= least - 1e-9
+        return None if pair.first_error is None else pair.first_error == 0
 
     if any(pair.label is not None for pair in pairs):
         return list(pairs), ()
@@ -174,7 +178,9 @@ def imply_labels(pairs: Sequence[Pair], accept: float = 1.0) -> tuple[list[Pair]
     }
     implied = [replace(pair, label=None) if pair.pair_id in split else pair for pair in implied]
     number = sum(pair.label is not None for pair in implied)
-    what = f"pairs have no label; they are right without a wrong step, or with {100 * accept:.4g} % of the points"
+    what = (
+        f"pairs have no label; they are right without a wrong step, or with {100 * least:.4g} % of the points"
+    )
     return implied, (Finding(what=what, number=number),) if number else ()
 
 

@@ -76,7 +76,7 @@ def summarise(folders: Sequence[Path], how: Bootstrap, *, cases: int = 3) -> Sum
         pairs, votes, info = read_run(folder)
         try:
             scale = Scale.of(info)
-            labelled, implied = imply_labels(pairs, 1.0 if scale is None else scale.accept_share)
+            labelled, implied = imply_labels(pairs, None if scale is None else scale.accept_share)
             checked = check(labelled, votes)
             counts = count_votes(checked)
             graded, steps = grades_of(pairs, votes, scale, how), steps_of(pairs, votes, info, how)
