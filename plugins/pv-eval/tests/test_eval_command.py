@@ -248,6 +248,9 @@ def test_the_readmes_example_runs(tmp_path, monkeypatch):
     result = run(*command.split(), "--no-report")
     assert result.exit_code == 0, result.output
     assert [vote.verdict for vote in read_run(Path("runs/base"))[1]] == [True, False]
+    result = run("grades", "grades.jsonl")
+    assert result.exit_code == 0, result.output
+    assert "QWK" in result.output
 
 
 def test_pv_data_has_the_same_commands_under_their_older_names():

@@ -223,7 +223,7 @@ def best_of_k(
         import json
 
         from pv_eval.best_of import best_of_set
-        from pv_eval.checks import check
+        from pv_eval.checks import check, imply_labels
         from pv_eval.counts import count_votes
         from pv_eval.intervals import Bootstrap
         from pv_eval.run_files import read_run
@@ -233,7 +233,8 @@ def best_of_k(
         document: dict[str, Any] = {}
         for folder in folders:
             pairs, votes, info = read_run(folder)
-            best = best_of_set(count_votes(check(pairs, votes)), how, score, at_least=at_least)
+            counts = count_votes(check(imply_labels(pairs)[0], votes))
+            best = best_of_set(counts, how, score, at_least=at_least)
             name = info.verifier if info.verifier not in document else f"{info.verifier} ({folder})"
             document[name] = _as_json(best)
             _print(name, best)

@@ -25,7 +25,7 @@ def _points(value: float) -> str:
 
 
 def _signed(value: float) -> str:
-    return f"{value + 0.0:+.2f}"
+    return f"{round(value, 2) + 0.0:+.2f}"
 
 
 DISTANCE: Shown = (
@@ -85,11 +85,11 @@ def grade_blocks(found: Sequence[tuple[str, Graded]], *, terminal: bool = False)
         return
     yield Heading("Grades")
     yield Items([f"{name}: {_about(graded)}" for name, graded in found])
-    # floors and humans are of the set: verifiers on the same one have the same
-    lines = list(
-        {(*line[:2], str(line[2]["mae"])): line for name, one in found for line in _lines(name, one)}.values()
-    )
-    own = [line for line in lines if "spearman" in line[2]]
+    own = [line for name, graded in found for line in _lines(name, graded)]
+    # verifiers on the same set have the same floors
+    of_sets = {(line[1], str(line[2])): line for _, graded in found for line in _of_set(graded)}
+    lines = [*own, *of_sets.values()]
+    own = [line for line in own if "spearman" in line[2]]
     if terminal:
         yield upright(_table(lines, [*DISTANCE, *AGREEMENT, *RANKS]))
     else:
@@ -156,8 +156,15 @@ def _lines(name: str, graded: Graded) -> Iterator[Line]:
     if graded.samples[1] > 1:
         yield name, "each vote", graded.of_votes
     yield name, _joined(graded.samples, "mean of"), graded.of_means
+
+
+def _of_set(graded: Graded) -> Iterator[Line]:
+    """Floors, those of the same grade in one line, and humans."""
+    same: dict[str, list[str]] = {}
     for floor in FLOORS:
-        yield "(floor)", f"always {graded.floor_points[floor]:.3g}, the {floor}", graded.floors[floor]
+        same.setdefault(f"always {graded.floor_points[floor]:.3g}", []).append(floor)
+    for always, floors in same.items():
+        yield "(floor)", f"{always}, the {' and '.join(floors)}", graded.floors[floors[0]]
     if graded.humans is not None:
         yield "(human)", "another grading", graded.humans
 
