@@ -68,6 +68,7 @@ def test_every_kind_of_file_and_both_forms_of_several_votes_give_the_same(tmp_pa
         ([{"human": 1, "pred": 0.5}, {"human": 0.5, "pred": 0}], {}, [1, 0.5], [0.5, 0], (0, 0.5, 1), "points are 1"),
         ([{"human": 7, "pred": 0.5}, {"human": 3, "pred": 1.0}], {}, [1, 3 / 7], [0.5, 1], range(8), "go up to 1"),
         ([{"human": 7, "pred": 1}, {"human": 3, "pred": 0}], {}, [1, 3 / 7], [1 / 7, 0], range(8), "all 0 or 1"),
+        ([{"human": 7, "pred": 3.5}], {}, [1], [0.5], range(8), "7"),
         ([{"human": 7, "pred": 1}], {"model_points": 1}, [1], [1], range(8), "as given"),
         ([{"human": 5, "pred": 6}], {"points": 7}, [5 / 7], [6 / 7], range(8), "Full points are 7, as given"),
         ([{"human": 1, "pred": 6}], {"grades": [0, 1, 6, 7]}, [1 / 7], [6 / 7], (0, 1, 6, 7), "7, as given"),

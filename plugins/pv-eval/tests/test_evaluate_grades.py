@@ -75,6 +75,8 @@ def test_a_missing_grade_is_wrong_where_answers_are_counted_and_left_out_of_dist
     assert (mean["mae_points"], mean["exact"], mean["within_one"]) == pytest.approx((0.5, 1 / 3, 2 / 3))
     assert (mean["missing"], found.best_of.without_score) == (pytest.approx(1 / 3), 1)
     assert any("without a grade in any sample" in str(problem) for problem in found.problems)
+    unequal = evaluate_grades(graded([("a", 7, [7]), ("b", 0, [3, 3, 3])]), SEVEN, BARE)
+    assert unequal.of_votes["mae_points"].value == pytest.approx(1.5)  # a pair counts once
 
 
 def test_they_equal_scipy_and_scikit_learn_with_ties():
@@ -220,6 +222,8 @@ def test_first_wrong_steps_by_hand():
         | {"found": 2 / 3, "accuracy": 2.5 / 4, "missing": 1 / 4}
     )
     assert found.of_votes["missing"].value == pytest.approx(4 / 12)
+    # "none" is not one beside step 1
+    assert found.of_votes["within_one"].value == pytest.approx((1 + 1 / 3 + 0 + 2 / 3) / 4)
     assert found.of_votes["exact_wrong"].value == pytest.approx((2 / 3) / 3)
 
 
