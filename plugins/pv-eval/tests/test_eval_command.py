@@ -156,7 +156,7 @@ def test_traces_of_a_file_need_no_server(tmp_path):
     assert result.exit_code == 0, result.output
     assert read_run(tmp_path / "of")[2].verifier == "grpo-seed-0, step 40"
 
-    chosen = run("best-of-k", tmp_path / "out", "--resamples", 0, "--json", tmp_path / "best.json")
+    chosen = run("best-of-k", tmp_path / "out", "--json", tmp_path / "best.json")
     assert chosen.exit_code == 0, chosen.output
     curves = json.loads((tmp_path / "best.json").read_text())["verifiers"]["traces"]["curves"]
     # two of four candidates are right; a perfect verifier misses only where both of k are wrong: 1 - 1/6 for k = 2
@@ -297,6 +297,9 @@ def test_the_readmes_example_runs(tmp_path, monkeypatch):
     result = run(*command.split(), "--no-report")
     assert result.exit_code == 0, result.output
     assert [vote.verdict for vote in read_run(Path("runs/base"))[1]] == [True, False]
+    result = run("grades", "grades.jsonl")
+    assert result.exit_code == 0, result.output
+    assert "QWK" in result.output
 
 
 def test_pv_data_has_the_same_commands_under_their_older_names():

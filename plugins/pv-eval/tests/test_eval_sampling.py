@@ -27,6 +27,7 @@ from pv_eval.votes import Pair
 from pv_judge.answer import TokenLogprobs
 from pv_judge.config import read_config
 from pv_rl.errors import ConfigError, SetupError
+from pv_verdicts import Answer, build_format
 
 PROMPT = VerifierPrompt.load()
 FAST = {"retries": {"attempts": 1}, "breaker": {"failures": 1000}}
@@ -57,7 +58,7 @@ def gather(folder: Path, url: str, asked: list[Pair], sampling: Sampling, patien
     )
     state = Progress()
     try:
-        traces, left = look_up(asked, PROMPT, sampling.n, remembered, state)
+        traces, left = look_up(asked, PROMPT, sampling.n, remembered, state, build_format())
         if left:
             traces |= ask_all(left, model, sampling, remembered, state, patience=patience)
     finally:
@@ -227,7 +228,9 @@ def test_settings_out_of_bounds_are_refused(wrong):
 
 def test_a_trace_of_another_kind_than_text_has_the_verdict_that_was_given():
     pair = pairs(1)[0]
-    assert to_vote(pair, 0, Trace(text=None, verdict=False), unit="characters").verdict is False
+    assert (
+        to_vote(pair, 0, Trace(text=None, answer=Answer(accepts=False)), unit="characters").verdict is False
+    )
     assert to_vote(pair, 0, Trace(text=None, missing="timeout"), unit="characters").verdict is None
     kept = to_vote(pair, 0, Trace(text="x\n### True", tokens=9), unit="tokens", keep_trace=False)
     assert (kept.verdict, kept.length, kept.trace) == (True, 9, None)

@@ -1,4 +1,4 @@
-"""Command line `pv-eval`: run, report, best-of-k and export.
+"""Command line `pv-eval`: run, report, best-of-k, export and grades.
 
 `pv-data` has the same commands under their older names. They import what they need when they run: --help is instant.
 """
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from pv_eval.grades_command import grades
 from pv_eval.report_command import report
 from pv_eval.sets_command import sets
 from pv_eval.train_data_command import train_data
@@ -44,6 +45,16 @@ MaxTokens: TypeAlias = Annotated[int, typer.Option(help="Tokens of a trace; a lo
 Prompt: TypeAlias = Annotated[
     Path | None,
     typer.Option(help="A template with {{ problem }} and {{ proof }}.", show_default="the export's"),
+]
+Format: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--format", help="What traces conclude: verdict (True or False), grade, first_error, or a plugin's."
+    ),
+]
+FormatOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=VALUE", help="Option of the format, for example points=7. Repeatable."),
 ]
 Resamples: TypeAlias = Annotated[int, typer.Option(help="Sign flips drawn in a test; 0 for no intervals.")]
 
@@ -84,7 +95,24 @@ def run(
         str, typer.Option(help="Action on questions that were trained on: refuse, drop or keep.")
     ] = "refuse",
     limit: Annotated[int | None, typer.Option(help="Number of pairs, chosen by a hash of their ids.")] = None,
-    prompt: Prompt = None,
+    verdict_format: Format = "verdict",
+    format_option: FormatOption = None,
+    prompt: Annotated[
+        Path | None,
+        typer.Option(
+            help="A template with {{ problem }} and {{ proof }} or {{ steps }}.", show_default="the format's"
+        ),
+    ] = None,
+    reference: Annotated[
+        bool | None,
+        typer.Option(
+            help="Show the reference solution in the prompt.", show_default="if set and prompt have it"
+        ),
+    ] = None,
+    rubric: Annotated[
+        bool | None,
+        typer.Option(help="Show the marking scheme in the prompt.", show_default="if set and prompt have it"),
+    ] = None,
     server: Annotated[str, typer.Option(help="Server for a folder: auto, vllm or transformers.")] = "auto",
     server_argument: Annotated[
         list[str] | None, typer.Option(metavar="ARG", help="Argument of the server. Repeatable.")
@@ -141,7 +169,11 @@ def run(
             train=train,
             overlap=overlap,
             limit=limit,
+            verdict_format=verdict_format,
+            format_options=read_options(None, format_option or []),
             prompt=prompt,
+            reference=reference,
+            rubric=rubric,
             server=server,
             server_arguments=server_argument or [],
             client=client or [],
@@ -160,9 +192,7 @@ def best_of_k(
         list[Path],
         typer.Argument(metavar="FOLDER...", show_default=False, help="Runs, as `pv-eval run` writes them."),
     ],
-    score: Annotated[str, typer.Option(help="Score of a candidate: votes or logit.")] = "votes",
-    resamples: Resamples = 10_000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the sign flips.")] = 0,
+    score: Annotated[str, typer.Option(help="Score of a candidate: votes, logit or grade.")] = "votes",
     at_least: Annotated[
         int | None,
         typer.Option(
@@ -176,17 +206,16 @@ def best_of_k(
         import json
 
         from pv_eval.best_of import best_of_set
-        from pv_eval.checks import check
+        from pv_eval.checks import check, imply_labels
         from pv_eval.counts import count_votes
-        from pv_eval.intervals import Bootstrap
         from pv_eval.run_files import read_run
         from pv_judge.files import write_atomically
 
-        how = Bootstrap(resamples=resamples, seed=seed)
         document: dict[str, Any] = {}
         for folder in folders:
             pairs, votes, info = read_run(folder)
-            best = best_of_set(count_votes(check(pairs, votes)), how, score, at_least=at_least)
+            counts = count_votes(check(imply_labels(pairs)[0], votes))
+            best = best_of_set(counts, by=score, at_least=at_least)
             name = info.verifier if info.verifier not in document else f"{info.verifier} ({folder})"
             document[name] = _as_json(best)
             _print(name, best)
@@ -296,3 +325,4 @@ for new, older, command in (
     data_app.command(older)(command)
 app.command("train-data")(train_data)
 app.command("sets")(sets)
+app.command("grades")(grades)

@@ -39,6 +39,7 @@ def report(
 ) -> None:
     """Measure verifiers from their votes: a page, Markdown and JSON, beside the paper's numbers."""
     from pv_eval.intervals import Bootstrap
+    from pv_eval.report.grade_tables import grade_blocks, step_blocks
     from pv_eval.report.tables import main_table
     from pv_eval.report.writing import write_report
     from pv_judge.pages.blocks import Heading, Items
@@ -51,7 +52,17 @@ def report(
     for group in summary.groups:
         if len(summary.groups) > 1:
             print_blocks([Heading(plain(group.name))], console)
-        print_blocks([_upright(main_table(group.entries)), Items(_problems(group))], console)
+        graded = [(entry.name, entry.graded) for entry in group.entries if entry.graded]
+        named = [(entry.name, entry.steps) for entry in group.entries if entry.steps]
+        print_blocks(
+            [
+                _upright(main_table(group.entries)),
+                Items(_problems(group)),
+                *grade_blocks(graded, terminal=True),
+                *step_blocks(named, terminal=True),
+            ],
+            console,
+        )
     for path in files:
         print_line(console, f"wrote {path}")
 

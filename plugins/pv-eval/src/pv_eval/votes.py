@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from pv_rl.errors import DataError
 from pv_rl.verdict import parse_verdict
+from pv_verdicts import VerdictFormat, build_format
 
 __all__ = ["Pair", "Vote", "read_vote", "score_verdict"]
 
@@ -143,6 +144,7 @@ def read_vote(
     length: float | None = None,
     logit: float | None = None,
     keep_trace: bool = True,
+    form: VerdictFormat | None = None,
 ) -> Vote:
     """The vote of a trace.
 
@@ -150,12 +152,16 @@ def read_vote(
         pair_id: see `Vote`, as for the others.
         length: in the run's unit; characters if not given.
         keep_trace: whether the vote keeps the text.
+        form: reads the trace; by default `### True` or `### False` at its end.
     """
+    answer = (form or build_format()).read(trace)
     return Vote(
         pair_id=pair_id,
         question_id=question_id,
         sample=sample,
-        verdict=parse_verdict(trace),
+        verdict=answer.accepts,
+        grade=answer.grade,
+        first_error=answer.first_error,
         length=len(trace) if length is None else length,
         trace=trace if keep_trace else None,
         logit=logit,

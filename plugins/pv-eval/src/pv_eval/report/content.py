@@ -11,6 +11,7 @@ from pv_eval.intervals import Estimate
 from pv_eval.report import tables
 from pv_eval.report.cases import Case
 from pv_eval.report.charts import length_name, with_lengths
+from pv_eval.report.grade_tables import grade_blocks, step_blocks
 from pv_eval.report.paper import PAPER, SIZES
 from pv_eval.report.passage import excerpt, find_passage
 from pv_eval.report.ranking_table import ranking_table
@@ -193,6 +194,11 @@ def _best_of(group: Group) -> Iterator[Block]:
     yield Items([line for entry in group.entries for line in _candidates(entry)])
 
 
+def _grades(group: Group) -> Iterator[Block]:
+    yield from grade_blocks([(entry.name, entry.graded) for entry in group.entries if entry.graded])
+    yield from step_blocks([(entry.name, entry.steps) for entry in group.entries if entry.steps])
+
+
 def _ranking(group: Group) -> Iterator[Block]:
     yield Heading("Without a threshold")
     yield ranking_table(group.entries)
@@ -288,6 +294,7 @@ def _trace(entry: Entry, case: Case) -> Excerpt:
 Section: TypeAlias = Callable[[Group], Iterator[Block]]
 SECTIONS: tuple[Section, ...] = (
     _numbers,
+    _grades,
     _beside_paper,
     _slices,
     _against,

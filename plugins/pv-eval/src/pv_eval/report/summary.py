@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pv_eval.best_of import BestOf, best_of_set
-from pv_eval.checks import Finding, check
+from pv_eval.checks import Finding, check, imply_labels
 from pv_eval.counts import VoteCounts, count_votes
 from pv_eval.evaluation import Evaluation, evaluate
+from pv_eval.graded import Graded, Scale, grades_of
 from pv_eval.intervals import Bootstrap
 from pv_eval.paired import Comparison, common, compare
 from pv_eval.report.cases import Case, Split, disagreements, worst_errors
 from pv_eval.report.names import tails, tell_apart
 from pv_eval.run_files import RunInfo, read_run
+from pv_eval.steps import Steps, steps_of
 from pv_judge.pages.text import plural
 from pv_rl.errors import DataError
 
@@ -34,6 +36,10 @@ class Entry:
     """None where no question has two proofs."""
     accepted_wrong: Sequence[Case]
     rejected_right: Sequence[Case]
+    graded: Graded | None = None
+    """None where the verifier gave no grades."""
+    steps: Steps | None = None
+    """None where it named no wrong steps."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +95,8 @@ class _Run:
     info: RunInfo
     counts: VoteCounts
     problems: tuple[Finding, ...]
+    graded: Graded | None
+    steps: Steps | None
 
 
 def summarise(folders: Sequence[Path], how: Bootstrap, *, cases: int = 3) -> Summary:
@@ -105,7 +113,7 @@ def summarise(folders: Sequence[Path], how: Bootstrap, *, cases: int = 3) -> Sum
     sets: list[list[_Run]] = []
     reasons: list[str] = []
     for folder in folders:
-        run = _read(folder)
+        run = _read(folder, how)
         home, reason = _find_set(run, sets)
         if home is None:
             sets.append([run])
@@ -131,11 +139,20 @@ def _size(counts: VoteCounts) -> str:
     return f"{plural(len(counts.pairs), 'pair')} of {plural(len(counts.questions), 'question')}"
 
 
-def _read(folder: Path) -> _Run:
+def _read(folder: Path, how: Bootstrap) -> _Run:
     pairs, votes, info = read_run(folder)
-    checked = check(pairs, votes)
     try:
-        return _Run(folder=folder, info=info, counts=count_votes(checked), problems=checked.problems)
+        scale = Scale.of(info)
+        labelled, implied = imply_labels(pairs, None if scale is None else scale.accept_share)
+        checked = check(labelled, votes)
+        return _Run(
+            folder=folder,
+            info=info,
+            counts=count_votes(checked),
+            problems=(*implied, *checked.problems),
+            graded=grades_of(pairs, votes, scale, how),
+            steps=steps_of(pairs, votes, info, how),
+        )
     except DataError as error:
         raise DataError(f"{folder}: {error}") from error
 
@@ -202,4 +219,6 @@ def _entry(run: _Run, how: Bootstrap, cases: int, *, name: str) -> Entry:
         best_of=best_of_set(counts, how) if several else None,
         accepted_wrong=worst_errors(counts, False, cases),
         rejected_right=worst_errors(counts, True, cases),
+        graded=run.graded,
+        steps=run.steps,
     )

@@ -57,8 +57,9 @@ def document(summary: Summary) -> dict[str, Any]:
 
     Keys: `format`, `pv_data` (version), `bootstrap`; `sets`, each with `name`, `set_name` and the names of its `runs`
     (the first is the base of comparison, each is unique in its set); `runs`, each with its `set`, `name`, `info`,
-    `evaluation` (see `Evaluation`), `best_of` and the names of the pairs in `worst`; `versus`, each with `set`,
-    `first`, `second`, `comparison` and `differ_most`; `paper`, its title and printed numbers by set name.
+    `evaluation` (see `Evaluation`), `best_of`, `grades` (see `Graded`), `first_errors` (see `Steps`) and the names of
+    the pairs in `worst`; `versus`, each with `set`, `first`, `second`, `comparison` and `differ_most`; `paper`, its
+    title and printed numbers by set name.
     """
     return {
         "format": FORMAT,
@@ -100,6 +101,8 @@ def _run(group: Group, entry: Entry) -> dict[str, Any]:
         "info": entry.info,
         "evaluation": entry.evaluation,
         "best_of": entry.best_of,
+        "grades": entry.graded,
+        "first_errors": entry.steps,
         "worst": {
             "accepted_wrong": _names(entry.accepted_wrong),
             "rejected_right": _names(entry.rejected_right),
