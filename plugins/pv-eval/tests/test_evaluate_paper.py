@@ -9,6 +9,7 @@ import random
 import re
 import shlex
 from collections import defaultdict
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from pv_eval import Pair, RunInfo, write_run
 from pv_eval.intervals import Bootstrap
 from pv_eval.report.paper import ODD, RIGHT, SIZES, paper_numbers, printed
 from pv_eval.report.paper_layout import write_paper
-from pv_eval.report.paper_models import read_models
+from pv_eval.report.paper_models import find_model, read_models
 from pv_eval.report.paper_runs import SPECS
 from pv_eval.report_command import report
 from pv_eval.sets.catalogue import SETS
@@ -31,7 +32,6 @@ from pv_rl.errors import ConfigError
 
 PAPER = places.SHARED / "paper"
 KINDS = {"closed_or_api": "closed or API", "base": "base", "trained": "trained"}
-ABLATED = ("w/o Diverse Prompt Method", "w/o Multi-sourced Dataset", "w/o Extended LLM Usage")
 CURATED = made_set("curated", 51, [(141, True, ""), (97, False, "")])
 OPC = made_set("opc", 65, [(107, True, ""), (185, False, "")])
 PROOFBENCH = made_set("proofbench", 145, [(100, True, ""), (335, False, "")])
@@ -194,10 +194,10 @@ def test_the_papers_six_tables_come_out_of_votes_with_its_totals(made_paper):
     assert document["notes"] == [  # the sets have the paper's sizes, so no note says that they have not
         f"Distill-Qwen3-8B on error_types: {seven}",
         f"Distill-Qwen3-8B on error_types: {WRONG}",
-        "Distill-Qwen3-8B on error_types: 7 to 8 votes a pair, where the paper has 8.",
+        "Distill-Qwen3-8B on error_types: votes a pair: 7 to 8, where the paper has 8.",
         f"ProofVerifier-8B on error_types: {WRONG}",
-        "Distill-Qwen3-8B on best_of_k: 2 votes a pair, where the paper has 8.",
-        "ProofVerifier-8B on best_of_k: 2 votes a pair, where the paper has 8.",
+        "Distill-Qwen3-8B on best_of_k: votes a pair: 2, where the paper has 8.",
+        "ProofVerifier-8B on best_of_k: votes a pair: 2, where the paper has 8.",
     ]
     assert all(not one["missing"] for one in document["tables"])
     assert "ProofVerifier-8B       76.8 (+5.2)  76.8 (+5.2)" in output
@@ -397,7 +397,7 @@ def test_what_is_missing_is_named_with_the_command_that_makes_it(tmp_path):
     assert cell["measured"]["value"] == pytest.approx(5 / 6)
     assert (cell["gain"]["value"], cell["paper"]) == (None, None)
     assert "opc: 3 pairs of 2 questions, where the paper's set has 292 of 65: not the same set." in text
-    assert "4 votes a pair, where the paper has 8." in text
+    assert "votes a pair: 4, where the paper has 8." in text
 
 
 def test_a_file_of_models_puts_verifiers_beside_the_papers_rows(tmp_path):
@@ -405,6 +405,7 @@ def test_a_file_of_models_puts_verifiers_beside_the_papers_rows(tmp_path):
         small(tmp_path / "mine", "mine", "curated", *ROWS),
         small(tmp_path / "qwen", "qwen", "curated", *WORSE),
         small(tmp_path / "part", "part", "curated", *WORSE),
+        small(tmp_path / "more", "more", "curated", *WORSE),
         small(tmp_path / "less", "less", "curated", *WORSE),
     ]
     document, text = written(
@@ -414,6 +415,7 @@ def test_a_file_of_models_puts_verifiers_beside_the_papers_rows(tmp_path):
 mine: {row: ProofVerifier-8B}
 qwen: {row: Distill-Qwen3-8B}
 part: {row: w/o Extended LLM Usage, kept: 40}
+more: {row: w/o Multi-sourced Dataset}
 less: {full: mine, kept: 12.5}
 gone: {kind: api}
 """,
@@ -426,7 +428,8 @@ gone: {kind: api}
     kept = cells_of(document, "ablation", "kept")
     assert {label: cell["measured"]["value"] for label, cell in kept.items()} == {
         "mine (paper: Full Dataset)": 1,
-        **dict.fromkeys(ABLATED[:2], None),
+        "w/o Diverse Prompt Method": None,
+        "more (paper: w/o Multi-sourced Dataset)": None,  # the paper's 44 % are not this verifier's
         "part (paper: w/o Extended LLM Usage)": 0.4,
         "less": 0.125,
     }
@@ -495,6 +498,11 @@ def test_slices_that_the_paper_does_not_have_get_rows_and_right_proofs_no_share(
     right = cells_of(document, "error_types", "verifier")
     assert right["Incomplete logic flow"]["measured"]["value"] == 0.5
     assert "no proof has the slice 'making up non-existent conclusions'" in text
+    others = [replace(one, slice="other") for one in pairs]  # of the same pairs, in other slices
+    write_run(tmp_path / "b", others, given, RunInfo(verifier="Distill-Qwen3-8B", set_name="error_types"))
+    document, _ = written(tmp_path, tmp_path / "a", tmp_path / "b")
+    assert cells_of(document, "error_types", "verifier")["typo|<b>"]["gain"]["value"] == 0
+    assert cells_of(document, "error_types", "base")["typo|<b>"]["measured"]["value"] is None
     assert "| typo\\|\\<b\\> |" in text
 
 
@@ -526,6 +534,23 @@ def test_hostile_names_unknown_sets_and_grades_are_shown_and_noted(tmp_path):
         assert any(sentence in note for note in document["notes"]), sentence
 
 
+def test_the_file_of_models_in_the_documentation_gives_the_roles_that_it_says(tmp_path):
+    page = (Path(__file__).parents[3] / "docs" / "evaluation.md").read_text()
+    (text,) = re.findall(r"```yaml\n(my-base.*?)```", page, re.DOTALL)
+    (tmp_path / "models.yaml").write_text(text)
+    names = ["my-base", "my-verifier", "other-verifier", "gpt-x", "one-prompt"]
+    models = read_models(tmp_path / "models.yaml", names)
+    assert {
+        name: (models[name].kind, find_model(models, models[name].base, names)) for name in names[:4]
+    } == {
+        "my-base": ("base", ""),
+        "my-verifier": ("trained", "my-base"),
+        "other-verifier": ("trained", "my-base"),
+        "gpt-x": ("api", ""),
+    }
+    assert (models["one-prompt"].full, models["one-prompt"].kept) == ("my-verifier", 30.5)
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -537,6 +562,10 @@ def test_hostile_names_unknown_sets_and_grades_are_shown_and_noted(tmp_path):
         ("mine: {kind: [api]}", "has kind: a value of type list; expected a text"),
         ("mine: {base: qwem}", "no model of the paper has this name. Did you mean qwen? Correct the name"),
         ("mine: {base: mine}", "names itself as base"),
+        ("mine: {base: qwen}\nqwen: {base: mine}", "mine and qwen name each other as base"),
+        ("mine: {full: qwen}\nqwen: {full: mine}", "has full: qwen, which is a data ablation too"),
+        ("#" * 1_100_000, "models.yaml has more than 1,000,000 bytes"),
+        ("[" * 20_000, "cannot be read as YAML"),
         ("mine: {kind: api, base: qwen}", "a verifier with a base is trained"),
         ("mine: {row: ProofVerifier-9B}", "Did you mean ProofVerifier-8B?"),
         ("mine: {row: o3, full: qwen}", "is a data ablation (full) with row: o3; expected w/o Diverse"),
@@ -550,6 +579,7 @@ def test_hostile_names_unknown_sets_and_grades_are_shown_and_noted(tmp_path):
         ("a: &a [x, x]\nb: &b [*a, *a]\nmine: {row: *b}", "expected names of verifiers"),
         ("\udcff", "cannot be read as YAML"),
     ],
+    ids=lambda text: text[:30].encode("ascii", "replace").decode(),
 )
 def test_a_file_of_models_that_is_wrong_is_refused(tmp_path, text, problem):
     path = tmp_path / "models.yaml"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 
 import numpy as np
 
@@ -22,6 +23,8 @@ VARIANTS = ("style", "error_types")
 """Sets whose proofs of a question are variants of one another, and no candidates."""
 ACROSS = 2
 """Panels side by side."""
+MOST = 24
+"""Panels of the figure; the tables have the further ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,10 +79,15 @@ def panel_table(panel: Panel) -> Table:
         return percent(curve[k - 1].value) if k <= len(curve) else ""
 
     columns: list[Column[tuple[str, Sequence[Estimate]]]] = [
-        Column("k", lambda line: plain(line[0], 60), left=True),
+        Column("k", lambda line: plain(line[0], 500), left=True),
         *(Column(str(k), lambda line, k=k: show(line[1], k), "%") for k in sizes),
     ]
     return Table.of(columns, panel.lines)
+
+
+def _legend(label: str) -> str:
+    """The whole name; a label that begins with _ would be left out."""
+    return "\u200b" + "\n".join(wrap(plain(label, 500), 44))
 
 
 def lacking(runs: Runs) -> list[Missing]:
@@ -96,7 +104,7 @@ def _choice(run: Run) -> bool:
 
 
 def draw_panels(panels: Sequence[Panel]) -> bytes:
-    """The figure as a PNG file. The band of a curve is between ties taken as right and as wrong.
+    """The figure of the first panels as a PNG file. The band of a curve is between ties taken as right and as wrong.
 
     Raises:
         SetupError: matplotlib is missing.
@@ -105,6 +113,7 @@ def draw_panels(panels: Sequence[Panel]) -> bytes:
     from matplotlib import rc_context
     from matplotlib.ticker import MaxNLocator
 
+    panels = panels[:MOST]
     names = list(dict.fromkeys(run.label for panel in panels for run, _ in panel.curves))
     colours = dict(zip(names, choose_colours(len(names)), strict=True))
     across = min(ACROSS, len(panels))
@@ -128,9 +137,7 @@ def draw_panels(panels: Sequence[Panel]) -> bytes:
             ):
                 sizes = range(1, len(curve) + 1)
                 values = [one.value for one in curve]
-                axes.plot(
-                    sizes, values, style, color=colour, linewidth=1.8, label="\u200b" + plain(label, 40)
-                )
+                axes.plot(sizes, values, style, color=colour, linewidth=1.8, label=_legend(label))
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
             axes.set(xlabel="k, proofs to choose from", ylabel="chosen proof is right", ylim=(-0.03, 1.03))
             axes.set_title(panel.text, fontsize=10)

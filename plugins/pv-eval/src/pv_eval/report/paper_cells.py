@@ -25,8 +25,8 @@ __all__ = [
 ]
 
 NONE = Estimate(value=math.nan)
-LONGEST = 60
-"""Characters of a verifier's name in a title or a row."""
+LONGEST = 500
+"""Characters of a verifier's name; shorter ones stay whole, since their ends may be what tells them apart."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -70,28 +70,40 @@ def read_models(path: Path | None, verifiers: Collection[str]) -> dict[str, Mode
     made = {name: _model(name, given.get(name, {}), rows, path) for name in names}
     bases = {find_model(made, one.base, verifiers) for one in made.values() if one.base}
     for name, model in made.items():
-        for field in ("base", "full"):
-            other = getattr(model, field)
-            if other and other not in made:
-                raise ConfigError(
-                    f"--models {path}: {plain(name, 80)} has {field}: {plain(other, 80)}, and no run, no entry of the "
-                    f"file and no model of the paper has this name.{nearest(other, names)} Correct the name"
-                )
-            if other == name:
-                raise ConfigError(
-                    f"--models {path}: {plain(name, 80)} names itself as {field}; name another verifier"
-                )
+        _check_names(made, model, f"--models {path}: {plain(name, 80)}")
         if not model.kind and name in bases:
             made[name] = replace(model, kind="base")
     return made
 
 
+def _check_names(models: Mapping[str, Model], model: Model, where: str) -> None:
+    """Check that `base` and `full` name another model, and a whole one for an ablation."""
+    for field in ("base", "full"):
+        other = getattr(model, field)
+        if other and other not in models:
+            raise ConfigError(
+                f"{where} has {field}: {plain(other, 80)}, and no run, no entry of the file and no model of the paper "
+                f"has this name.{nearest(other, models)} Correct the name"
+            )
+        if other == model.name:
+            raise ConfigError(f"{where} names itself as {field}; name another verifier")
+    if model.full and models[model.full].full:
+        raise ConfigError(
+            f"{where} has full: {plain(model.full, 80)}, which is a data ablation too; name the verifier that was "
+            "trained on all the data"
+        )
+    if model.base and models[model.base].base == model.name:
+        raise ConfigError(
+            f"{where} and {plain(model.base, 80)} name each other as base; remove one of the two"
+        )
+
+
 def _read(path: Path) -> dict[str, dict[str, Any]]:
     import yaml
 
+    if path.is_file() and path.stat().st_size > LARGEST:
+        raise ConfigError(f"--models {path} has more than {LARGEST:,} bytes; expected a short YAML file")
     try:
-        if path.stat().st_size > LARGEST:
-            raise ConfigError(f"--models {path} has more than {LARGEST:,} bytes; expected a short YAML file")
         given = load_yaml(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise ConfigError(f"--models {path} cannot be read as YAML: {plain(error, 300)}") from error

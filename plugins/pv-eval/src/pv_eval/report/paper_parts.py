@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from pv_eval.counts import VoteCounts
@@ -9,6 +10,7 @@ from pv_eval.intervals import Estimate
 from pv_eval.report.paper import ODD, VERIFIER, printed
 from pv_eval.report.paper_cells import NONE, Cell, Lacks, Line, PaperTable, gain_over, label_of, unpaired
 from pv_eval.report.paper_runs import Run, Runs
+from pv_judge.pages.text import plain
 
 __all__ = ["ablation_tables", "slice_tables"]
 
@@ -21,6 +23,8 @@ TITLES = {
     "style": ("Proof style", "Proof Style", "Base 8B", "ProofVerifier-8B"),
 }
 """Of the table, of its rows, and of the printed columns."""
+MOST = 50
+"""Rows of slices that the paper does not have."""
 FULL = "Full Dataset"
 """The row of the verifier that was trained on all the data."""
 
@@ -66,45 +70,42 @@ def _slices(runs: Runs, name: str, base: Run | None, run: Run | None) -> Iterato
     given = [one for one in (run, base) if one]
     pair = runs.paired(base, run) if base and run else None
     row_of = {row.lower(): row for row in theirs}
-    wholes = [_part(one.counts, None, wrong) for one in given]
-    own = sorted({_key(one.slice) for counts in wholes for one in counts.pairs} - row_of.keys())
-    for part in (*row_of, *own):
+    wholes = [one.counts.part(_mask(one.counts, None, wrong)) for one in given]
+    own = Counter(_key(one.slice) for counts in wholes for one in counts.pairs)
+    others = sorted(own.keys() - row_of.keys(), key=lambda part: (-own[part], part))
+    if len(others) > MOST:
+        runs.notes[f"{name}: {len(others) - MOST} slices have no row, beyond the {MOST} largest."] = None
+    for part in (*row_of, *sorted(others[:MOST])):
         row = row_of.get(part, "")
         paper = theirs.get(row, {})
+        masks = {one.folder: _mask(one.counts, part, wrong) for one in given}
         first, second = (
-            runs.accuracy(_part(one.counts, part, wrong)) if one else NONE for one in (base, run)
+            runs.accuracy(one.counts.part(masks[one.folder])) if one else NONE for one in (base, run)
         )
-        gain = (
-            runs.gain((_part(pair[0], part, wrong), _part(pair[1], part, wrong)))
-            if pair
-            else unpaired(first, second)
-        )
+        gain = unpaired(first, second)
+        if pair:
+            same = _mask(pair[1], part, wrong)  # a run may have other slices than its base's
+            gain = runs.gain((pair[0].part(same), pair[1].part(same)))
         cells: dict[str, Cell] = {}
         if wrong:
-            size = (
-                len(_part(wholes[0], part, wrong).pairs) / max(1, len(wholes[0].pairs))
-                if wholes
-                else NONE.value
-            )
-            cells["share"] = Cell(measured=Estimate(value=size), paper=paper.get("share"))
+            share = sum(masks[given[0].folder]) / max(1, len(wholes[0].pairs)) if given else NONE.value
+            cells["share"] = Cell(measured=Estimate(value=share), paper=paper.get("share"))
         cells["base"] = Cell(measured=first, paper=paper.get("base"))
         cells["verifier"] = Cell(
             measured=second, gain=gain, paper=paper.get("verifier"), paper_gain=paper.get("gain")
         )
         for one in given:
-            if not _part(one.counts, part, wrong).pairs:
-                runs.notes[f"{one.where}: no proof has the slice {part!r}."] = None
-        yield Line(label=row or part or "(no slice)", row=row, cells=cells)
+            if not any(masks[one.folder]):
+                runs.notes[f"{one.where}: no proof has the slice {plain(part, 80)!r}."] = None
+        yield Line(label=row or plain(part, 500) or "(no slice)", row=row, cells=cells)
 
 
-def _part(counts: VoteCounts, part: str | None, wrong: bool) -> VoteCounts:
-    """The pairs of a slice, of all slices for None; `wrong` for wrong proofs only."""
-    return counts.part(
-        [
-            part in (None, _key(pair.slice)) and not (wrong and label)
-            for pair, label in zip(counts.pairs, counts.label, strict=True)
-        ]
-    )
+def _mask(counts: VoteCounts, part: str | None, wrong: bool) -> list[bool]:
+    """(P,) which pairs are in a slice, in any for None; `wrong` for wrong proofs only."""
+    return [
+        part in (None, _key(pair.slice)) and not (wrong and label)
+        for pair, label in zip(counts.pairs, counts.label, strict=True)
+    ]
 
 
 def _key(name: str) -> str:

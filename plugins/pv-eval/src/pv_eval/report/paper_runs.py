@@ -210,12 +210,13 @@ def _oddities(run: Run) -> list[str]:
     fewest, most = int(counts.samples.min()), int(counts.samples.max())
     if (fewest, most) != (SAMPLES, SAMPLES) and run.set_name in SPECS:
         given = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-        lines.append(f"{given} votes a pair, where the paper has {SAMPLES}.")
+        lines.append(f"votes a pair: {given}, where the paper has {SAMPLES}.")
     size = (len(counts.pairs), len(counts.questions))
     if run.set_name in SIZES and size != SIZES[run.set_name]:
-        pairs, questions = SIZES[run.set_name]
+        theirs = SIZES[run.set_name]
         lines.append(
-            f"{size[0]} pairs of {size[1]} questions, where the paper's set has {pairs} of {questions}: not the same "
+            f"{plural(size[0], 'pair')} of {plural(size[1], 'question')}, where the paper's set has {theirs[0]} of "
+            f"{theirs[1]}: not the same "
             "set."
         )
     elif (right := int(counts.label.sum())) != RIGHT.get(run.set_name, right):
