@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import importlib.util
 import inspect
 import json
@@ -25,7 +24,6 @@ from pv_eval.best_of import best_of_set
 from pv_eval.counts import count_votes
 from pv_eval.intervals import Bootstrap
 from pv_eval.report.cases import disagreements, worst_errors
-from pv_eval.report.paper import SIZES, paper_numbers
 from pv_eval.report.passage import Passage, excerpt, find_passage
 from pv_eval.report.writing import write_report
 from pv_eval.report_command import report
@@ -115,39 +113,6 @@ def test_the_papers_numbers_are_said_to_be_the_papers(written):
     assert "as printed in" in text
     assert "18 pairs of 6 questions, the paper's set has 292 of 65: not the same set" in text
     assert "measured here" in text
-
-
-def test_the_papers_numbers_are_those_of_its_tables():
-    if not PAPER.is_dir():
-        pytest.skip("the paper's tables are not beside this checkout")
-
-    def table(name):
-        return list(csv.DictReader((PAPER / name).open()))
-
-    def ours(set_name):
-        return {(row.model, row.slice): row.percent for row in paper_numbers(set_name)}
-
-    curated = ours("curated")
-    assert curated.pop(("OPC-R1-8B", "")) == 64.6
-    assert curated == {(r["model"], ""): float(r["curated_avg8"]) for r in table("results_main.csv")}
-    transfer = table("results_transfer.csv")
-    for name in ("opc", "proofbench"):
-        expected = {(row["model"], ""): float(row[name]) for row in transfer if row[name]}
-        found = ours(name)
-        found.pop(("OPC-R1-8B", ""), None)
-        assert found == expected
-    style = table("results_style.csv")
-    assert sorted(ours("style").values()) == sorted(
-        float(row[column]) for row in style for column in ("base_8b", "proofverifier_8b")
-    )
-    errors = table("results_error_types.csv")
-    assert ours("error_types") == {
-        (model, row["error_type"].lower()): float(row[column])
-        for row in errors
-        for model, column in (("Distill-Qwen3-8B", "base_acc"), ("ProofVerifier-8B", "proofverifier_acc"))
-    }
-    sizes = json.loads((PAPER / "hyperparameters_and_claims.json").read_text())["testsets"]
-    assert {name: (sizes[name]["pairs"], sizes[name]["questions"]) for name in SIZES} == SIZES
 
 
 @pytest.mark.parametrize("place", [0, 1400, 1990, 5000, 8400, 9990])

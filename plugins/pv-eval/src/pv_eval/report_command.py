@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pv_judge.pages.text import plain, shorten
+from pv_rl.errors import ConfigError
 from pv_rl.exits import errors_to_exit
 
 if TYPE_CHECKING:
@@ -36,10 +37,24 @@ def report(
     cases: Annotated[
         int, typer.Option(min=0, max=50, help="Errors of each class, and disagreements each way, to show.")
     ] = 3,
+    layout: Annotated[
+        str,
+        typer.Option(
+            help="report, or paper: the paper's six tables and its best-of-k figure, beside its numbers."
+        ),
+    ] = "report",
+    models: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="YAML for --layout paper: by a verifier's name its base model, kind, or row in the paper's tables.",
+        ),
+    ] = None,
 ) -> None:
     """Measure verifiers from their votes: a page, Markdown and JSON, beside the paper's numbers."""
     from pv_eval.intervals import Bootstrap
     from pv_eval.report.grade_tables import grade_blocks, step_blocks
+    from pv_eval.report.paper_layout import write_paper
     from pv_eval.report.tables import main_table
     from pv_eval.report.writing import write_report
     from pv_judge.pages.blocks import Heading, Items
@@ -47,6 +62,16 @@ def report(
 
     with errors_to_exit():
         how = Bootstrap(resamples=resamples, seed=seed)
+        if layout not in ("report", "paper"):
+            raise ConfigError(f"--layout is {layout!r}; expected report or paper")
+        if layout == "paper":
+            page, files = write_paper(folders, out or folders[0] / "report", how, models)
+            print_blocks(page, standard_output())
+            for path in files:
+                print_line(standard_output(), f"wrote {path}")
+            return
+        if models is not None:
+            raise ConfigError("--models is for --layout paper; add --layout paper, or leave --models out")
         summary, files = write_report(folders, out or folders[0] / "report", how, cases=cases)
     console = standard_output()
     for group in summary.groups:
