@@ -27,7 +27,7 @@ from pv_rl.errors import DataError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["FORMAT", "LENGTH_UNITS", "RunInfo", "read_run", "write_run"]
+__all__ = ["FORMAT", "LENGTH_UNITS", "RunInfo", "find_runs", "read_run", "write_run"]
 
 FORMAT = 2
 """Version of the format of a run on disk. Version 1 had neither grades nor steps, and is read."""
@@ -139,6 +139,14 @@ def read_run(folder: Path) -> tuple[list[Pair], list[Vote], RunInfo]:
             f"{folder} has no {' and no '.join(lacking)}; a run is a folder with {PAIRS}, {VOTES}, {RUN}"
         )
     return _from_parquet(Pair, folder / PAIRS), _from_parquet(Vote, folder / VOTES), _from_json(folder / RUN)
+
+
+def find_runs(folder: Path) -> list[Path]:
+    """The folder itself if it has a run.json, else the folders below it that have one, sorted; none inside a run."""
+    if (folder / RUN).is_file() or not folder.is_dir():
+        return [folder]
+    inside = sorted(one for one in folder.iterdir() if one.is_dir() and not one.is_symlink())
+    return [run for one in inside for run in find_runs(one) if (run / RUN).is_file()]
 
 
 def _to_parquet(kind: type[Row], rows: Iterable[Row]) -> bytes:

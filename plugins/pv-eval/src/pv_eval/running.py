@@ -9,6 +9,8 @@ from rich.console import Console
 
 from pv_data import __version__
 from pv_data.records import content_id
+from pv_eval.costs import cost_of
+from pv_eval.provenance import provenance
 from pv_eval.request import Request
 from pv_eval.run_files import RunInfo, write_run
 from pv_eval.sets.base import EvalSet
@@ -51,11 +53,15 @@ def evaluate_verifier(request: Request, console: Console) -> RunInfo:
         notes=(*found.describe(), *info.notes),
         settings={
             "pv_data": __version__,
+            **provenance(),
             "set": {"spec": request.set_spec, "options": dict(request.set_options), **found.counts},
             **info.settings,
         },
     )
     write_run(request.out, found.pairs, votes, info)
+    cost = str(cost_of(votes, info))
+    if cost:
+        _say(console, f"A verdict took {cost} on average.")
     return info
 
 

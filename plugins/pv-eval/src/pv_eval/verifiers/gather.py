@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,6 +14,7 @@ from pv_data.asking.settings import Model
 from pv_data.export.prompt import VerifierPrompt
 from pv_data.serving.checkpoint import fingerprint, is_model, is_verl, model_folder
 from pv_data.serving.served import Served, choose_server, served
+from pv_eval.costs import add_usage, usd_of
 from pv_eval.request import Request, Sampling
 from pv_eval.run_files import RunInfo
 from pv_eval.sets.base import EvalSet, in_words
@@ -149,6 +150,7 @@ def _asked(
                 traces |= ask_all(left, model, sampling, cache, state, gone=gone)
     finally:
         cache.close()
+    traces = {key: replace(trace, usd=usd_of(trace.usage, known_as)) for key, trace in traces.items()}
     info = RunInfo(
         verifier=request.name or name,
         length_unit="tokens",
@@ -165,6 +167,7 @@ def _asked(
                 "tokens": state.tokens,
                 "known": state.known,
             },
+            "usage": add_usage(trace.usage for trace in traces.values()),
             "missing": dict(state.failures),
         },
     )

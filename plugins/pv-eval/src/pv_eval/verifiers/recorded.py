@@ -2,7 +2,8 @@
 
 A row belongs to a pair by its `pair_id`, by its problem and proof, or by its prompt, which holds both. It has a trace
 (`trace`, `output`, `response`) or a verdict. Samples of a pair are numbered in the order of the file, unless a column
-`sample` numbers them. A column `logit` has the log of the odds of True over False, as `--score logit` takes it.
+`sample` numbers them. A column `logit` has the log of the odds of True over False, as `--score logit` takes it, and
+`usd` what the trace cost.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ IDS = ("pair_id", "proof_id")
 PROMPTS = ("input", "prompt")
 LABELS = ("label", "gts", "ground_truth")
 TOKENS = ("tokens", "response_length", "completion_tokens")
+ALLOWED = {"sample": "a whole number from 0", "usd": "a finite number, 0 or more, or empty"}
 MARK = re.compile(r"<proof ([0-9a-f]{16})>")
 """Of our own prompt: a hash of problem and proof (`pv_data.export.prompt`)."""
 
@@ -107,21 +109,21 @@ def _first(row: Mapping[str, Any], names: Sequence[str]) -> Any:
 
 def _trace(row: Mapping[str, Any], where: str) -> Trace | str:
     """The trace of a row, or why it has none."""
-    logit = _number(row, "logit", where)
+    logit, usd = _number(row, "logit", where), _number(row, "usd", where)
     tokens = number_of(_first(row, TOKENS))
     whole = int(tokens) if tokens is not None and tokens >= 0 and tokens == int(tokens) else None
     text = text_of(_first(row, TRACES))
     if text is not None:
-        return Trace(text=text, tokens=whole, known=True, logit=logit)
+        return Trace(text=text, tokens=whole, known=True, logit=logit, usd=usd)
     if "verdict" not in row:
         return "neither trace nor verdict"
     given = row["verdict"]
     if given is None or (isinstance(given, str) and given.strip().lower() in ("", "none", "null", "missing")):
-        return Trace(text=None, tokens=whole, missing="no verdict", known=True)
+        return Trace(text=None, tokens=whole, missing="no verdict", known=True, usd=usd)
     verdict = label_of(given)
     if verdict is None:
         return "verdict cannot be read"
-    return Trace(text=None, tokens=whole, verdict=verdict, known=True, logit=logit)
+    return Trace(text=None, tokens=whole, verdict=verdict, known=True, logit=logit, usd=usd)
 
 
 def _number(row: Mapping[str, Any], column: str, where: str) -> float | None:
@@ -129,8 +131,11 @@ def _number(row: Mapping[str, Any], column: str, where: str) -> float | None:
     if given in (None, ""):
         return None
     number = number_of(given)
-    if number is None or (column == "sample" and (number < 0 or number != int(number))):
-        allowed = "a whole number from 0" if column == "sample" else "a finite number, or empty"
+    bad = column in ALLOWED and (
+        number is None or number < 0 or (column == "sample" and number != int(number))
+    )
+    if number is None or bad:
+        allowed = ALLOWED.get(column, "a finite number, or empty")
         raise DataError(f"{where}: its {column} is {given!r:.60}; expected {allowed}")
     return number
 

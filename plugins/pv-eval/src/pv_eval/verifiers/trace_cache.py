@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pv_eval.votes import Pair, Vote
@@ -37,6 +37,10 @@ class Trace:
     """Of the verdict: log of the odds of True over False."""
     known: bool = False
     """It is from a file or the cache: nothing was asked for it."""
+    usage: Usage = field(default_factory=Usage)
+    """Tokens of its requests, those that failed included."""
+    usd: float | None = None
+    """What they cost."""
 
 
 def to_vote(pair: Pair, sample: int, trace: Trace, *, unit: str, keep_trace: bool = True) -> Vote:
@@ -56,6 +60,7 @@ def to_vote(pair: Pair, sample: int, trace: Trace, *, unit: str, keep_trace: boo
         length=trace.tokens if unit == "tokens" else characters,
         trace=trace.text if keep_trace else None,
         logit=trace.logit,
+        usd=trace.usd,
     )
 
 
@@ -96,6 +101,7 @@ class TraceCache:
                     tokens=known.usage.completion_tokens or None,
                     missing=end,
                     known=True,
+                    usage=known.usage,
                     logit=None if logit is None else float(logit.text),
                 )
         return None
