@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from pv_eval.aggregate_command import aggregate
 from pv_eval.report_command import report
 from pv_rl.errors import PvRlError
 
@@ -309,3 +310,4 @@ for new, older, command in (
 ):
     app.command(new)(command)
     data_app.command(older)(command)
+app.command("aggregate")(aggregate)
