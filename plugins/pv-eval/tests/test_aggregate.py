@@ -312,7 +312,7 @@ def test_runs_of_different_sets_and_folders_without_a_run_are_refused(folders):
     (folders / "empty").mkdir()
     result = run("aggregate", folders / "empty")
     assert result.exit_code == 1
-    assert "no run.json in or below" in result.stderr
+    assert "no folder in it has one" in result.stderr
 
 
 @pytest.mark.parametrize(

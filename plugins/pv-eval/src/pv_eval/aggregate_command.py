@@ -56,14 +56,9 @@ def aggregate(
     try:
         if out is not None:
             check_folder(out)
-        runs = [run for folder in folders for run in find_runs(folder)]
-        if not runs:
-            raise DataError(
-                f"there is no run.json in or below {', '.join(map(str, folders))}; name folders of runs"
-            )
         names: list[str] = []
         counts, costs = [], []
-        for run in runs:
+        for run in find_runs(folders):
             pairs, votes, info = read_run(run)
             name = info.verifier if info.verifier not in names else f"{info.verifier} ({len(names) + 1})"
             names.append(name)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from pv_eval.aggregate_command import aggregate
+from pv_eval.board_command import board
 from pv_eval.report_command import report
 from pv_rl.errors import PvRlError
 
@@ -311,3 +312,4 @@ for new, older, command in (
     app.command(new)(command)
     data_app.command(older)(command)
 app.command("aggregate")(aggregate)
+app.command("board")(board)

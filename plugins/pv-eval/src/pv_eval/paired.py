@@ -8,7 +8,7 @@ questions; `mcnemar` tests majority verdicts, where a tie or a missing verdict i
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,8 +73,16 @@ def common(first: VoteCounts, second: VoteCounts) -> tuple[VoteCounts, VoteCount
     return one, two.in_order_of(one)
 
 
-def compare(first: VoteCounts, second: VoteCounts, how: Bootstrap | None = None) -> Comparison:
+def compare(
+    first: VoteCounts, second: VoteCounts, how: Bootstrap | None = None, only: Collection[str] = METRICS
+) -> Comparison:
     """Compare two verifiers.
+
+    Args:
+        first: of one verifier.
+        second: of the other.
+        how: of the intervals.
+        only: names of `METRICS`; the others have neither a difference nor a test.
 
     Raises:
         DataError: see `common`.
@@ -92,17 +100,14 @@ def compare(first: VoteCounts, second: VoteCounts, how: Bootstrap | None = None)
         left_out=len(first.pairs) + len(second.pairs) - 2 * len(one.pairs),
         differences=estimate_all(
             class_sums(one).beside(class_sums(two), OTHER),
-            {name: _difference(statistic) for name, statistic in METRICS.items()},
+            {name: _difference(METRICS[name]) for name in only},
             how,
         ),
         only_first=only_first,
         only_second=only_second,
         ties=(verdicts[0].count(None), verdicts[1].count(None)),
         mcnemar_p=mcnemar(only_first, only_second),
-        sign_flip_p={
-            "accuracy": sign_flip(_by_question(one, two), seed=how.seed),
-            "balanced_accuracy": _balanced_p(one, two, how.seed),
-        },
+        sign_flip_p={name: test(one, two, how.seed) for name, test in TESTS.items() if name in only},
     )
 
 
@@ -117,10 +122,17 @@ def _by_question(one: VoteCounts, two: VoteCounts, only: bool | None = None) -> 
     return np.bincount(one.question, weights=values, minlength=len(one.questions))
 
 
+def _accuracy_p(one: VoteCounts, two: VoteCounts, seed: int) -> float:
+    return sign_flip(_by_question(one, two), seed=seed)
+
+
 def _balanced_p(one: VoteCounts, two: VoteCounts, seed: int) -> float:
     if any(one.weight[one.label == only].sum() == 0 for only in (True, False)):
         return math.nan
     return sign_flip((_by_question(one, two, True) + _by_question(one, two, False)) / 2, seed=seed)
+
+
+TESTS = {"accuracy": _accuracy_p, "balanced_accuracy": _balanced_p}
 
 
 def mcnemar(only_first: int, only_second: int) -> float:

@@ -15,13 +15,15 @@ from __future__ import annotations
 import io
 import json
 import math
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pv_eval.votes import Pair, Vote
 from pv_judge.files import write_together
+from pv_judge.pages.text import natural
 from pv_rl.errors import DataError
 
 if TYPE_CHECKING:
@@ -36,6 +38,8 @@ LARGEST = 1_000_000
 """Bytes of a run.json."""
 KEY = "pv_data.evaluate"
 PAIRS, VOTES, RUN = "pairs.parquet", "votes.parquet", "run.json"
+DEPTH, MOST_FOLDERS = 6, 10_000
+"""How far, and through how many folders, runs are searched."""
 TYPES = {
     "string": ("pair_id", "question_id", "slice", "question", "proof", "trace", "reference", "rubric"),
     "bool": ("label", "verdict"),
@@ -127,8 +131,53 @@ def write_run(folder: Path, pairs: Iterable[Pair], votes: Iterable[Vote], info: 
     )
 
 
-def read_run(folder: Path) -> tuple[list[Pair], list[Vote], RunInfo]:
+def find_runs(folders: Iterable[Path]) -> list[Path]:
+    """Runs in folders: each folder itself if it is a run, then those inside it by name, each run once.
+
+    A folder with `votes.parquet` is a run. Links, hidden folders and folders more than six levels down are left out.
+
+    Raises:
+        DataError: a folder is missing or has no run, or has too many folders to search.
+        OSError: a folder cannot be read.
+    """
+    found: dict[Path, Path] = {}
+    for folder in folders:
+        if not folder.is_dir():
+            raise DataError(f"there is no folder {folder}; a run is a folder with {PAIRS}, {VOTES}, {RUN}")
+        inside = _runs_inside(folder)
+        if not inside:
+            raise DataError(
+                f"{folder} has no {VOTES}, and no folder in it has one; a run is a folder with {PAIRS}, {VOTES}, {RUN}"
+            )
+        for run in inside:
+            found.setdefault(run.resolve(), run)
+    return list(found.values())
+
+
+def _runs_inside(folder: Path) -> list[Path]:
+    def fail(error: OSError) -> None:
+        raise error
+
+    runs = []
+    for number, (path, names, files) in enumerate(os.walk(folder, onerror=fail)):
+        if number == MOST_FOLDERS:
+            raise DataError(
+                f"{folder} has more than {MOST_FOLDERS} folders; name the runs, or a smaller folder"
+            )
+        here = Path(path)
+        if VOTES in files:
+            runs.append(here)
+        deep = len(here.relative_to(folder).parts) >= DEPTH
+        names[:] = [] if deep else sorted((one for one in names if not one.startswith(".")), key=natural)
+    return runs
+
+
+def read_run(folder: Path, *, traces: bool = True) -> tuple[list[Pair], list[Vote], RunInfo]:
     """Read a run. `check` checks it across rows.
+
+    Args:
+        folder: of the three files.
+        traces: whether to read the traces, by far the largest column.
 
     Raises:
         DataError: a file is missing, is not one of a run, is of a later version, or has an invalid value.
@@ -138,15 +187,8 @@ def read_run(folder: Path) -> tuple[list[Pair], list[Vote], RunInfo]:
         raise DataError(
             f"{folder} has no {' and no '.join(lacking)}; a run is a folder with {PAIRS}, {VOTES}, {RUN}"
         )
-    return _from_parquet(Pair, folder / PAIRS), _from_parquet(Vote, folder / VOTES), _from_json(folder / RUN)
-
-
-def find_runs(folder: Path) -> list[Path]:
-    """The folder itself if it has a run.json, else the folders below it that have one, sorted; none inside a run."""
-    if (folder / RUN).is_file() or not folder.is_dir():
-        return [folder]
-    inside = sorted(one for one in folder.iterdir() if one.is_dir() and not one.is_symlink())
-    return [run for one in inside for run in find_runs(one) if (run / RUN).is_file()]
+    votes = _from_parquet(Vote, folder / VOTES, without=() if traces else ("trace",))
+    return _from_parquet(Pair, folder / PAIRS), votes, _from_json(folder / RUN)
 
 
 def _to_parquet(kind: type[Row], rows: Iterable[Row]) -> bytes:
@@ -170,12 +212,13 @@ def _to_parquet(kind: type[Row], rows: Iterable[Row]) -> bytes:
     return file.getvalue()
 
 
-def _from_parquet(kind: type[Row], path: Path) -> list[Row]:
+def _from_parquet(kind: type[Row], path: Path, without: Sequence[str] = ()) -> list[Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(path)
+        with pq.ParquetFile(path) as file:
+            table = file.read([name for name in file.schema_arrow.names if name not in without])
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{path} cannot be read as Parquet: {error}") from error
     marked = ((table.schema.metadata or {}).get(KEY.encode()) or b"").decode("utf-8", "replace")
