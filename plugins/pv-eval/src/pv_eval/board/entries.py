@@ -90,7 +90,8 @@ def read_entries(folders: Sequence[Path]) -> tuple[list[Entry], list[Refused]]:
         try:
             paths.update({path.resolve(): path for path in find_runs([folder])})
         except (PvRlError, OSError) as error:
-            refused.append(Refused(folder=folder.name, reason=_reason(error, folder, folder.name)))
+            name = folder.resolve().name
+            refused.append(Refused(folder=name, reason=_reason(error, folder, name)))
     runs: list[_Run] = []
     for path, end in zip(paths.values(), tails(list(paths)), strict=True):
         try:
