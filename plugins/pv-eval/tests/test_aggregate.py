@@ -17,7 +17,8 @@ from evaluate_cases import SAID, counted, drawn, made
 
 from pv_eval import Bootstrap, RunInfo, Vote, check, evaluate, write_run
 from pv_eval.aggregate.budget import best_at
-from pv_eval.aggregate.options import Member, all_options, estimates, on_common_pairs, price
+from pv_eval.aggregate.members import Member, on_common_pairs, price, read_members
+from pv_eval.aggregate.options import all_options, estimates
 from pv_eval.aggregate.page import aggregate_votes
 from pv_eval.aggregate.rules import count_missing_as_rejections, decide, joint_table, rules_of
 from pv_eval.aggregate.weighted import by_logit, by_weight, fold_of, weights_of
@@ -171,6 +172,11 @@ def test_logits_add_up_over_every_subset(k):
     assert [float(one[0]) for one in found] == pytest.approx(expected)
 
 
+def test_the_largest_logits_do_not_overflow():
+    counts = with_logits("TTFF", [1e308, 1e308, -1e308, -1e308])
+    assert [float(one[0]) for one in by_logit(counts, 2)] == pytest.approx([0.5, 0.5, 0])  # 1, 4 coins, 1
+
+
 def test_many_subsets_are_drawn_for_logits():
     rng = random.Random(1)
     logits: list[float | None] = [rng.gauss(0.3, 1) for _ in range(24)]
@@ -301,6 +307,14 @@ def test_the_command_prints_the_best_and_writes_all_of_it(folders):
     assert given["budgets"][0]["cost"] <= 3
     assert {"weighted", "majority", "pessimistic", "single vote"} <= {one["rule"] for one in given["options"]}
     assert "cheap + dear" in (folders / "out" / "aggregate.html").read_text()
+
+
+def test_prompts_of_one_model_are_an_ensemble_named_by_the_prompt(tmp_path):
+    for number, prompt in enumerate(("strict@1", "short@2")):
+        info = RunInfo(verifier="m", settings={"prompt": prompt})
+        write_run(tmp_path / str(number), *drawn(6, 2, 2, seed=number), info)
+    names = [one.name for one in read_members([tmp_path])]
+    assert names == ["m (prompt strict@1)", "m (prompt short@2)"]
 
 
 def test_runs_of_different_sets_and_folders_without_a_run_are_refused(folders):

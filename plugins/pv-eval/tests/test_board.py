@@ -128,6 +128,13 @@ CHANGES = ({}, {"label": None}, {"question_id": "z"}, {"pair_id": "z"}, {"weight
 CHANGES = (*CHANGES, {"first_error": 1})
 
 
+def test_names_that_are_cut_to_the_same_are_told_apart(tmp_path):
+    for number in range(2):
+        on_a_set(tmp_path / f"a{number}", info("v", "s" * 200 + str(number)))
+    columns = make_board([tmp_path], QUICK).columns
+    assert len({column.on.name for column in columns}) == 2
+
+
 def test_a_verifier_can_be_named_as_the_reference(tmp_path):
     on_a_set(tmp_path / "a", info("good"), 0.9, 1)
     on_a_set(tmp_path / "b", info("base"), 0.6, 2)

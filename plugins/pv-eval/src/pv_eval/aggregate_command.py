@@ -41,33 +41,17 @@ def aggregate(
     seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap, folds and halves.")] = 0,
 ) -> None:
     """Which use of several votes is worth its cost: majority, vetoes, weights, ensembles of verifiers and prompts."""
-    from pv_eval.aggregate.options import on_common_pairs
+    from pv_eval.aggregate.members import read_members
     from pv_eval.aggregate.page import aggregate_votes, blocks, document
-    from pv_eval.checks import check
-    from pv_eval.costs import cost_of
-    from pv_eval.counts import count_votes
     from pv_eval.intervals import Bootstrap
-    from pv_eval.run_files import find_runs, read_run
     from pv_judge.pages.terminal import print_blocks, print_line, standard_output
     from pv_judge.pages.text import plain
     from pv_judge.pages.writing import check_folder, write_pages
-    from pv_rl.errors import DataError
 
     try:
         if out is not None:
             check_folder(out)
-        names: list[str] = []
-        counts, costs = [], []
-        for run in find_runs(folders):
-            pairs, votes, info = read_run(run)
-            name = info.verifier if info.verifier not in names else f"{info.verifier} ({len(names) + 1})"
-            names.append(name)
-            try:
-                counts.append(count_votes(check(pairs, votes)))
-            except DataError as error:
-                raise DataError(f"{run}: {error}") from error
-            costs.append(cost_of(votes, info))
-        members = on_common_pairs(names, counts, costs)
+        members = read_members(folders)
         how = Bootstrap(resamples=resamples, seed=seed)
         found = aggregate_votes(members, how, missing=missing, unit=unit, budgets=sorted(budget or []))
         files = [] if out is None else write_pages(out, blocks(found), document(found), name="aggregate")

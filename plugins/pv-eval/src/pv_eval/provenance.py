@@ -9,12 +9,18 @@ from collections.abc import Iterable
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from typing import Any
 
+from pv_eval.run_files import RunInfo
 from pv_eval.votes import Pair
+from pv_judge.pages.text import plain
 
-__all__ = ["PACKAGES", "provenance", "set_fingerprint"]
+__all__ = ["PACKAGES", "UNKNOWN", "provenance", "sampling_details", "set_fingerprint", "setting_of"]
 
 PACKAGES = ("pv-eval", "pv-verdicts", "pv-data", "pv-judge", "pv-rl")
+UNKNOWN = "unknown"
+LONGEST = 80
+"""Characters of a value."""
 DIGITS = 12
 """Of a fingerprint and of a commit."""
 
@@ -78,3 +84,25 @@ def set_fingerprint(pairs: Iterable[Pair]) -> str:
         for one in pairs
     )
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()[:DIGITS]
+
+
+def sampling_details(info: RunInfo) -> tuple[str, ...]:
+    """What makes two runs of one name two verifiers, in words: the model's revision, prompt and sampling."""
+    temperature = info.temperature
+    return (
+        f"revision {setting_of(info, 'verifier', 'revision')}",
+        f"temperature {UNKNOWN if temperature is None else f'{temperature:g}'}",
+        f"prompt {setting_of(info, 'prompt')}",
+        f"top_p {setting_of(info, 'sampling', 'top_p')}",
+        f"max_tokens {setting_of(info, 'sampling', 'max_tokens')}",
+        f"format {plain(info.verdict_format, LONGEST)}",
+    )
+
+
+def setting_of(info: RunInfo, *path: str) -> str:
+    """A value of run.json's settings in words; `unknown` where it is missing, or neither a text nor a number."""
+    value: Any = info.settings
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    known = isinstance(value, str | int | float) and not isinstance(value, bool)
+    return (plain(value, LONGEST) if known else "") or UNKNOWN

@@ -8,34 +8,25 @@ from itertools import combinations, product
 
 import numpy as np
 
+from pv_eval.aggregate.members import MOST_TOGETHER, Member
 from pv_eval.aggregate.rules import count_missing_as_rejections, decide, joint_table
 from pv_eval.aggregate.weighted import by_logit, by_weight, fold_of, weights_of
-from pv_eval.costs import Cost
 from pv_eval.counts import Columns, Floats, Statistic, Sums, VoteCounts, ratio
 from pv_eval.intervals import Bootstrap, Estimate, estimate_all
 from pv_eval.metrics import METRICS, class_sums
-from pv_eval.paired import common
-from pv_rl.errors import ConfigError, DataError
+from pv_rl.errors import ConfigError
 
 __all__ = [
     "MISSING",
     "NUMBERS",
-    "UNITS",
-    "Member",
     "Option",
     "Result",
     "all_options",
     "deciding",
     "estimates",
-    "on_common_pairs",
-    "price",
 ]
 
 MISSING = ("abstain", "reject")
-UNITS = ("usd", "tokens", "votes")
-MOST_VERIFIERS = 6
-MOST_TOGETHER = 4
-"""Verifiers of an ensemble."""
 SIZES = (*range(1, 17), 24, 32, 48, 64, 96, 128)
 """Votes of a verifier, beside the most that there are."""
 DOUBLED = (1, 2, 4, 8, 16)
@@ -43,16 +34,6 @@ DOUBLED = (1, 2, 4, 8, 16)
 NUMBERS = ("accuracy", "balanced_accuracy", "accuracy_right", "accuracy_wrong", "missing")
 AT_ONCE = 40
 """Options that share a bootstrap: their sums are columns of one table."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Member:
-    """A verifier, on the pairs that all verifiers voted on."""
-
-    name: str
-    counts: VoteCounts
-    cost: Cost
-    """Of a verdict."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,60 +76,6 @@ class Result:
     """Of the balanced accuracy (of the accuracy, where one class is absent) over the first option."""
     cost_of_a_point: float
     """Further cost over the first option, by the percentage points gained; NaN without a gain."""
-
-
-def on_common_pairs(
-    names: Sequence[str], verifiers: Sequence[VoteCounts], costs: Sequence[Cost]
-) -> list[Member]:
-    """The verifiers on the pairs that all of them voted on.
-
-    Raises:
-        DataError: they share no pair, or a pair differs between them.
-        ConfigError: there are too many verifiers.
-    """
-    if len(verifiers) > MOST_VERIFIERS:
-        raise ConfigError(
-            f"{len(verifiers)} runs were given; expected at most {MOST_VERIFIERS}, because every ensemble of up to "
-            f"{MOST_TOGETHER} of them is measured. Name fewer runs"
-        )
-    first = verifiers[0]
-    for name, other in zip(names[1:], verifiers[1:], strict=True):
-        try:
-            first, _ = common(first, other)
-        except DataError as error:
-            raise DataError(f"{names[0]} and {name}: {error}") from error
-    kept = [first, *(common(first, other)[1] for other in verifiers[1:])]
-    return [
-        Member(name=name, counts=counts, cost=cost)
-        for name, counts, cost in zip(names, kept, costs, strict=True)
-    ]
-
-
-def price(members: Sequence[Member], unit: str = "") -> tuple[str, list[float]]:
-    """The unit of costs, and what a vote of each verifier costs in it.
-
-    By default dollars, where every run has prices; else tokens of prompts and answers; else of answers; else votes.
-
-    Raises:
-        ConfigError: the unit is unknown, or a run does not have it.
-    """
-    known = {
-        "usd": [one.cost.usd for one in members],
-        "tokens": [one.cost.tokens for one in members],
-        "answer tokens": [one.cost.answer_tokens for one in members],
-        "votes": [1.0] * len(members),
-    }
-    if not unit:
-        return next((name, costs) for name, costs in known.items() if not np.isnan(costs).any())
-    if unit not in UNITS:
-        raise ConfigError(f"--unit {unit!r:.40}; units are {', '.join(UNITS)}")
-    if np.isnan(known[unit]).any():
-        lacking = ", ".join(one.name for one, cost in zip(members, known[unit], strict=True) if cost != cost)
-        raise ConfigError(
-            f"--unit {unit}: the cost of a verdict is unknown for {lacking}. Evaluate again with "
-            "`--client prices=...`, or choose another unit"
-        )
-    return unit, known[unit]
 
 
 def all_options(

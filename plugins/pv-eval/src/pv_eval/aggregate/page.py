@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pv_eval.aggregate.budget import Choice, best_at, budget_steps
-from pv_eval.aggregate.options import Member, Option, Result, all_options, deciding, estimates, price
+from pv_eval.aggregate.members import Member, price
+from pv_eval.aggregate.options import Option, Result, all_options, deciding, estimates
 from pv_eval.intervals import Bootstrap, Estimate
 from pv_judge.pages.blocks import Block, Column, Heading, Items, Paragraph, Table
 from pv_judge.pages.text import estimate, number, percent, plain, plural, points

@@ -33,6 +33,8 @@ __all__ = ["by_logit", "by_weight", "fold_of", "weights_of"]
 FOLDS = 5
 DRAWS = 2000
 """Subsets that are drawn where there are more than `EXACT`."""
+LARGEST = 1e6
+"""Of a logit, so that sums of the largest floats do not overflow."""
 TINY = 1e-9
 """Sums nearer to 0 are ties: floats that should cancel differ in the last bits."""
 
@@ -114,7 +116,8 @@ def by_logit(counts: VoteCounts, k: int, seed: int = 0) -> Shares:
     known = np.array(
         [vote.logit is not None and vote.verdict is not None for vote in counts.votes], dtype=bool
     )
-    logit = np.array([vote.logit if use else 0.0 for vote, use in zip(counts.votes, known, strict=True)])
+    given = [vote.logit if use else 0.0 for vote, use in zip(counts.votes, known, strict=True)]
+    logit = np.clip(np.array(given, dtype=float), -LARGEST, LARGEST)
     found = np.zeros((3, len(counts.pairs)))
     starts = np.r_[0, np.cumsum(counts.samples)]
     order = np.argsort(counts.pair_of_vote, kind="stable")

@@ -12,15 +12,14 @@ from typing import Any
 from pv_eval.checks import Checked, check
 from pv_eval.costs import Cost, cost_of
 from pv_eval.counts import VoteCounts, count_votes
-from pv_eval.provenance import set_fingerprint
+from pv_eval.provenance import UNKNOWN, sampling_details, set_fingerprint, setting_of
 from pv_eval.report.names import tails, tell_apart
 from pv_eval.run_files import RunInfo, find_runs, read_run
 from pv_judge.pages.text import plain, plural
 from pv_rl.errors import DataError, PvRlError
 
-__all__ = ["UNKNOWN", "Entry", "Refused", "SetName", "read_entries"]
+__all__ = ["Entry", "Refused", "SetName", "read_entries"]
 
-UNKNOWN = "unknown"
 LONGEST = 80
 """Characters of a name."""
 
@@ -127,7 +126,7 @@ def _arrange(runs: Sequence[_Run]) -> list[Entry]:
     sets = list(dict.fromkeys((one.info.set_name, one.fingerprint, one.labelled) for one in runs))
     names = tell_apart(
         [plain(name, LONGEST) or "a set without a name" for name, _, _ in sets],
-        [(plural(labelled, "pair"), fingerprint) for _, fingerprint, labelled in sets],
+        [(plural(key[2], "pair"), key[1], f"set {number}") for number, key in enumerate(sets, 1)],
     )
     columns = {
         key: SetName(name=name, set_name=key[0], fingerprint=key[1], pairs=key[2])
@@ -139,7 +138,7 @@ def _arrange(runs: Sequence[_Run]) -> list[Entry]:
     placed: list[tuple[int, SetName]] = []
     for run in runs:
         column = columns[run.info.set_name, run.fingerprint, run.labelled]
-        own = _details(run.info)
+        own = sampling_details(run.info)
         key = (run.info.verifier, *own)
         times[key, column.name] += 1
         repeat = times[key, column.name]
@@ -147,7 +146,10 @@ def _arrange(runs: Sequence[_Run]) -> list[Entry]:
         placed.append((row, column))
         seed = f"seed {UNKNOWN if run.info.seed is None else run.info.seed}"
         details.setdefault(row, (*own, seed, f"repeat {repeat}", f"verifier {row + 1}"))
-    told = tell_apart([plain(key[0], LONGEST) for key in rows], [details[row] for row in rows.values()])
+    told = tell_apart(
+        [plain(key[0], LONGEST) or "a verifier without a name" for key in rows],
+        [details[row] for row in rows.values()],
+    )
     return [
         Entry(
             folder=run.folder,
@@ -157,40 +159,18 @@ def _arrange(runs: Sequence[_Run]) -> list[Entry]:
             counts=run.counts,
             cost=run.cost,
             date=_date(run.info),
-            version=_setting(run.info, "versions", "pv-eval"),
-            commit=_setting(run.info, "commit"),
-            revision=_setting(run.info, "verifier", "revision"),
-            prompt=_setting(run.info, "prompt"),
+            version=setting_of(run.info, "versions", "pv-eval"),
+            commit=setting_of(run.info, "commit"),
+            revision=setting_of(run.info, "verifier", "revision"),
+            prompt=setting_of(run.info, "prompt"),
         )
         for run, (row, column) in zip(runs, placed, strict=True)
     ]
 
 
-def _details(info: RunInfo) -> tuple[str, ...]:
-    """What makes two runs of one name two verifiers."""
-    temperature = info.temperature
-    return (
-        f"revision {_setting(info, 'verifier', 'revision')}",
-        f"temperature {UNKNOWN if temperature is None else f'{temperature:g}'}",
-        f"prompt {_setting(info, 'prompt')}",
-        f"top_p {_setting(info, 'sampling', 'top_p')}",
-        f"max_tokens {_setting(info, 'sampling', 'max_tokens')}",
-        f"format {plain(info.verdict_format, LONGEST)}",
-    )
-
-
-def _setting(info: RunInfo, *path: str) -> str:
-    """A value of run.json's settings in words; `unknown` where it is missing, or neither a text nor a number."""
-    value: Any = info.settings
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
-    known = isinstance(value, str | int | float) and not isinstance(value, bool)
-    return (plain(value, LONGEST) if known else "") or UNKNOWN
-
-
 def _date(info: RunInfo) -> str:
     parse: Callable[[str], date] = date.fromisoformat
     try:
-        return parse(_setting(info, "date")).isoformat()
+        return parse(setting_of(info, "date")).isoformat()
     except ValueError:
         return UNKNOWN

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from pv_eval.board.entries import UNKNOWN, Entry
+from pv_eval.board.entries import Entry
 from pv_eval.board.measure import Board, Cell, Column
 from pv_eval.intervals import Estimate
+from pv_eval.provenance import UNKNOWN
 from pv_judge.pages.blocks import Block, Heading, Items, Paragraph, Table
 from pv_judge.pages.blocks import Column as TableColumn
 from pv_judge.pages.text import MISSING, estimate, number, p_value, percent, plain, plural, points, whole
