@@ -8,6 +8,8 @@ import subprocess
 import sys
 import textwrap
 from contextlib import contextmanager
+from datetime import datetime, timezone
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -26,7 +28,8 @@ def test_votes_and_their_record_are_written_and_the_report_with_them(tmp_path):
     with JudgeServer(Script(reply=by_mark, faults=[Fault(kind="refusal", requests=[5])])) as server:
         arguments = ["run", "--set", f"table:{small_set(tmp_path)}", "--verifier", server.url, "--out", out]
         arguments += ["--model", "judge", "-n", 2, "--resamples", 100, "--client", "limits.concurrency=1"]
-        result = run(*arguments, "--client", "prices={judge: {input: 1.0, output: 2.0}}")
+        priced = ("--client", "prices={judge: {input: 1.0, output: 2.0}}")
+        result = run(*arguments, *priced)
         assert result.exit_code == 0, result.output
         assert len(server.chats()) == 16
     pairs, votes, info = read_run(out)
@@ -46,14 +49,26 @@ def test_votes_and_their_record_are_written_and_the_report_with_them(tmp_path):
     assert "Traces without a verdict because of the model itself, of 16: refusal: 1." in info.notes
     spent = info.settings["spent"]
     assert spent["requests"] == 16
-    assert spent["usd"] > 0
+    used = info.settings["usage"]
+    # in millionths: 1 a token of a prompt, 2 a token of an answer
+    paid = (used["prompt_tokens"] + 2 * used["completion_tokens"]) / 1e6
+    assert used["requests"] == 16
+    assert spent["usd"] == pytest.approx(paid)
+    assert sum(vote.usd or 0 for vote in votes) == pytest.approx(paid)
+    cost = f"A verdict took ${paid / 16:.3g}, {used['prompt_tokens'] / 16:.0f} prompt tokens, "
+    assert cost in result.output
+    assert info.settings["date"] == datetime.now(timezone.utc).date().isoformat()
+    assert info.settings["versions"]["pv-eval"] == version("pv-eval")
     assert info.settings["sampling"]["n"] == 2
     assert info.settings["prompt"].startswith("verifier@")
     report = json.loads((out / "report" / "report.json").read_text())
     assert report
-    again = run(*arguments)  # all of it is known: no server is needed any more
+    again = run(*arguments, *priced)  # all of it is known: no server is needed any more
     assert again.exit_code == 0, again.output
     assert read_run(out)[1] == votes
+    assert run(*arguments).exit_code == 0
+    assert {vote.usd for vote in read_run(out)[1]} == {None}  # prices are not in the cache, tokens are
+    assert read_run(out)[2].settings["usage"] == used
 
 
 def serving(monkeypatch, script: Script, gone=lambda server: "") -> list[Path]:

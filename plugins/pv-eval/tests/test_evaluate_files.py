@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -34,6 +35,8 @@ def test_a_run_comes_back_as_it_was(tmp_path):
     given = [*votes("a", "TFN", length=3.0, trace="x\ny", logit=-1.5), *votes("b", "T", "é")]
     write_run(tmp_path / "new", pairs, given, INFO)
     assert read_run(tmp_path / "new") == (pairs, given, INFO)
+    bare = [replace(vote, trace=None) for vote in given]
+    assert read_run(tmp_path / "new", traces=False) == (pairs, bare, INFO)
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == [
         "pairs.parquet",
         "run.json",

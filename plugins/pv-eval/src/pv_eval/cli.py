@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from pv_eval.aggregate_command import aggregate
+from pv_eval.board_command import board
 from pv_eval.grades_command import grades
 from pv_eval.report_command import report
 from pv_eval.sets_command import sets
@@ -326,3 +328,5 @@ for new, older, command in (
 app.command("train-data")(train_data)
 app.command("sets")(sets)
 app.command("grades")(grades)
+app.command("aggregate")(aggregate)
+app.command("board")(board)

@@ -37,6 +37,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from pv_eval.counts import Floats, VoteCounts
+from pv_eval.subsets import subsets_by_verdicts
 from pv_eval.ties import near
 from pv_rl.errors import ConfigError, DataError
 
@@ -81,13 +82,11 @@ def right_by_majority(for_label: int, against: int, missing: int, k: int, ties: 
     """
     worth = {"uniform": 0.5, "optimistic": 1.0, "pessimistic": 0.0}[ties]
     right = tied = 0
-    for i in range(min(for_label, k) + 1):
-        for j in range(min(against, k - i, i) + 1):
-            ways = comb(for_label, i) * comb(against, j) * comb(missing, k - i - j)
-            if i > j:
-                right += ways
-            elif i:
-                tied += ways
+    for i, j, ways in subsets_by_verdicts(for_label, against, missing, k):
+        if i > j:
+            right += ways
+        elif i == j > 0:
+            tied += ways
     subsets = comb(for_label + against + missing, k)
     return right / subsets + worth * (tied / subsets)
 

@@ -27,7 +27,7 @@ precision 1/1.25 = 0.8, F1 = 2 * 0.8 * 0.5 / 1.3 = 0.615.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,10 +38,15 @@ from pv_eval.intervals import Bootstrap, Estimate, estimate_all
 __all__ = ["KINDS", "METRICS", "LengthRow", "class_sums", "floors", "lengths", "sampling_error"]
 
 
-def class_sums(counts: VoteCounts) -> Sums:
-    """The six sums above, by question."""
-    by_verdict = {"a": counts.accepted, "r": counts.rejected, "m": counts.missing}
-    share = {verdict: number / counts.samples for verdict, number in by_verdict.items()}
+def class_sums(counts: VoteCounts, shares: Sequence[Floats] | None = None) -> Sums:
+    """The six sums above, by question.
+
+    Args:
+        counts: of P pairs.
+        shares: three of (P,), how often a pair is accepted, rejected, or neither; by default the shares of its votes.
+    """
+    by_verdict = (counts.accepted, counts.rejected, counts.missing)
+    share = dict(zip("arm", shares or [number / counts.samples for number in by_verdict], strict=True))
     right, wrong = counts.label, ~counts.label
     return sum_by_question(
         counts,

@@ -9,7 +9,7 @@ tests majority verdicts, where a tie or a missing verdict is not right.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +27,8 @@ EXACT = 15
 """Up to this many questions that differ, all 2^Q sign flips are enumerated."""
 FEWEST = 8
 """n questions that differ give a p of at least 2^(1 - n), whatever their size: with fewer than 8, more than .01."""
+BY_CLASS = {"accuracy": False, "balanced_accuracy": True}
+"""Metrics with a test by question, and whether it is of the mean of both classes."""
 BLOCK = 4_000_000
 """Numbers in a block of drawn signs, 32 MB."""
 
@@ -49,7 +51,7 @@ class Comparison:
     """Pairs on which each has no majority."""
     mcnemar_p: float
     sign_flip_p: Mapping[str, float]
-    """For `accuracy` and `balanced_accuracy`; NaN where that is undefined."""
+    """For `accuracy` and `balanced_accuracy`, of those compared; NaN where that is undefined."""
     tests: Mapping[str, str]
     """By the same names, the test that the p comes from: `sign flips` or `cluster t`."""
 
@@ -80,8 +82,16 @@ def common(first: VoteCounts, second: VoteCounts) -> tuple[VoteCounts, VoteCount
     return one, two.in_order_of(one)
 
 
-def compare(first: VoteCounts, second: VoteCounts, how: Bootstrap | None = None) -> Comparison:
+def compare(
+    first: VoteCounts, second: VoteCounts, how: Bootstrap | None = None, only: Collection[str] = METRICS
+) -> Comparison:
     """Compare two verifiers.
+
+    Args:
+        first: of one verifier.
+        second: of the other.
+        how: of the intervals.
+        only: names of `METRICS`; the others have neither a difference nor a test.
 
     Raises:
         DataError: see `common`.
@@ -93,15 +103,16 @@ def compare(first: VoteCounts, second: VoteCounts, how: Bootstrap | None = None)
         np.array([verdict is bool(y) for verdict, y in zip(v, one.label, strict=True)]) for v in verdicts
     ]
     tests = {
-        "accuracy": question_test(one, two, how, by_class=False),
-        "balanced_accuracy": question_test(one, two, how, by_class=True),
+        name: question_test(one, two, how, by_class=by_class)
+        for name, by_class in BY_CLASS.items()
+        if name in only
     }
     only_first, only_second = int((right[0] & ~right[1]).sum()), int((~right[0] & right[1]).sum())
     return Comparison(
         pairs=len(one.pairs),
         questions=len(one.questions),
         left_out=len(first.pairs) + len(second.pairs) - 2 * len(one.pairs),
-        differences=metric_differences(one, two, how),
+        differences=metric_differences(one, two, how, only),
         only_first=only_first,
         only_second=only_second,
         ties=(verdicts[0].count(None), verdicts[1].count(None)),
@@ -111,12 +122,12 @@ def compare(first: VoteCounts, second: VoteCounts, how: Bootstrap | None = None)
     )
 
 
-def metric_differences(one: VoteCounts, two: VoteCounts, how: Bootstrap) -> dict[str, Estimate]:
-    """By the names of `METRICS`, second minus first, on the same pairs in the same order."""
+def metric_differences(
+    one: VoteCounts, two: VoteCounts, how: Bootstrap, only: Collection[str] = METRICS
+) -> dict[str, Estimate]:
+    """By the names of `only`, second minus first, on the same pairs in the same order."""
     sums = class_sums(one).beside(class_sums(two), OTHER)
-    return estimate_all(
-        sums, {name: _difference(statistic) for name, statistic in METRICS.items()}, how, plain=True
-    )
+    return estimate_all(sums, {name: _difference(METRICS[name]) for name in only}, how, plain=True)
 
 
 def _difference(statistic: Statistic) -> Statistic:

@@ -16,7 +16,7 @@ import io
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -172,8 +172,12 @@ def _runs_inside(folder: Path) -> list[Path]:
     return runs
 
 
-def read_run(folder: Path) -> tuple[list[Pair], list[Vote], RunInfo]:
+def read_run(folder: Path, *, traces: bool = True) -> tuple[list[Pair], list[Vote], RunInfo]:
     """Read a run. `check` checks it across rows.
+
+    Args:
+        folder: of the three files.
+        traces: whether to read the traces, by far the largest column.
 
     Raises:
         DataError: a file is missing, is not one of a run, is of a later version, or has an invalid value.
@@ -183,7 +187,8 @@ def read_run(folder: Path) -> tuple[list[Pair], list[Vote], RunInfo]:
         raise DataError(
             f"{folder} has no {' and no '.join(lacking)}; a run is a folder with {PAIRS}, {VOTES}, {RUN}"
         )
-    return _from_parquet(Pair, folder / PAIRS), _from_parquet(Vote, folder / VOTES), _from_json(folder / RUN)
+    votes = _from_parquet(Vote, folder / VOTES, without=() if traces else ("trace",))
+    return _from_parquet(Pair, folder / PAIRS), votes, _from_json(folder / RUN)
 
 
 def read_info(folder: Path) -> RunInfo:
@@ -216,12 +221,13 @@ def _to_parquet(kind: type[Row], rows: Iterable[Row]) -> bytes:
     return file.getvalue()
 
 
-def _from_parquet(kind: type[Row], path: Path) -> list[Row]:
+def _from_parquet(kind: type[Row], path: Path, without: Sequence[str] = ()) -> list[Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(path)
+        with pq.ParquetFile(path) as file:
+            table = file.read([name for name in file.schema_arrow.names if name not in without])
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{path} cannot be read as Parquet: {error}") from error
     marked = ((table.schema.metadata or {}).get(KEY.encode()) or b"").decode("utf-8", "replace")

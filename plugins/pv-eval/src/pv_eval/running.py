@@ -12,6 +12,8 @@ from rich.console import Console
 
 from pv_data import __version__
 from pv_data.records import content_id
+from pv_eval.costs import cost_of
+from pv_eval.provenance import provenance
 from pv_eval.request import Request
 from pv_eval.run_files import RUN, RunInfo, read_info, read_run, write_run
 from pv_eval.sets.base import EvalSet
@@ -60,6 +62,7 @@ def evaluate_verifier(request: Request, console: Console) -> Path:
         notes=(*found.describe(), *info.notes),
         settings={
             "pv_data": __version__,
+            **provenance(),
             "set": {"spec": request.set_spec, "options": dict(request.set_options), **found.counts},
             "format": {"name": request.verdict_format, "options": dict(request.format_options)},
             **info.settings,
@@ -67,6 +70,9 @@ def evaluate_verifier(request: Request, console: Console) -> Path:
     )
     folder = run_folder(request.out, info, {(vote.pair_id, vote.sample) for vote in votes})
     write_run(folder, found.pairs, votes, info)
+    cost = str(cost_of(votes, info))
+    if cost:
+        _say(console, f"A verdict took {cost} on average.")
     return folder
 
 

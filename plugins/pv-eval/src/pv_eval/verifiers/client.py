@@ -240,7 +240,8 @@ class _Run:
             )
             usage = answer.usage
             logit = verdict_logit(answer.text, answer.logprobs) if self._sampling.logits else None
-            trace = Trace(text=answer.text, tokens=usage.completion_tokens or None, logit=logit)
+            tokens = usage.completion_tokens or None
+            trace = Trace(text=answer.text, tokens=tokens, logit=logit, usage=usage)
             self._in_vain = 0
         except JudgeFailure as failure:
             if failure.kind == "budget":
@@ -258,7 +259,7 @@ class _Run:
         if failure.kind in OF_THE_MODEL:
             self._in_vain = 0
             tokens = failure.usage.completion_tokens or None
-            return Trace(text=failure.text, tokens=tokens, missing=failure.kind)
+            return Trace(text=failure.text, tokens=tokens, missing=failure.kind, usage=failure.usage)
         if failure.kind == "client_error" and "seed" in str(failure).lower() and self._sampling.send_seed:
             raise SetupError(
                 f"the server refuses requests with a seed ({failure}). Use --no-send-seed; the samples are then not "
@@ -268,7 +269,7 @@ class _Run:
         self._state.last_error = str(failure)
         if self._in_vain >= self._patience:
             self._stop(f"{self._in_vain} requests in a row failed; the last error: {failure}")
-        return Trace(text=None, missing=failure.kind)
+        return Trace(text=None, missing=failure.kind, usage=failure.usage)
 
     def _stop(self, why: str) -> None:
         self._why = self._why or why

@@ -16,6 +16,7 @@ from pv_data.asking.settings import Model
 from pv_data.export.prompt import VerifierPrompt
 from pv_data.serving.checkpoint import fingerprint, is_model, is_verl, model_folder
 from pv_data.serving.served import Served, choose_server, served
+from pv_eval.costs import add_usage, usd_of
 from pv_eval.request import Request, Sampling
 from pv_eval.run_files import RunInfo
 from pv_eval.sets.base import EvalSet, in_words
@@ -156,6 +157,7 @@ def _asked(
             traces |= answers
     finally:
         cache.close()
+    traces = {key: replace(trace, usd=usd_of(trace.usage, known_as)) for key, trace in traces.items()}
     info = RunInfo(
         verifier=request.name or name,
         length_unit="tokens",
@@ -173,6 +175,7 @@ def _asked(
                 "tokens": state.tokens,
                 "known": state.known,
             },
+            "usage": add_usage(trace.usage for trace in traces.values()),
             "missing": dict(state.failures),
         },
     )

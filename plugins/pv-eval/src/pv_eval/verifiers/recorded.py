@@ -3,7 +3,8 @@
 A row belongs to a pair by its `pair_id`, by its problem and proof, or by its prompt, which holds both. It has a trace
 (`trace`, `output`, `response`) or, as the verdict format wants it, a `verdict`, a `grade` in points or a `first_error`,
 numbered as the format numbers steps. Samples of a pair are numbered in the order of the file, unless a column
-`sample` numbers them. A column `logit` has the log of the odds of True over False, as `--score logit` takes it.
+`sample` numbers them. A column `logit` has the log of the odds of True over False, as `--score logit` takes it,
+and `usd` what the trace cost.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ TOKENS = ("tokens", "response_length", "completion_tokens")
 MARK = re.compile(r"<proof (data-[0-9a-f]{24})>")
 """Of our own prompts: a hash of problem, proof and what else they show (`pv_data.prompt.mark_of`)."""
 FURTHER = frozenset({"steps", "reference", "rubric"})
+ALLOWED = {"sample": "a whole number from 0", "usd": "a finite number, 0 or more, or empty"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,23 +123,23 @@ def _column(form: VerdictFormat) -> str:
 
 def _trace(row: Mapping[str, Any], where: str, form: VerdictFormat) -> Trace | str:
     """The trace of a row, or why it has none."""
-    logit = _number(row, "logit", where)
+    logit, usd = _number(row, "logit", where), _number(row, "usd", where)
     tokens = number_of(_first(row, TOKENS))
     whole = int(tokens) if tokens is not None and tokens >= 0 and tokens == int(tokens) else None
     text = text_of(_first(row, TRACES))
     if text is not None:
-        return Trace(text=text, tokens=whole, known=True, logit=logit)
+        return Trace(text=text, tokens=whole, known=True, logit=logit, usd=usd)
     column = _column(form)
     if column not in row:
         return f"neither trace nor {column}"
     given = row[column]
     word = given.strip().lower() if isinstance(given, str) else given
     if word in (None, "", "null", "missing") or (word == "none" and column != "first_error"):
-        return Trace(text=None, tokens=whole, missing="no verdict", known=True)
+        return Trace(text=None, tokens=whole, missing="no verdict", known=True, usd=usd)
     answer = _answer(word, form)
     if answer is None:
         return f"{column} cannot be read"
-    return Trace(text=None, tokens=whole, answer=answer, known=True, logit=logit)
+    return Trace(text=None, tokens=whole, answer=answer, known=True, logit=logit, usd=usd)
 
 
 def _answer(given: object, form: VerdictFormat) -> Answer | None:
@@ -163,8 +165,11 @@ def _number(row: Mapping[str, Any], column: str, where: str) -> float | None:
     if given in (None, ""):
         return None
     number = number_of(given)
-    if number is None or (column == "sample" and (number < 0 or number != int(number))):
-        allowed = "a whole number from 0" if column == "sample" else "a finite number, or empty"
+    bad = column in ALLOWED and (
+        number is None or number < 0 or (column == "sample" and number != int(number))
+    )
+    if number is None or bad:
+        allowed = ALLOWED.get(column, "a finite number, or empty")
         raise DataError(f"{where}: its {column} is {given!r:.60}; expected {allowed}")
     return number
 

@@ -37,6 +37,10 @@ class Trace:
     """Of the verdict: log of the odds of True over False."""
     known: bool = False
     """It is from a file or the cache: nothing was asked for it."""
+    usage: Usage = field(default_factory=Usage)
+    """Tokens of its requests, those that failed included."""
+    usd: float | None = None
+    """What they cost."""
 
 
 def to_vote(
@@ -68,6 +72,7 @@ def to_vote(
         length=trace.tokens if unit == "tokens" else characters,
         trace=trace.text if keep_trace else None,
         logit=trace.logit,
+        usd=trace.usd,
     )
 
 
@@ -108,6 +113,7 @@ class TraceCache:
                     tokens=known.usage.completion_tokens or None,
                     missing=end,
                     known=True,
+                    usage=known.usage,
                     logit=None if logit is None else float(logit.text),
                 )
         return None
