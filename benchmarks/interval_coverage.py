@@ -21,7 +21,7 @@ import numpy as np
 
 from pv_eval.calibration import calibration
 from pv_eval.counts import VoteCounts
-from pv_eval.intervals import Bootstrap, Estimate, estimate_all
+from pv_eval.intervals import Estimate, Intervals, estimate_all
 from pv_eval.metrics import METRICS, class_sums
 from pv_eval.paired import metric_differences, question_test
 from pv_eval.ranking import rank_by
@@ -35,7 +35,7 @@ VOTES = 8
 COMMON, OWN = 6.0, 7.0
 """Sums of the parameters of the beta distributions of the common difficulty, and of a verifier's own around it: the
 correlation in a question is 1/(1 + 6) + 6/7 * 1/(1 + 7) = 0.25."""
-HOW = Bootstrap(resamples=1000)
+HOW = Intervals(flips=1000)
 
 
 def draw(
@@ -70,7 +70,7 @@ def draw(
     return found[0], found[1]
 
 
-def measure(one: VoteCounts, two: VoteCounts, how: Bootstrap = HOW) -> dict[str, Estimate]:
+def measure(one: VoteCounts, two: VoteCounts, how: Intervals = HOW) -> dict[str, Estimate]:
     found = estimate_all(class_sums(one), METRICS, how)
     found = {name: found[name] for name in SHOWN}
     found["auroc"] = rank_by(one, how).auroc
@@ -105,7 +105,7 @@ def coverage(
     rng = np.random.default_rng([seed, questions, round(100 * accuracy), DESIGNS.index(design)])
     # a large question has the same distribution as others, so the truth is that of the even design
     large = draw(rng, "even" if design == "one large" else design, 40_000, accuracy)
-    truth = {name: one.value for name, one in measure(*large, Bootstrap(resamples=0)).items()}
+    truth = {name: one.value for name, one in measure(*large, Intervals(flips=0)).items()}
     truth |= {name: 0.0 for name in truth if name.startswith("difference")} | {"accuracy (BCa)": accuracy}
     held = dict.fromkeys(truth, 0)
     known = dict.fromkeys(truth, 0)

@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from pv_eval import Bootstrap, Pair, RunInfo, Vote, write_run
+from pv_eval import Intervals, Pair, RunInfo, Vote, write_run
 from pv_eval.report.summary import summarise
 from pv_eval.report.traces import draw_traces
 
@@ -71,7 +71,7 @@ def main() -> None:
                 for sample in range(given.samples)
             ]
             write_run(folder / verifier, pairs, votes, RunInfo(verifier=verifier, set_name="made"))
-        summary = summarise([folder / "first", folder / "second"], Bootstrap(resamples=0))
+        summary = summarise([folder / "first", folder / "second"], Intervals(flips=0))
         start = time.process_time()
         page = draw_traces(summary)
         print(f"written in {time.process_time() - start:.1f} s of processor time, {len(page) / 1e6:.1f} MB")

@@ -15,7 +15,7 @@ import pytest
 from eval_cases import run
 from evaluate_cases import SAID, counted, drawn, made
 
-from pv_eval import Bootstrap, RunInfo, Vote, check, evaluate, write_run
+from pv_eval import Intervals, RunInfo, Vote, check, evaluate, write_run
 from pv_eval.aggregate.budget import best_at
 from pv_eval.aggregate.members import Member, on_common_pairs, price, read_members
 from pv_eval.aggregate.options import all_options, estimates
@@ -27,7 +27,7 @@ from pv_eval.counts import VoteCounts, count_votes
 from pv_eval.metrics import class_sums
 from pv_rl.errors import ConfigError
 
-QUICK = Bootstrap(resamples=100)
+QUICK = Intervals(flips=100)
 TRUE, FALSE, NONE = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 COIN = (0.5, 0.5, 0.0)
 
@@ -299,7 +299,7 @@ def folders(tmp_path: Path) -> Path:
 
 
 def test_the_command_prints_the_best_and_writes_all_of_it(folders):
-    result = run("aggregate", folders / "runs", "--out", folders / "out", "--resamples", 100, "--budget", 3)
+    result = run("aggregate", folders / "runs", "--out", folders / "out", "--budget", 3)
     assert result.exit_code == 0, result.output
     assert "The best at a budget" in result.output
     given = json.loads((folders / "out" / "aggregate.json").read_text(), parse_constant=pytest.fail)

@@ -17,16 +17,14 @@ import pytest
 from eval_cases import run
 from evaluate_cases import drawn, made
 
-from pv_eval import Bootstrap, RunInfo, check, compare, evaluate, write_run
-from pv_eval.board import measure as measuring
+from pv_eval import Intervals, Pair, RunInfo, Vote, check, compare, evaluate, write_run
 from pv_eval.board.measure import holm
 from pv_eval.board.writing import make_board, write_board
 from pv_eval.counts import count_votes
-from pv_eval.intervals import Estimate
 from pv_eval.provenance import set_fingerprint
 from pv_rl.errors import ConfigError, DataError
 
-QUICK = Bootstrap(resamples=100)
+QUICK = Intervals(flips=100)
 EVIL = "<script>alert(1)</script>\x1b[31m\u202e`|=2+2"
 
 
@@ -228,7 +226,7 @@ def test_broken_and_refused_runs_are_listed_with_the_reason(tmp_path):
     write_run(runs / "twice", pairs, votes[:1], info("x"))
     shutil.copytree(runs / "good", runs / "torn")
     (runs / "torn" / "run.json").unlink()
-    result = run("board", runs, tmp_path / "missing", "--out", tmp_path / "out", "--resamples", 100)
+    result = run("board", runs, tmp_path / "missing", "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
     for reason in (
         "format=99",
@@ -283,16 +281,23 @@ def test_a_run_of_the_first_version_of_the_format_is_on_the_board(tmp_path):
     assert (cell.entry.date, cell.entry.version, cell.entry.commit) == ("unknown", "unknown", "unknown")
 
 
-def test_a_number_of_another_package_is_a_column(tmp_path, monkeypatch):
-    on_a_set(tmp_path / "a", info("v"))
-
-    def kappa(counts, run_info, how):
-        return {"QWK": Estimate(value=len(counts.pairs) / 100, low=0.1, high=0.3)}
-
-    monkeypatch.setattr(measuring, "EXTRA", [kappa])
+def test_grades_and_first_wrong_steps_are_columns_beside_the_verdicts(tmp_path):
+    given = [("a", 7, 6), ("a", 0, 0), ("b", 3, 5)]  # the example of `graded`: MAE 1 point, QWK 0.89
+    pairs = [
+        Pair(pair_id=f"p{n}", question_id=q, label=None, grade=x / 7, first_error=(0, 3, 2)[n])
+        for n, (q, x, _) in enumerate(given)
+    ]
+    votes = [
+        Vote(pair_id=f"p{n}", question_id=q, sample=0, verdict=y == 7, grade=y / 7, first_error=(0, 3, 1)[n])
+        for n, (q, _, y) in enumerate(given)
+    ]
+    write_run(tmp_path / "graded", pairs, votes, info("v", verdict_format="grade", grades=tuple(range(8))))
     files = {one.name: one.read_text() for one in write_board(make_board([tmp_path], QUICK), tmp_path / "o")}
-    assert "0.160 (0.100 to 0.300)" in files["README.md"]
-    assert next(csv.DictReader(files["board.csv"].splitlines()))["QWK"] == "0.16"
+    row = next(csv.DictReader(files["board.csv"].splitlines()))
+    numbers = [float(row[name]) for name in ("MAE of points", "QWK", "F1 of first errors")]
+    assert numbers == pytest.approx([1, 0.891, 2 / 3], abs=1e-3)
+    assert "0.891" in files["README.md"]
+    assert row["accuracy"] == "0.6666666666666666"
 
 
 def test_a_run_that_is_given_twice_is_one(tmp_path):

@@ -27,7 +27,7 @@ def test_votes_and_their_record_are_written_and_the_report_with_them(tmp_path):
     out = tmp_path / "out"
     with JudgeServer(Script(reply=by_mark, faults=[Fault(kind="refusal", requests=[5])])) as server:
         arguments = ["run", "--set", f"table:{small_set(tmp_path)}", "--verifier", server.url, "--out", out]
-        arguments += ["--model", "judge", "-n", 2, "--resamples", 100, "--client", "limits.concurrency=1"]
+        arguments += ["--model", "judge", "-n", 2, "--client", "limits.concurrency=1"]
         priced = ("--client", "prices={judge: {input: 1.0, output: 2.0}}")
         result = run(*arguments, *priced)
         assert result.exit_code == 0, result.output

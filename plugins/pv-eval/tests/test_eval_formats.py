@@ -56,7 +56,7 @@ def examiner(prompt: str, _: str) -> str:
 
 def test_a_graded_set_is_asked_for_grades_and_measured(tmp_path, made):
     arguments = ["run", "--set", "x", "--model", "m", "--out", tmp_path / "o", "-n", 2, "--format", "grade"]
-    arguments += ["--format-option", "accept=5", "--resamples", 100, "--no-reference"]
+    arguments += ["--format-option", "accept=5", "--no-reference"]
     with JudgeServer(Script(reply=examiner)) as server:
         result = run(*arguments, "--verifier", server.url)
         assert result.exit_code == 0, result.output
@@ -127,7 +127,7 @@ def test_the_first_wrong_step_is_asked_of_numbered_steps(tmp_path, made):
 
     with JudgeServer(Script(reply=reply)) as server:
         arguments = ["--set", "x", "--model", "m", "--verifier", server.url, "--out", tmp_path / "o", "-n", 1]
-        result = run("run", *arguments, "--format", "first_error", "--resamples", 100)
+        result = run("run", *arguments, "--format", "first_error")
     assert result.exit_code == 0, result.output
     (found,) = json.loads((tmp_path / "o" / "report" / "report.json").read_text())["runs"]
     numbers = {name: one["value"] for name, one in found["first_errors"]["of_votes"].items()}

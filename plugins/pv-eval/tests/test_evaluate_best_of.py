@@ -14,10 +14,10 @@ from evaluate_cases import counted, drawn, pair, votes
 from pv_eval import best_of_curve, best_of_k, check, weighted_best_of_k
 from pv_eval.best_of import best_of_set, oracle_curve, scores_of
 from pv_eval.counts import count_votes
-from pv_eval.intervals import Bootstrap
+from pv_eval.intervals import Intervals
 from pv_rl.errors import ConfigError, DataError
 
-BARE = Bootstrap(resamples=0)
+BARE = Intervals(flips=0)
 TIES = ("uniform", "optimistic", "pessimistic")
 
 
@@ -168,7 +168,7 @@ def test_problems_with_few_candidates_are_left_out_and_counted():
 
 def test_intervals_are_over_problems():
     counts = count_votes(check(*drawn(30, 3, 4)))
-    curve = best_of_set(counts, Bootstrap(resamples=500)).curves["uniform"]
+    curve = best_of_set(counts, Intervals(flips=500)).curves["uniform"]
     assert all(one.low < one.value < one.high for one in curve)
     # k = 1 is the mean of 30 shares of right proofs: 2 standard errors are about as wide
     shares = [counts.label[counts.question == q].mean() for q in range(30)]

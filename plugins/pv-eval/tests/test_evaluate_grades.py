@@ -15,12 +15,12 @@ from scipy import stats
 from pv_eval import Pair, Vote, best_of_curve, check
 from pv_eval.checks import imply_labels
 from pv_eval.graded import Scale, evaluate_grades
-from pv_eval.intervals import Bootstrap
+from pv_eval.intervals import Intervals
 from pv_eval.rank import kendall, spearman
 from pv_eval.steps import evaluate_steps
 from pv_rl.errors import ConfigError, DataError
 
-BARE = Bootstrap(resamples=0)
+BARE = Intervals(flips=0)
 SEVEN = Scale(grades=tuple(range(8)))
 
 

@@ -12,7 +12,7 @@ from scipy.stats import ttest_1samp
 
 from pv_eval import check
 from pv_eval.counts import Sums, count_votes, ratio
-from pv_eval.intervals import Bootstrap, estimate_all, jackknife
+from pv_eval.intervals import Intervals, estimate_all, jackknife
 from pv_eval.metrics import METRICS, class_sums
 from pv_rl.errors import ConfigError
 
@@ -27,7 +27,7 @@ def sums_of(values: np.ndarray, sizes: np.ndarray | None = None) -> Sums:
 def interval(
     values: np.ndarray, sizes: np.ndarray | None = None, *, plain: bool = False, level: float = 0.95
 ):
-    return estimate_all(sums_of(values, sizes), MEAN, Bootstrap(level=level), plain=plain)["mean"]
+    return estimate_all(sums_of(values, sizes), MEAN, Intervals(level=level), plain=plain)["mean"]
 
 
 def test_the_example_of_the_docstring():
@@ -58,7 +58,7 @@ def test_degrees_of_freedom_are_those_of_the_questions_that_decide():
         *((f"r{q}", True, f"r{q}", "TTTF" if q % 2 else "TTTT") for q in range(90)),
         *((f"w{q}", False, f"w{q}", "TFFF" if q % 2 else "TTTF") for q in range(4)),
     )
-    one = estimate_all(class_sums(few), METRICS, Bootstrap())["balanced_accuracy"]
+    one = estimate_all(class_sums(few), METRICS, Intervals())["balanced_accuracy"]
     assert "a few of the 94 questions decide it" in one.note
 
 
@@ -67,7 +67,7 @@ def test_pairs_of_one_question_are_left_out_together():
     together = counted(*((f"{q}{p}", True, f"{q}", "TF"[q % 2] * 4) for q in range(20) for p in range(5)))
     reaches = []
     for counts in (alone, together):
-        one = estimate_all(class_sums(counts), METRICS, Bootstrap())["accuracy"]
+        one = estimate_all(class_sums(counts), METRICS, Intervals())["accuracy"]
         reaches.append(math.log(one.high / (1 - one.high)))
     # standard errors of means of 100 and of 20 halves, by their t
     expected = (stdtrit(19, 0.975) / math.sqrt(19)) / (stdtrit(99, 0.975) / math.sqrt(99))
@@ -78,7 +78,7 @@ def test_intervals_are_the_same_each_time_and_narrower_at_a_lower_level():
     sums = class_sums(count_votes(check(*drawn(20, 3, 4))))
     one, other, narrow = (
         estimate_all(sums, METRICS, how)["accuracy"]
-        for how in (Bootstrap(), Bootstrap(seed=4), Bootstrap(level=0.5))
+        for how in (Intervals(), Intervals(seed=4), Intervals(level=0.5))
     )
     assert one == other
     assert 0 < one.low < narrow.low < one.value < narrow.high < one.high < 1
@@ -94,7 +94,7 @@ def test_a_share_near_its_end_stays_below_one_and_a_number_above_one_is_no_share
 def test_all_or_none_right_has_an_exact_interval_over_questions():
     # 24 proofs of 12 questions: P(all right) = p^12 = 0.025 at the lower end
     counts = counted(*((f"p{n}", True, f"q{n // 2}", "TT") for n in range(24)))
-    found = estimate_all(class_sums(counts), METRICS, Bootstrap())
+    found = estimate_all(class_sums(counts), METRICS, Intervals())
     assert (found["accuracy"].low, found["accuracy"].high) == (pytest.approx(0.025 ** (1 / 12)), 1)
     assert found["accuracy"].note == "exact (Clopper-Pearson) over 12 questions"
     assert (found["missing"].low, found["missing"].high) == (0, pytest.approx(1 - 0.025 ** (1 / 12)))
@@ -105,30 +105,30 @@ def test_all_or_none_right_has_an_exact_interval_over_questions():
             for n in range(12)
         )
     )
-    one = estimate_all(class_sums(some), METRICS, Bootstrap())["accuracy_wrong"]
+    one = estimate_all(class_sums(some), METRICS, Intervals())["accuracy_wrong"]
     assert (one.value, one.low) == (1, pytest.approx(0.025 ** (1 / 3)))
 
 
 def test_where_nothing_can_be_said_there_is_a_note_and_no_interval():
     counts = counted(("a", True, "q", "TF"), ("b", False, "q", "TF"))
-    one = estimate_all(class_sums(counts), METRICS, Bootstrap())["accuracy"]
+    one = estimate_all(class_sums(counts), METRICS, Intervals())["accuracy"]
     assert (one.value, one.note) == (0.5, "one question only")
     assert math.isnan(one.low)
     one = interval(np.full(12, 0.5))
     assert math.isnan(one.high)
     assert "no certainty" in one.note
     rare = counted(("a", False, "q", "TF"), *((f"p{n}", True, f"q{n}", "TF"[n % 2] * 2) for n in range(12)))
-    one = estimate_all(class_sums(rare), METRICS, Bootstrap())["accuracy_wrong"]
+    one = estimate_all(class_sums(rare), METRICS, Intervals())["accuracy_wrong"]
     assert one.value == 0.5
     assert "a class occurs in that one only" in one.note
     # 0.1 + 0.2 - 0.1 - 0.2 is not 0 in floats; the class is absent nevertheless
     sizes = np.array([0.1 + 0.2, 0, 0])
-    one = estimate_all(sums_of(sizes / 2, sizes), MEAN, Bootstrap())["mean"]
+    one = estimate_all(sums_of(sizes / 2, sizes), MEAN, Intervals())["mean"]
     assert "that one only" in one.note
 
 
 def test_settings_that_cannot_be_are_refused():
     with pytest.raises(ConfigError, match="take 100 or more, or 0"):
-        Bootstrap(resamples=50)
+        Intervals(flips=50)
     with pytest.raises(ConfigError, match="between 0 and 1"):
-        Bootstrap(level=95)
+        Intervals(level=95)

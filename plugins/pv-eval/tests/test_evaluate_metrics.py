@@ -13,10 +13,10 @@ from evaluate_cases import counted, drawn, made, pair, votes
 
 from pv_eval import check, evaluate
 from pv_eval.counts import count_votes
-from pv_eval.intervals import Bootstrap
+from pv_eval.intervals import Intervals
 from pv_eval.metrics import METRICS, class_sums, floors, sampling_error
 
-BARE = Bootstrap(resamples=0)
+BARE = Intervals(flips=0)
 
 
 def measure(counts) -> dict[str, float]:

@@ -13,7 +13,7 @@ from scipy.stats import ttest_1samp
 
 from pv_eval import check, compare
 from pv_eval.counts import VoteCounts, count_votes
-from pv_eval.intervals import Bootstrap
+from pv_eval.intervals import Intervals
 from pv_eval.paired import mcnemar, sign_flip
 from pv_rl.errors import DataError
 
@@ -156,7 +156,7 @@ def test_what_is_hard_for_both_cancels_in_the_interval_of_a_difference():
     rows = [(f"p{n}", True, f"q{n}", "T" * (n % 9) + "F" * (8 - n % 9)) for n in range(60)]
     more = [(*row[:3], ("T" + row[3])[:8] if n % 2 else row[3]) for n, row in enumerate(rows)]
     first, second = counted(*rows), counted(*more)
-    difference = compare(first, second, Bootstrap()).differences["accuracy"]
+    difference = compare(first, second, Intervals()).differences["accuracy"]
     assert difference.low > 0
     assert difference.high - difference.low < 0.05  # each alone is about 0.16 wide
 

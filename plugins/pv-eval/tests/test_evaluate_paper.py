@@ -21,7 +21,7 @@ from paper_cases import made_set, right_votes, write_votes
 from typer.testing import CliRunner
 
 from pv_eval import Pair, RunInfo, write_run
-from pv_eval.intervals import Bootstrap
+from pv_eval.intervals import Intervals
 from pv_eval.report.paper import ODD, RIGHT, SIZES, paper_numbers, printed
 from pv_eval.report.paper_layout import write_paper
 from pv_eval.report.paper_models import find_model, read_models
@@ -36,7 +36,7 @@ CURATED = made_set("curated", 51, [(141, True, ""), (97, False, "")])
 OPC = made_set("opc", 65, [(107, True, ""), (185, False, "")])
 PROOFBENCH = made_set("proofbench", 145, [(100, True, ""), (335, False, "")])
 WRONG = "97 pairs, all wrong proofs: numbers that need both classes are none"
-QUICK = Bootstrap(resamples=100)
+QUICK = Intervals(flips=100)
 
 
 def table(name: str) -> list[dict[str, str]]:
@@ -112,7 +112,7 @@ def made_paper(tmp_path_factory):
         ]
         write_votes(folder / f"k-{verifier}", verifier, "best_of_k", candidates, given)
     runs = sorted(path for path in folder.iterdir())
-    answer = command(*runs, "--layout", "paper", "--resamples", 100, "--out", folder / "out")
+    answer = command(*runs, "--layout", "paper", "--out", folder / "out")
     assert answer.exit_code == 0, answer.output
     document = json.loads((folder / "out" / "paper.json").read_text(), parse_constant=pytest.fail)
     return answer.output, (folder / "out" / "paper.md").read_text(), document, exact
@@ -375,7 +375,7 @@ def written(folder: Path, *runs: Path, models: str | None = None) -> tuple[dict,
     if models is not None:
         path = folder / "models.yaml"
         path.write_text(models)
-    write_paper(list(runs), folder / "out", Bootstrap(resamples=0), path)
+    write_paper(list(runs), folder / "out", Intervals(flips=0), path)
     return json.loads((folder / "out" / "paper.json").read_text()), (folder / "out" / "paper.md").read_text()
 
 

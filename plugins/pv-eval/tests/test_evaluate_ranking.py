@@ -13,7 +13,7 @@ from evaluate_cases import counted, drawn, made, pair, votes
 
 from pv_eval import check, evaluate
 from pv_eval.counts import VoteCounts, count_votes
-from pv_eval.intervals import Bootstrap, jackknife
+from pv_eval.intervals import Intervals, jackknife
 from pv_eval.ranking import rank_by
 from pv_rl.errors import ConfigError, DataError
 
@@ -161,5 +161,5 @@ def test_scores_in_another_order_of_sums_are_tied():
 def test_a_thousand_pairs_take_less_than_a_second():
     counts = count_votes(check(*drawn(200, 5, 8)))
     start = time.process_time()
-    rank_by(counts, Bootstrap())
+    rank_by(counts, Intervals())
     assert time.process_time() - start < 1

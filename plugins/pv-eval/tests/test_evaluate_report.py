@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 from pv_eval import Pair, RunInfo, Vote, check, compare, evaluate, read_vote, write_run
 from pv_eval.best_of import best_of_set
 from pv_eval.counts import count_votes
-from pv_eval.intervals import Bootstrap
+from pv_eval.intervals import Intervals
 from pv_eval.report.cases import disagreements, worst_errors
 from pv_eval.report.passage import Passage, excerpt, find_passage
 from pv_eval.report.writing import write_report
@@ -31,7 +31,7 @@ from pv_rl.errors import DataError
 
 PAPER = places.SHARED / "paper"
 EVIL = "<script>alert(1)</script> \x1b[31mred\x1b[0m \u202egnp.exe ```` | a*b_c $x$ </pre><img src=x onerror=y> \ud800 "
-QUICK = Bootstrap(resamples=100)
+QUICK = Intervals(flips=100)
 
 
 def evil_run(folder: Path, name: str, seed: int) -> Path:
@@ -186,7 +186,7 @@ def command(*arguments: object):
 
 def test_the_command_writes_beside_the_first_run_and_prints_a_table(tmp_path):
     run = evil_run(tmp_path / "a", f"base {EVIL}", 0)
-    answer = command(run, "--resamples", 100)
+    answer = command(run)
     assert answer.exit_code == 0, answer.output
     assert "\x1b" not in answer.output
     assert "Avg@n" in answer.output
@@ -211,7 +211,6 @@ def test_the_command_says_in_a_line_what_is_wrong(tmp_path):
         ([tmp_path / "none"], "there is no folder"),
         ([tmp_path / "empty"], "has no votes.parquet, and no folder in it has one"),
         ([tmp_path / "twice"], "pair ids that occur more than once"),
-        ([tmp_path / "twice", "--resamples", 5], "take 100 or more"),
         ([tmp_path / "twice", "--out", tmp_path / "no" / "where"], "there is no folder"),
     ):
         answer = command(*arguments)
@@ -266,10 +265,10 @@ def test_a_thousand_pairs_with_eight_votes_take_less_than_five_seconds():
     _, other = drawn(200, 5, 8, seed=9)
     start = time.process_time()
     first, second = (check(pairs, votes) for votes in (given, other))
-    found = evaluate(first, Bootstrap(resamples=1000))
+    found = evaluate(first, Intervals(flips=1000))
     counts = count_votes(first)
-    best_of_set(counts, Bootstrap(resamples=1000))
-    compare(counts, count_votes(second), Bootstrap(resamples=1000))
+    best_of_set(counts, Intervals(flips=1000))
+    compare(counts, count_votes(second), Intervals(flips=1000))
     assert time.process_time() - start < 5
     assert not math.isnan(found.metrics["accuracy"].low)
 

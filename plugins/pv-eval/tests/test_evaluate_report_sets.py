@@ -10,7 +10,7 @@ import pytest
 from evaluate_cases import made
 
 from pv_eval import RunInfo, write_run
-from pv_eval.intervals import Bootstrap
+from pv_eval.intervals import Intervals
 from pv_eval.report import charts
 from pv_eval.report.names import tails, tell_apart
 from pv_eval.report.summary import summarise
@@ -18,7 +18,7 @@ from pv_eval.report.writing import write_report
 from pv_eval.run_files import find_runs
 from pv_rl.errors import DataError
 
-QUICK = Bootstrap(resamples=100)
+QUICK = Intervals(flips=100)
 SMALL = (("a", True, "q", "TF"), ("b", False, "q", "FF"), ("c", True, "r", "TT"), ("d", False, "r", "TF"))
 
 

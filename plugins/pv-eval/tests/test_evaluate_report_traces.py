@@ -15,13 +15,13 @@ import pytest
 from evaluate_cases import made
 
 from pv_eval import RunInfo, write_run
-from pv_eval.intervals import Bootstrap
+from pv_eval.intervals import Intervals
 from pv_eval.report import traces
 from pv_eval.report.summary import summarise
 from pv_eval.report.traces import draw_traces
 from pv_eval.report.writing import write_report
 
-QUICK = Bootstrap(resamples=0)
+QUICK = Intervals(flips=0)
 ATTACKS = (
     r"$\text{</math><script>window.hit=1</script>}$",
     r"$\href{javascript:window.hit=2}{x}$",

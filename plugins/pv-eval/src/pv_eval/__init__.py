@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pv_eval.best_of import BestOf, best_of_curve, best_of_k, best_of_set
     from pv_eval.checks import Checked, Finding, check
     from pv_eval.evaluation import Evaluation, evaluate
-    from pv_eval.intervals import Bootstrap, Estimate
+    from pv_eval.intervals import Estimate, Intervals
     from pv_eval.majority import weighted_best_of_k
     from pv_eval.paired import compare
     from pv_eval.run_files import RunInfo, read_run, write_run
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BestOf",
-    "Bootstrap",
     "Checked",
     "Estimate",
     "Evaluation",
     "Finding",
+    "Intervals",
     "Pair",
     "RunInfo",
     "Vote",
@@ -44,7 +44,7 @@ __all__ = [
 
 _HOME = {
     "BestOf": "best_of",
-    "Bootstrap": "intervals",
+    "Intervals": "intervals",
     "Checked": "checks",
     "Estimate": "intervals",
     "Evaluation": "evaluation",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pv_rl.errors import PvRlError
+from pv_rl.exits import errors_to_exit
 
 __all__ = ["aggregate"]
 
@@ -37,27 +37,22 @@ def aggregate(
     out: Annotated[
         Path | None, typer.Option(help="Folder for aggregate.html, .md and .json.", show_default="none")
     ] = None,
-    resamples: Annotated[int, typer.Option(help="Bootstrap resamples; 0 for no intervals.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap, folds and halves.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of folds and halves.")] = 0,
 ) -> None:
     """Which use of several votes is worth its cost: majority, vetoes, weights, ensembles of verifiers and prompts."""
     from pv_eval.aggregate.members import read_members
     from pv_eval.aggregate.page import aggregate_votes, blocks, document
-    from pv_eval.intervals import Bootstrap
+    from pv_eval.intervals import Intervals
     from pv_judge.pages.terminal import print_blocks, print_line, standard_output
-    from pv_judge.pages.text import plain
     from pv_judge.pages.writing import check_folder, write_pages
 
-    try:
+    with errors_to_exit():
         if out is not None:
             check_folder(out)
         members = read_members(folders)
-        how = Bootstrap(resamples=resamples, seed=seed)
+        how = Intervals(seed=seed)
         found = aggregate_votes(members, how, missing=missing, unit=unit, budgets=sorted(budget or []))
         files = [] if out is None else write_pages(out, blocks(found), document(found), name="aggregate")
-    except (PvRlError, OSError) as error:
-        typer.echo(f"pv-eval aggregate: {plain(error, 2000)}", err=True)
-        raise typer.Exit(1) from error
     console = standard_output()
     print_blocks(list(blocks(found, short=True)), console)
     for path in files:

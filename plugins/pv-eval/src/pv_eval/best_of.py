@@ -36,7 +36,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pv_eval.counts import Floats, Sums, VoteCounts, quotient
-from pv_eval.intervals import Bootstrap, Estimate, estimate_all
+from pv_eval.intervals import Estimate, Intervals, estimate_all
 from pv_eval.majority import TIES, Ties, check_ties
 from pv_eval.ties import join_ties
 from pv_rl.errors import ConfigError, DataError
@@ -147,7 +147,7 @@ class BestOf:
 
 def best_of_set(
     counts: VoteCounts,
-    how: Bootstrap | None = None,
+    how: Intervals | None = None,
     by: str | Mapping[str, float] = "votes",
     *,
     worth: Floats | None = None,
@@ -187,7 +187,7 @@ def best_of_set(
     names = ("problems", *(f"{line} {k}" for line in LINES for k in range(1, fewest + 1)))
     means = {name: quotient(name, "problems") for name in names[1:]}
     points = bool((table > 1).any())
-    found = estimate_all(Sums(names=names, table=table), means, how or Bootstrap(), plain=points)
+    found = estimate_all(Sums(names=names, table=table), means, how or Intervals(), plain=points)
     return BestOf(
         problems=len(several),
         candidates=(fewest, max(map(len, several))),

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pv_rl.errors import PvRlError
+from pv_rl.exits import errors_to_exit
 
 __all__ = ["board"]
 
@@ -29,27 +29,20 @@ def board(
         str,
         typer.Option(help="Verifier that the others are compared with.", show_default="the best of each set"),
     ] = "",
-    resamples: Annotated[int, typer.Option(help="Bootstrap resamples; 0 for no intervals.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap.")] = 0,
 ) -> None:
     """A leaderboard of verifiers by sets as static files, made from votes alone."""
     from pv_eval.board.page import main_table
     from pv_eval.board.writing import make_board, write_board
-    from pv_eval.intervals import Bootstrap
     from pv_judge.pages.terminal import print_blocks, print_line, standard_output
-    from pv_judge.pages.text import plain
     from pv_judge.pages.writing import check_folder
 
-    try:
+    with errors_to_exit():
         check_folder(out)
-        found = make_board(folders, Bootstrap(resamples=resamples, seed=seed), against=against)
+        found = make_board(folders, against=against)
         files = write_board(found, out)
-    except (PvRlError, OSError) as error:
-        typer.echo(f"pv-eval board: {plain(error, 2000)}", err=True)
-        raise typer.Exit(1) from error
     console = standard_output()
     print_blocks([main_table(found)], console)
     for one in found.refused:
-        typer.echo(f"pv-eval board: left out {one.folder}: {one.reason}", err=True)
+        typer.echo(f"left out {one.folder}: {one.reason}", err=True)
     for path in files:
         print_line(console, f"wrote {path}")

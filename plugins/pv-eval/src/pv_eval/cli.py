@@ -58,7 +58,6 @@ FormatOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=VALUE", help="Option of the format, for example points=7. Repeatable."),
 ]
-Resamples: TypeAlias = Annotated[int, typer.Option(help="Sign flips drawn in a test; 0 for no intervals.")]
 
 
 def run(
@@ -138,7 +137,6 @@ def run(
         bool, typer.Option(help="Keep traces in the votes; the report shows some.")
     ] = True,
     write_report: Annotated[bool, typer.Option("--report/--no-report", help="Write the report too.")] = True,
-    resamples: Resamples = 10_000,
 ) -> None:
     """Sample a verifier's verdicts on a labelled set, and measure them.
 
@@ -186,7 +184,7 @@ def run(
         folder = evaluate_verifier(request, Console(stderr=True))
         typer.echo(f"wrote {folder}/votes.parquet, pairs.parquet, run.json")
     if write_report:
-        report([folder], out=None, resamples=resamples, seed=0, cases=3)
+        report([folder], out=None, cases=3)
 
 
 def best_of_k(
@@ -208,17 +206,16 @@ def best_of_k(
         import json
 
         from pv_eval.best_of import best_of_set
-        from pv_eval.checks import check, imply_labels
-        from pv_eval.counts import count_votes
-        from pv_eval.run_files import read_run
+        from pv_eval.counted import read_counted
+        from pv_eval.run_files import find_runs
         from pv_judge.files import write_atomically
 
         document: dict[str, Any] = {}
-        for folder in folders:
-            pairs, votes, info = read_run(folder)
-            counts = count_votes(check(imply_labels(pairs)[0], votes))
-            best = best_of_set(counts, by=score, at_least=at_least)
-            name = info.verifier if info.verifier not in document else f"{info.verifier} ({folder})"
+        for folder in find_runs(folders):
+            run = read_counted(folder, traces=False)
+            best = best_of_set(run.counts, by=score, at_least=at_least)
+            name = run.info.verifier
+            name = name if name not in document else f"{name} ({folder})"
             document[name] = _as_json(best)
             _print(name, best)
         if json_file is not None:

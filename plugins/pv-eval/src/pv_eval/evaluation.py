@@ -21,7 +21,7 @@ from pv_eval.counts import (
     quotient,
     sum_by_question,
 )
-from pv_eval.intervals import Bootstrap, Estimate, estimate_all
+from pv_eval.intervals import Estimate, Intervals, estimate_all
 from pv_eval.majority import TIES, majority_right, majority_verdicts
 from pv_eval.metrics import METRICS, LengthRow, class_sums, floors, lengths, sampling_error
 from pv_eval.ranking import Ranking, rank_by
@@ -77,12 +77,12 @@ class Evaluation:
     """Pairs by `decided`, `tied`, `no verdict`."""
     slices: tuple[Slice, ...]
     problems: tuple[Finding, ...]
-    how: Bootstrap
+    how: Intervals
 
 
 def evaluate(
     checked: Checked | VoteCounts,
-    how: Bootstrap | None = None,
+    how: Intervals | None = None,
     *,
     bins: int = BINS,
     problems: tuple[Finding, ...] = (),
@@ -98,7 +98,7 @@ def evaluate(
     Raises:
         DataError: the set is refused.
     """
-    how = how or Bootstrap()
+    how = how or Intervals()
     counts = count_votes(checked) if isinstance(checked, Checked) else checked
     found = checked.problems if isinstance(checked, Checked) else problems
     rows, without_length = lengths(counts, how)
@@ -138,7 +138,7 @@ def evaluate(
     )
 
 
-def with_labels(counts: VoteCounts, how: Bootstrap) -> Agreement:
+def with_labels(counts: VoteCounts, how: Intervals) -> Agreement:
     """Agreement of majority verdicts with labels; it ignores weights."""
     said = [2 if verdict is None else int(verdict) for verdict in majority_verdicts(counts)[0]]
     # a category that no rater uses changes AC1, so `none` is one only where it is used
@@ -169,7 +169,7 @@ def _known(number: float) -> float | None:
     return None if math.isnan(number) else number
 
 
-def _majority(counts: VoteCounts, k: int, how: Bootstrap) -> dict[str, Estimate]:
+def _majority(counts: VoteCounts, k: int, how: Intervals) -> dict[str, Estimate]:
     by_pair = {ties: majority_right(counts, k, ties) for ties in TIES}
     sums = sum_by_question(counts, {**by_pair, "all": counts.weight * 0 + 1})
     return estimate_all(sums, {ties: quotient(ties, "all") for ties in TIES}, how)
@@ -180,7 +180,7 @@ def _sizes(fewest: int) -> list[int]:
     return sorted({k for k in (1, 3, 5, 7, 9) if k <= fewest} | {fewest})
 
 
-def _slice(counts: VoteCounts, name: str, how: Bootstrap) -> Slice:
+def _slice(counts: VoteCounts, name: str, how: Intervals) -> Slice:
     part = counts.part([pair.slice == name for pair in counts.pairs])
     return Slice(
         name=name,

@@ -39,7 +39,7 @@ import numpy as np
 from pv_eval.best_of import BestOf, best_of_set
 from pv_eval.checks import Checked, Finding, check, same_proofs
 from pv_eval.counts import Columns, Floats, Statistic, Sums, VoteCounts, count_votes, quotient, ratio
-from pv_eval.intervals import Bootstrap, Estimate, estimate_all
+from pv_eval.intervals import Estimate, Intervals, estimate_all
 from pv_eval.rank import kendall, rank_sums, spearman
 from pv_eval.run_files import RunInfo
 from pv_eval.votes import Pair, Vote
@@ -169,11 +169,11 @@ class Graded:
     best_of_full: BestOf | None
     """How often that proof has full points."""
     problems: tuple[Finding, ...]
-    how: Bootstrap
+    how: Intervals
 
 
 def evaluate_grades(
-    checked: Checked | tuple[Sequence[Pair], Sequence[Vote]], scale: Scale, how: Bootstrap | None = None
+    checked: Checked | tuple[Sequence[Pair], Sequence[Vote]], scale: Scale, how: Intervals | None = None
 ) -> Graded:
     """Compute all grade metrics.
 
@@ -185,7 +185,7 @@ def evaluate_grades(
     Raises:
         DataError: the set is refused, or no pair has a grade and votes.
     """
-    how = how or Bootstrap()
+    how = how or Intervals()
     found = checked if isinstance(checked, Checked) else check(*checked, truth="grade")
     counts = count_votes(found)
     human = np.array([pair.grade for pair in counts.pairs], dtype=float)
@@ -193,7 +193,7 @@ def evaluate_grades(
     of = counts.pair_of_vote
 
     def measure(
-        question: Floats, weight: Floats, x: Floats, y: Floats, how: Bootstrap = how
+        question: Floats, weight: Floats, x: Floats, y: Floats, how: Intervals = how
     ) -> dict[str, Estimate]:
         sums = _sums(question, weight, x, y, scale, len(counts.questions))
         metrics = grade_metrics(scale.full)
@@ -205,7 +205,7 @@ def evaluate_grades(
     mean = ratio(np.bincount(of, weights=np.nan_to_num(votes), minlength=len(human)), given)
     ranks, ranked_within = _ranks(counts, human, mean, how)
     constant = _floors(human, counts.weight, scale)
-    bare = Bootstrap(resamples=0)
+    bare = Intervals(flips=0)
     couples = _couples(counts)
     first, second, shared = couples if couples is not None else (of[:0], of[:0], human[:0])
     full = (scale.place(human) == len(scale.grades) - 1).astype(float)
@@ -237,7 +237,7 @@ def evaluate_grades(
 
 
 def grades_of(
-    pairs: Sequence[Pair], votes: Sequence[Vote], scale: Scale | None, how: Bootstrap
+    pairs: Sequence[Pair], votes: Sequence[Vote], scale: Scale | None, how: Intervals
 ) -> Graded | None:
     """The grade metrics of a run; None where the pairs or the verifier have no grades.
 
@@ -283,7 +283,7 @@ def _sums(question: Floats, weight: Floats, x: Floats, y: Floats, scale: Scale, 
 
 
 def _ranks(
-    counts: VoteCounts, human: Floats, mean: Floats, how: Bootstrap
+    counts: VoteCounts, human: Floats, mean: Floats, how: Intervals
 ) -> tuple[dict[str, Estimate], int]:
     """Rank correlations of the pairs that have a grade, and the questions that have one of their own."""
     known = ~np.isnan(mean)

@@ -52,7 +52,7 @@ def grades(
     """Compare a verifier's grades with a human's: MAE, quadratic weighted kappa, rank correlation, best-of-k."""
     from pv_eval.grade_file import read_grades
     from pv_eval.graded import Graded, Scale, evaluate_grades
-    from pv_eval.intervals import Bootstrap
+    from pv_eval.intervals import Intervals
     from pv_eval.report.grade_tables import grade_blocks
     from pv_eval.run_files import read_run
     from pv_judge.files import write_atomically
@@ -80,7 +80,7 @@ def grades(
         return path.stem, evaluate_grades((read.pairs, read.votes), read.scale, how), read.notes
 
     with errors_to_exit():
-        how = Bootstrap()
+        how = Intervals()
         found: dict[str, Graded] = {}
         notes: list[str] = []
         for path in files:

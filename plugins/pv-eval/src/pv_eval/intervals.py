@@ -38,8 +38,8 @@ from pv_eval.counts import Floats, Statistic, Sums
 from pv_rl.errors import ConfigError
 
 __all__ = [
-    "Bootstrap",
     "Estimate",
+    "Intervals",
     "cluster_t",
     "estimate_all",
     "exact",
@@ -63,19 +63,19 @@ class Estimate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bootstrap:
-    """Settings of intervals and permutation tests."""
+class Intervals:
+    """Settings of intervals and of tests by sign flips."""
 
-    resamples: int = 10_000
-    """Sign flips that a permutation test draws, 100 or more. 0 for no intervals."""
+    flips: int = 10_000
+    """Sign flips that a test draws, 100 or more. 0 for no intervals."""
     seed: int = 0
     """Of the drawn sign flips. Intervals are not drawn."""
     level: float = 0.95
     """Of the interval, between 0 and 1."""
 
     def __post_init__(self) -> None:
-        if self.resamples and self.resamples < 100:
-            raise ConfigError(f"{self.resamples} resamples are too few; take 100 or more, or 0 for none")
+        if self.flips and self.flips < 100:
+            raise ConfigError(f"{self.flips} sign flips are too few; take 100 or more, or 0 for no intervals")
         if not 0 < self.level < 1:
             raise ConfigError(
                 f"the level of an interval is {self.level}; expected between 0 and 1, for example 0.95"
@@ -83,7 +83,7 @@ class Bootstrap:
 
 
 def estimate_all(
-    sums: Sums, statistics: Mapping[str, Statistic], how: Bootstrap, *, plain: bool = False
+    sums: Sums, statistics: Mapping[str, Statistic], how: Intervals, *, plain: bool = False
 ) -> dict[str, Estimate]:
     """An estimate of each statistic.
 
@@ -111,7 +111,7 @@ def without_each(table: Floats) -> Floats:
     return left
 
 
-def cluster_t(value: float, left_out: Floats, how: Bootstrap, *, alone: Floats | None = None) -> Estimate:
+def cluster_t(value: float, left_out: Floats, how: Intervals, *, alone: Floats | None = None) -> Estimate:
     """The interval of one number.
 
     Args:
@@ -125,10 +125,8 @@ def cluster_t(value: float, left_out: Floats, how: Bootstrap, *, alone: Floats |
     number = len(left_out)
     if math.isnan(value):
         return Estimate(value=value, note="undefined: division by zero")
-    if number < 2 or not how.resamples:
-        return Estimate(
-            value=value, note="one question only" if how.resamples else "no interval was asked for"
-        )
+    if number < 2 or not how.flips:
+        return Estimate(value=value, note="one question only" if how.flips else "no interval was asked for")
     if np.isnan(left_out).any():
         return Estimate(
             value=value, note="undefined without one of the questions: a class occurs in that one only"
@@ -171,7 +169,7 @@ def zero_test(sums: Sums, statistic: Statistic) -> float:
     return 2 * float(stdtr(freedom, -abs(value) / error)) if error > 1e-9 * max(1.0, abs(value)) else math.nan
 
 
-def exact(hits: int, number: int, how: Bootstrap) -> Estimate:
+def exact(hits: int, number: int, how: Intervals) -> Estimate:
     """The Clopper-Pearson interval of `hits` of `number` questions."""
     from scipy.stats import binomtest
 

@@ -33,7 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pv_eval.counts import Columns, Floats, Statistic, Sums, VoteCounts, quotient, ratio, sum_by_question
-from pv_eval.intervals import Bootstrap, Estimate, estimate_all
+from pv_eval.intervals import Estimate, Intervals, estimate_all
 
 __all__ = ["KINDS", "METRICS", "LengthRow", "class_sums", "floors", "lengths", "sampling_error"]
 
@@ -161,7 +161,7 @@ class LengthRow:
     """10 % are longer."""
 
 
-def lengths(counts: VoteCounts, how: Bootstrap) -> tuple[list[LengthRow], int]:
+def lengths(counts: VoteCounts, how: Intervals) -> tuple[list[LengthRow], int]:
     """A row for each of `KINDS`, and the number of votes without a length, which are left out."""
     length = np.array([math.nan if vote.length is None else vote.length for vote in counts.votes])
     known = ~np.isnan(length)

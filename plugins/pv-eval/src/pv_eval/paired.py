@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pv_eval.counts import Floats, Statistic, VoteCounts, quotient, sum_by_question
-from pv_eval.intervals import Bootstrap, Estimate, estimate_all, zero_test
+from pv_eval.intervals import Estimate, Intervals, estimate_all, zero_test
 from pv_eval.majority import majority_verdicts
 from pv_eval.metrics import METRICS, class_sums
 from pv_rl.errors import DataError
@@ -83,7 +83,7 @@ def common(first: VoteCounts, second: VoteCounts) -> tuple[VoteCounts, VoteCount
 
 
 def compare(
-    first: VoteCounts, second: VoteCounts, how: Bootstrap | None = None, only: Collection[str] = METRICS
+    first: VoteCounts, second: VoteCounts, how: Intervals | None = None, only: Collection[str] = METRICS
 ) -> Comparison:
     """Compare two verifiers.
 
@@ -96,7 +96,7 @@ def compare(
     Raises:
         DataError: see `common`.
     """
-    how = how or Bootstrap()
+    how = how or Intervals()
     one, two = common(first, second)
     verdicts = [majority_verdicts(counts)[0] for counts in (one, two)]
     right = [
@@ -123,7 +123,7 @@ def compare(
 
 
 def metric_differences(
-    one: VoteCounts, two: VoteCounts, how: Bootstrap, only: Collection[str] = METRICS
+    one: VoteCounts, two: VoteCounts, how: Intervals, only: Collection[str] = METRICS
 ) -> dict[str, Estimate]:
     """By the names of `only`, second minus first, on the same pairs in the same order."""
     sums = class_sums(one).beside(class_sums(two), OTHER)
@@ -134,7 +134,7 @@ def _difference(statistic: Statistic) -> Statistic:
     return lambda s: statistic({name: s[OTHER + name] for name in s if OTHER + name in s}) - statistic(s)
 
 
-def question_test(one: VoteCounts, two: VoteCounts, how: Bootstrap, *, by_class: bool) -> tuple[float, str]:
+def question_test(one: VoteCounts, two: VoteCounts, how: Intervals, *, by_class: bool) -> tuple[float, str]:
     """Two-sided p that two verifiers are alike on the same pairs, in the same order, by question.
 
     Args:
@@ -160,7 +160,7 @@ def question_test(one: VoteCounts, two: VoteCounts, how: Bootstrap, *, by_class:
         p = zero_test(sums, lambda s: sum((mean(s) for mean in means), np.float64(0)))
         if not math.isnan(p):
             return p, "cluster t"
-    return sign_flip(moves, weights, flips=how.resamples or 10_000, seed=how.seed), "sign flips"
+    return sign_flip(moves, weights, flips=how.flips or 10_000, seed=how.seed), "sign flips"
 
 
 def mcnemar(only_first: int, only_second: int) -> float:

@@ -37,7 +37,7 @@ import numpy as np
 
 from pv_eval.best_of import scores_of
 from pv_eval.counts import Floats, Sums, VoteCounts, quotient, ratio
-from pv_eval.intervals import Bootstrap, Estimate, cluster_t, estimate_all
+from pv_eval.intervals import Estimate, Intervals, cluster_t, estimate_all
 from pv_eval.ties import join_ties
 
 __all__ = ["COVERAGES", "Ranking", "rank_by"]
@@ -71,7 +71,7 @@ class Ranking:
     """Pairs that have no score and so come last."""
 
 
-def rank_by(counts: VoteCounts, how: Bootstrap | None = None, by: str = "votes") -> Ranking:
+def rank_by(counts: VoteCounts, how: Intervals | None = None, by: str = "votes") -> Ranking:
     """Measure how well a score ranks right proofs above wrong ones.
 
     Args:
@@ -83,7 +83,7 @@ def rank_by(counts: VoteCounts, how: Bootstrap | None = None, by: str = "votes")
         ConfigError: the score is unknown.
         DataError: no vote has a logit.
     """
-    how = how or Bootstrap()
+    how = how or Intervals()
     scores, without = scores_of(counts, by)
     scores = join_ties(scores)
     by_votes = by == "votes"
@@ -148,7 +148,7 @@ class _Rows:
             )
             yield one, other
 
-    def estimates(self, statistics: _Statistics, how: Bootstrap) -> dict[str, Estimate]:
+    def estimates(self, statistics: _Statistics, how: Intervals) -> dict[str, Estimate]:
         total = self.total
         values = statistics(*total)
         parts = [

@@ -32,8 +32,6 @@ def report(
     out: Annotated[
         Path | None, typer.Option(help="Folder to write to.", show_default="report/ in the first folder")
     ] = None,
-    resamples: Annotated[int, typer.Option(help="Sign flips drawn in a test; 0 for no intervals.")] = 10_000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the sign flips.")] = 0,
     cases: Annotated[
         int, typer.Option(min=0, max=50, help="Errors of each class, and disagreements each way, to show.")
     ] = 3,
@@ -52,7 +50,6 @@ def report(
     ] = None,
 ) -> None:
     """Measure verifiers from their votes: a page, Markdown and JSON, beside the paper's numbers."""
-    from pv_eval.intervals import Bootstrap
     from pv_eval.report.grade_tables import grade_blocks, step_blocks
     from pv_eval.report.paper_layout import write_paper
     from pv_eval.report.tables import main_table
@@ -61,18 +58,17 @@ def report(
     from pv_judge.pages.terminal import print_blocks, print_line, standard_output
 
     with errors_to_exit():
-        how = Bootstrap(resamples=resamples, seed=seed)
         if layout not in ("report", "paper"):
             raise ConfigError(f"--layout is {layout!r}; expected report or paper")
         if layout == "paper":
-            page, files = write_paper(folders, out or folders[0] / "report", how, models)
+            page, files = write_paper(folders, out or folders[0] / "report", models=models)
             print_blocks(page, standard_output())
             for path in files:
                 print_line(standard_output(), f"wrote {path}")
             return
         if models is not None:
             raise ConfigError("--models is for --layout paper; add --layout paper, or leave --models out")
-        summary, files = write_report(folders, out or folders[0] / "report", how, cases=cases)
+        summary, files = write_report(folders, out or folders[0] / "report", cases=cases)
     console = standard_output()
     for group in summary.groups:
         if len(summary.groups) > 1:

@@ -82,7 +82,7 @@ class RunInfo:
     def __post_init__(self) -> None:
         notes = isinstance(self.notes, tuple | list) and all(isinstance(note, str) for note in self.notes)
         grades = isinstance(self.grades, tuple | list) and all(
-            _number(one, int | float) for one in self.grades
+            one is not None and _number(one, int | float) for one in self.grades
         )
         for name, allowed, holds in (
             (

@@ -28,7 +28,7 @@ import numpy as np
 
 from pv_eval.checks import Checked, Finding, check
 from pv_eval.counts import Columns, Floats, Statistic, count_votes, quotient, ratio, sum_by_question
-from pv_eval.intervals import Bootstrap, Estimate, estimate_all
+from pv_eval.intervals import Estimate, Intervals, estimate_all
 from pv_eval.run_files import RunInfo
 from pv_eval.votes import Pair, Vote
 
@@ -72,11 +72,11 @@ class Steps:
     floor: Mapping[str, Estimate]
     """Of always "none"; no intervals."""
     problems: tuple[Finding, ...]
-    how: Bootstrap
+    how: Intervals
 
 
 def evaluate_steps(
-    checked: Checked | tuple[Sequence[Pair], Sequence[Vote]], how: Bootstrap | None = None
+    checked: Checked | tuple[Sequence[Pair], Sequence[Vote]], how: Intervals | None = None
 ) -> Steps:
     """Compute all first-error metrics.
 
@@ -87,7 +87,7 @@ def evaluate_steps(
     Raises:
         DataError: the set is refused, or no pair has a first wrong step and votes.
     """
-    how = how or Bootstrap()
+    how = how or Intervals()
     found = checked if isinstance(checked, Checked) else check(*checked, truth="first_error")
     counts = count_votes(found)
     of, number = counts.pair_of_vote, len(counts.pairs)
@@ -95,7 +95,7 @@ def evaluate_steps(
     named = np.array([-1 if vote.first_error is None else vote.first_error for vote in counts.votes])
     wrong = truth > 0
 
-    def measure(answers: Floats, shares: Floats, how: Bootstrap) -> dict[str, Estimate]:
+    def measure(answers: Floats, shares: Floats, how: Intervals) -> dict[str, Estimate]:
         """Of (V,) answers, -1 for a missing one, with (V,) shares that add up to 1 for each pair."""
         exact, known = answers == truth[of], answers >= 0
         near = exact | ((answers > 0) & (np.abs(answers - truth[of]) == 1))
@@ -121,13 +121,13 @@ def evaluate_steps(
         samples=(int(counts.samples.min()), int(counts.samples.max())),
         of_votes=measure(named, each, how),
         of_most=measure(named, _of_most(of, named, each), how),
-        floor=measure(np.zeros_like(named), each, Bootstrap(resamples=0)),
+        floor=measure(np.zeros_like(named), each, Intervals(flips=0)),
         problems=found.problems,
         how=how,
     )
 
 
-def steps_of(pairs: Sequence[Pair], votes: Sequence[Vote], info: RunInfo, how: Bootstrap) -> Steps | None:
+def steps_of(pairs: Sequence[Pair], votes: Sequence[Vote], info: RunInfo, how: Intervals) -> Steps | None:
     """The first-error metrics of a run; None where the pairs have no first wrong steps, or the verifier names none."""
     asked = info.verdict_format == "first_error" or any(vote.first_error is not None for vote in votes)
     if not asked or all(pair.first_error is None for pair in pairs):

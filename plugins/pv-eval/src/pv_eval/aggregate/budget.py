@@ -16,7 +16,7 @@ import numpy as np
 
 from pv_eval.aggregate.options import Option, deciding
 from pv_eval.counts import Floats, Sums
-from pv_eval.intervals import Bootstrap, Estimate, estimate_all
+from pv_eval.intervals import Estimate, Intervals, estimate_all
 from pv_eval.metrics import METRICS
 
 __all__ = ["Choice", "best_at", "budget_steps"]
@@ -52,7 +52,7 @@ def budget_steps(options: Sequence[Option]) -> list[float]:
     return steps if least > 0 else sorted({least, most})
 
 
-def best_at(options: Sequence[Option], budgets: Sequence[float], how: Bootstrap) -> list[Choice]:
+def best_at(options: Sequence[Option], budgets: Sequence[float], how: Intervals) -> list[Choice]:
     """The best option at each budget.
 
     Args:

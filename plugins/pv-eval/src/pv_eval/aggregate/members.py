@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from pv_eval.checks import check
 from pv_eval.costs import Cost, cost_of
-from pv_eval.counts import VoteCounts, count_votes
+from pv_eval.counted import read_counted
+from pv_eval.counts import VoteCounts
 from pv_eval.paired import common
 from pv_eval.provenance import sampling_details
 from pv_eval.report.names import tell_apart
-from pv_eval.run_files import find_runs, read_run
+from pv_eval.run_files import find_runs
 from pv_rl.errors import ConfigError, DataError
 
 __all__ = ["MOST_TOGETHER", "UNITS", "Member", "on_common_pairs", "price", "read_members"]
@@ -44,14 +44,11 @@ def read_members(folders: Sequence[Path]) -> list[Member]:
     """
     names, details, counts, costs = [], [], [], []
     for number, folder in enumerate(find_runs(folders), 1):
-        pairs, votes, info = read_run(folder, traces=False)
-        try:
-            counts.append(count_votes(check(pairs, votes)))
-        except DataError as error:
-            raise DataError(f"{folder}: {error}") from error
-        costs.append(cost_of(votes, info))
-        names.append(info.verifier)
-        details.append((*sampling_details(info), f"seed {info.seed}", str(number)))
+        run = read_counted(folder, traces=False)
+        counts.append(run.counts)
+        costs.append(cost_of(run.votes, run.info))
+        names.append(run.info.verifier)
+        details.append((*sampling_details(run.info), f"seed {run.info.seed}", str(number)))
     return on_common_pairs(tell_apart(names, details), counts, costs)
 
 

@@ -12,7 +12,7 @@ from pv_eval.aggregate.members import MOST_TOGETHER, Member
 from pv_eval.aggregate.rules import count_missing_as_rejections, decide, joint_table
 from pv_eval.aggregate.weighted import by_logit, by_weight, fold_of, weights_of
 from pv_eval.counts import Columns, Floats, Statistic, Sums, VoteCounts, ratio
-from pv_eval.intervals import Bootstrap, Estimate, estimate_all
+from pv_eval.intervals import Estimate, Intervals, estimate_all
 from pv_eval.metrics import METRICS, class_sums
 from pv_rl.errors import ConfigError
 
@@ -33,7 +33,7 @@ DOUBLED = (1, 2, 4, 8, 16)
 """Votes of each of two verifiers."""
 NUMBERS = ("accuracy", "balanced_accuracy", "accuracy_right", "accuracy_wrong", "missing")
 AT_ONCE = 40
-"""Options that share a bootstrap: their sums are columns of one table."""
+"""Options whose sums are columns of one table."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,23 +144,25 @@ def deciding(sums: Sums) -> str:
     return "balanced_accuracy" if balanced == balanced else "accuracy"
 
 
-def estimates(options: Sequence[Option], first: Option, how: Bootstrap) -> list[Result]:
-    """Numbers with intervals, and the gain over `first` on the same draws of questions."""
+def estimates(options: Sequence[Option], first: Option, how: Intervals) -> list[Result]:
+    """Numbers with intervals, and the gain over `first` on the same questions."""
     decides = deciding(first.sums)
     found: list[Result] = []
     for start in range(0, len(options), AT_ONCE):
         block = options[start : start + AT_ONCE]
         sums = first.sums
         statistics: dict[str, Statistic] = {}
+        gains: dict[int, Statistic] = {}
         for number, option in enumerate(block):
             sums = sums.beside(option.sums, f"{number} ")
             names = option.sums.names
             for name in NUMBERS:
                 statistics[f"{number} {name}"] = _of(METRICS[name], f"{number} ", names)
-            statistics[f"{number} gain"] = _difference(METRICS[decides], f"{number} ", names)
+            gains[number] = _difference(METRICS[decides], f"{number} ", names)
         all_of = estimate_all(sums, statistics, how)
+        gain_of = estimate_all(sums, {str(number): one for number, one in gains.items()}, how, plain=True)
         for number, option in enumerate(block):
-            gain = all_of[f"{number} gain"]
+            gain = gain_of[str(number)]
             found.append(
                 Result(
                     option=option,

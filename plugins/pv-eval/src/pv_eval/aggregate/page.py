@@ -9,7 +9,7 @@ from typing import Any
 from pv_eval.aggregate.budget import Choice, best_at, budget_steps
 from pv_eval.aggregate.members import Member, price
 from pv_eval.aggregate.options import Option, Result, all_options, deciding, estimates
-from pv_eval.intervals import Bootstrap, Estimate
+from pv_eval.intervals import Estimate, Intervals
 from pv_judge.pages.blocks import Block, Column, Heading, Items, Paragraph, Table
 from pv_judge.pages.text import estimate, number, percent, plain, plural, points
 
@@ -46,12 +46,12 @@ class Aggregation:
     results: Sequence[Result]
     """The cheapest first."""
     choices: Sequence[Choice]
-    how: Bootstrap
+    how: Intervals
 
 
 def aggregate_votes(
     members: Sequence[Member],
-    how: Bootstrap,
+    how: Intervals,
     *,
     missing: str = "abstain",
     unit: str = "",
@@ -180,7 +180,7 @@ def document(found: Aggregation) -> dict[str, Any]:
         "pairs": len(found.members[0].counts.pairs),
         "missing": found.missing,
         "unit": found.unit,
-        "bootstrap": found.how,
+        "intervals": found.how,
         "budgets": [
             {
                 "budget": one.budget,

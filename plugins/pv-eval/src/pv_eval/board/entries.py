@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from pv_eval.checks import Checked, check
 from pv_eval.costs import Cost, cost_of
-from pv_eval.counts import VoteCounts, count_votes
+from pv_eval.counted import read_counted
+from pv_eval.counts import VoteCounts
+from pv_eval.graded import Graded
+from pv_eval.intervals import Estimate, Intervals
 from pv_eval.provenance import UNKNOWN, sampling_details, set_fingerprint, setting_of
 from pv_eval.report.names import tails, tell_apart
-from pv_eval.run_files import RunInfo, find_runs, read_run
+from pv_eval.run_files import RunInfo, find_runs
+from pv_eval.steps import Steps
 from pv_judge.pages.text import plain, plural
 from pv_rl.errors import DataError, PvRlError
 
@@ -48,6 +51,8 @@ class Entry:
     on: SetName
     info: RunInfo
     counts: VoteCounts
+    extra: Mapping[str, Estimate]
+    """Further numbers of graded runs and of those that name wrong steps, by their titles."""
     cost: Cost
     date: str
     """When it was sampled, YYYY-MM-DD; runs before 30 November 2026 do not know it."""
@@ -72,12 +77,13 @@ class _Run:
     folder: str
     info: RunInfo
     counts: VoteCounts
+    extra: Mapping[str, Estimate]
     cost: Cost
     fingerprint: str
     labelled: int
 
 
-def read_entries(folders: Sequence[Path]) -> tuple[list[Entry], list[Refused]]:
+def read_entries(folders: Sequence[Path], how: Intervals) -> tuple[list[Entry], list[Refused]]:
     """Read runs, or folders of runs.
 
     Raises:
@@ -94,7 +100,7 @@ def read_entries(folders: Sequence[Path]) -> tuple[list[Entry], list[Refused]]:
     runs: list[_Run] = []
     for path, end in zip(paths.values(), tails(list(paths)), strict=True):
         try:
-            runs.append(_read(path, end))
+            runs.append(_read(path, end, how))
         except (PvRlError, OSError) as error:
             refused.append(Refused(folder=end, reason=_reason(error, path, end)))
     if not runs:
@@ -108,18 +114,30 @@ def _reason(error: Exception, folder: Path, name: str) -> str:
     return plain(str(error).replace(str(folder), name), 500)
 
 
-def _read(path: Path, end: str) -> _Run:
-    pairs, votes, info = read_run(path, traces=False)
-    checked = check(pairs, votes)
-    lean = [replace(pair, question="", proof="", steps=(), reference="", rubric="") for pair in checked.pairs]
+def _read(path: Path, end: str, how: Intervals) -> _Run:
+    run = read_counted(path, traces=False)
+    lean = (
+        replace(pair, question="", proof="", steps=(), reference="", rubric="") for pair in run.counts.pairs
+    )
     return _Run(
         folder=end,
-        info=info,
-        counts=count_votes(Checked(pairs=tuple(lean), votes=checked.votes, problems=checked.problems)),
-        cost=cost_of(checked.votes, info),
-        fingerprint=set_fingerprint(pairs),
-        labelled=sum(pair.label is not None for pair in pairs),
+        info=run.info,
+        counts=replace(run.counts, pairs=tuple(lean)),
+        extra=_extra(run.grades(how), run.first_errors(how)),
+        cost=cost_of(run.counts.votes, run.info),
+        fingerprint=set_fingerprint(run.pairs),
+        labelled=sum(pair.label is not None for pair in run.pairs),
     )
+
+
+def _extra(graded: Graded | None, steps: Steps | None) -> dict[str, Estimate]:
+    """Further numbers of a run by their titles."""
+    found = {}
+    if graded is not None:
+        found |= {"MAE of points": graded.of_votes["mae_points"], "QWK": graded.of_votes["qwk"]}
+    if steps is not None:
+        found["F1 of first errors"] = steps.of_votes["f1"]
+    return found
 
 
 def _arrange(runs: Sequence[_Run]) -> list[Entry]:
@@ -157,6 +175,7 @@ def _arrange(runs: Sequence[_Run]) -> list[Entry]:
             on=column,
             info=run.info,
             counts=run.counts,
+            extra=run.extra,
             cost=run.cost,
             date=_date(run.info),
             version=setting_of(run.info, "versions", "pv-eval"),

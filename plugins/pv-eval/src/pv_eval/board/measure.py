@@ -16,28 +16,22 @@ Source: S. Holm 1979, Scandinavian Journal of Statistics 6, 65-70.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
 from pv_eval.board.entries import Entry, Refused, SetName
-from pv_eval.counts import Columns, Floats, Statistic, Sums, VoteCounts
-from pv_eval.intervals import Bootstrap, Estimate, estimate_all
+from pv_eval.counts import Columns, Floats, Statistic, Sums
+from pv_eval.intervals import Estimate, Intervals, estimate_all
 from pv_eval.metrics import METRICS, class_sums
 from pv_eval.paired import compare
-from pv_eval.run_files import RunInfo
 from pv_judge.pages.text import natural
 from pv_rl.errors import ConfigError, DataError
 
-__all__ = ["EXTRA", "NUMBERS", "Board", "Cell", "Column", "Versus", "holm", "measure"]
+__all__ = ["NUMBERS", "Board", "Cell", "Column", "Versus", "holm", "measure"]
 
 NUMBERS = ("balanced_accuracy", "accuracy", "accuracy_right", "accuracy_wrong", "missing")
-Extra: TypeAlias = "Callable[[VoteCounts, RunInfo, Bootstrap], Mapping[str, Estimate]]"
-EXTRA: list[Extra] = []
-"""Further numbers of a run by their titles, such as those of grades; none where a run does not have them. Each title is
-a column of the set's table, and an entry of the JSON and the CSV file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +56,6 @@ class Cell:
     entry: Entry
     numbers: Mapping[str, Estimate]
     """By the names of `NUMBERS`."""
-    extra: Mapping[str, Estimate]
     versus: Versus | None
     """None for the reference, and where the set has none."""
 
@@ -94,11 +87,11 @@ class Board:
     against: str
     """The verifier that was named as reference, or empty: the best of each set."""
     refused: tuple[Refused, ...]
-    how: Bootstrap
+    how: Intervals
 
 
 def measure(
-    entries: Sequence[Entry], how: Bootstrap, *, against: str = "", refused: Sequence[Refused] = ()
+    entries: Sequence[Entry], how: Intervals, *, against: str = "", refused: Sequence[Refused] = ()
 ) -> Board:
     """Compute the board.
 
@@ -155,7 +148,7 @@ def _find(entries: Sequence[Entry], name: str) -> str:
     return found[0]
 
 
-def _column(entries: Sequence[Entry], how: Bootstrap, against: str) -> Column:
+def _column(entries: Sequence[Entry], how: Intervals, against: str) -> Column:
     both = any(len({pair.label for pair in entry.counts.pairs}) == 2 for entry in entries)
     decides = "balanced_accuracy" if both else "accuracy"
     numbers = {
@@ -183,11 +176,6 @@ def _column(entries: Sequence[Entry], how: Bootstrap, against: str) -> Column:
             Cell(
                 entry=entry,
                 numbers=numbers[entry.verifier],
-                extra={
-                    title: number
-                    for more in EXTRA
-                    for title, number in more(entry.counts, entry.info, how).items()
-                },
                 versus=by_name.get(entry.verifier),
             )
             for entry in ordered
@@ -195,7 +183,7 @@ def _column(entries: Sequence[Entry], how: Bootstrap, against: str) -> Column:
     )
 
 
-def _versus(first: Entry, second: Entry, how: Bootstrap, decides: str) -> Versus:
+def _versus(first: Entry, second: Entry, how: Intervals, decides: str) -> Versus:
     try:
         found = compare(first.counts, second.counts, how, only=(decides,))
     except DataError as error:
@@ -216,8 +204,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def _means(verifiers: Sequence[str], columns: Sequence[Column], how: Bootstrap) -> dict[str, Estimate]:
-    """The bootstrap draws the questions of all sets together: a row of the table is a question of one set."""
+def _means(verifiers: Sequence[str], columns: Sequence[Column], how: Intervals) -> dict[str, Estimate]:
+    """Intervals are over the questions of all sets together: a row of the table is a question of one set."""
     found = {}
     for verifier in verifiers:
         cells = [column.cell(verifier) for column in columns]

@@ -22,8 +22,9 @@ DEFINITIONS = (
     "vote without a verdict is wrong.",
     "Runs share a column only if the ids, questions, labels and weights of all pairs are the same; a set's fingerprint "
     "is their hash. Runs of one name are different verifiers where revision, temperature, prompt or sampling differ.",
-    "p: sign flips over questions, on the pairs that both verifiers voted on. Holm: p corrected for all verifiers of "
-    "the set. Differences to the best of a set are too large, because it is the best on these very pairs.",
+    "p: by question (sign flips, or t where few questions differ), on the pairs that both verifiers voted on. Holm: p "
+    "corrected for all verifiers of the set. Differences to the best of a set are too large, because it is the best "
+    "on these very pairs.",
     "Cost: mean of a verdict, in tokens as the server counted them and in USD at the prices that were given.",
 )
 Row: TypeAlias = "TableColumn[Any]"
@@ -31,12 +32,10 @@ Row: TypeAlias = "TableColumn[Any]"
 
 def blocks(board: Board) -> Iterator[Block]:
     """All of it; the first block is the title."""
-    how = board.how
     yield Heading("Proof verifiers", level=1)
     yield Paragraph(
         f"{plural(len(board.verifiers), 'verifier')} on {plural(len(board.columns), 'set')}, with "
-        f"{100 * how.level:g} % intervals over questions ({how.resamples} resamples, seed {how.seed}). Made from votes "
-        "by pv-eval board."
+        f"{100 * board.how.level:g} % intervals over questions. Made from votes by pv-eval board."
     )
     yield main_table(board)
     if board.means:
@@ -141,7 +140,7 @@ def _set_table(column: Column) -> Table:
     def versus(cell: Cell, show: Callable[[Any], str]) -> str:
         return "" if cell.versus is None else show(cell.versus)
 
-    extra = dict.fromkeys(title for cell in column.cells for title in cell.extra)
+    extra = dict.fromkeys(title for cell in column.cells for title in cell.entry.extra)
     other = {"accuracy": ("Avg@n", "accuracy, %")} if column.decides != "accuracy" else {}
     other |= {
         "accuracy_right": ("right proofs", "accuracy, %"),
@@ -164,7 +163,7 @@ def _set_table(column: Column) -> Table:
             ),
             "points",
         ),
-        TableColumn("p", lambda cell: versus(cell, lambda one: p_value(one.p)), "sign flips"),
+        TableColumn("p", lambda cell: versus(cell, lambda one: p_value(one.p)), "by question"),
         TableColumn("p", lambda cell: versus(cell, lambda one: p_value(one.holm)), "Holm"),
         *(
             TableColumn(title, lambda cell, name=name: _share(cell.numbers[name]), unit)
@@ -172,7 +171,10 @@ def _set_table(column: Column) -> Table:
         ),
         *(
             TableColumn(
-                title, lambda cell, title=title: _extra(cell.extra[title]) if title in cell.extra else ""
+                title,
+                lambda cell, title=title: (
+                    _extra(cell.entry.extra[title]) if title in cell.entry.extra else ""
+                ),
             )
             for title in extra
         ),

@@ -16,7 +16,7 @@ from typing import Any
 from pv_eval.board.entries import Entry, read_entries
 from pv_eval.board.measure import Board, Cell, Column, measure
 from pv_eval.board.page import blocks
-from pv_eval.intervals import Bootstrap, Estimate
+from pv_eval.intervals import Estimate, Intervals
 from pv_judge.files import write_together
 from pv_judge.pages.html import to_html
 from pv_judge.pages.markdown import to_markdown
@@ -30,10 +30,11 @@ FORMULA = ("=", "+", "-", "@")
 """A spreadsheet would run a text that begins so."""
 
 
-def make_board(folders: Sequence[Path], how: Bootstrap | None = None, *, against: str = "") -> Board:
+def make_board(folders: Sequence[Path], how: Intervals | None = None, *, against: str = "") -> Board:
     """Read and measure runs; see `read_entries` and `measure`."""
-    entries, refused = read_entries(folders)
-    return measure(entries, how or Bootstrap(), against=against, refused=refused)
+    how = how or Intervals()
+    entries, refused = read_entries(folders, how)
+    return measure(entries, how, against=against, refused=refused)
 
 
 def write_board(board: Board, out: Path) -> list[Path]:
@@ -59,12 +60,12 @@ def write_board(board: Board, out: Path) -> list[Path]:
 def document(board: Board) -> dict[str, Any]:
     """A tree of plain values; null where a number is not defined.
 
-    Keys: `format`, `bootstrap`, `against`, `correction`; `sets`, each with its cells, the best first; `means` by
+    Keys: `format`, `intervals`, `against`, `correction`; `sets`, each with its cells, the best first; `means` by
     verifier; `refused`.
     """
     return {
         "format": FORMAT,
-        "bootstrap": board.how,
+        "intervals": board.how,
         "against": board.against or "the best of each set",
         "correction": "Holm, within a set",
         "verifiers": board.verifiers,
@@ -77,7 +78,7 @@ def document(board: Board) -> dict[str, Any]:
                     {
                         "verifier": cell.entry.verifier,
                         "numbers": cell.numbers,
-                        "extra": cell.extra,
+                        "extra": cell.entry.extra,
                         "versus": cell.versus and replace(cell.versus, reason=plain(cell.versus.reason, 300)),
                         **_facts(cell.entry),
                     }
@@ -116,7 +117,9 @@ def _facts(entry: Entry) -> dict[str, Any]:
 
 def table(board: Board) -> str:
     """CSV with a line a cell; empty where a number is not defined."""
-    titles = list(dict.fromkeys(title for c in board.columns for cell in c.cells for title in cell.extra))
+    titles = list(
+        dict.fromkeys(title for c in board.columns for cell in c.cells for title in cell.entry.extra)
+    )
     lines = [_line(column, cell, titles) for column in board.columns for cell in column.cells]
     text = io.StringIO()
     writer = csv.DictWriter(text, list(lines[0]), lineterminator="\n")
@@ -129,7 +132,7 @@ def _line(column: Column, cell: Cell, titles: Sequence[str]) -> dict[str, Any]:
     versus = cell.versus
     nothing = Estimate(value=math.nan)
     numbers = {**cell.numbers, "difference": versus.difference if versus else nothing}
-    numbers |= {title: cell.extra.get(title, nothing) for title in titles}
+    numbers |= {title: cell.entry.extra.get(title, nothing) for title in titles}
     return {
         "set": column.on.name,
         "fingerprint": column.on.fingerprint,

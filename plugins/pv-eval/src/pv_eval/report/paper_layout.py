@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pv_data import __version__
-from pv_eval.intervals import Bootstrap
+from pv_eval.intervals import Intervals
 from pv_eval.report.paper import PAPER
 from pv_eval.report.paper_best_of import Panel, best_of_panels, draw_panels, lacking, panel_table
 from pv_eval.report.paper_cells import PaperTable, blocks_of, missing_lines
@@ -24,7 +24,7 @@ FIGURE = "paper_best_of_k"
 
 
 def write_paper(
-    folders: Sequence[Path], out: Path, how: Bootstrap | None = None, models: Path | None = None
+    folders: Sequence[Path], out: Path, how: Intervals | None = None, models: Path | None = None
 ) -> tuple[list[Block], list[Path]]:
     """Read runs, and write paper.html, .md, .json and, where there is a choice, paper_best_of_k.png; all or none.
 
@@ -42,7 +42,7 @@ def write_paper(
         OSError: a file cannot be read or written.
     """
     check_folder(out)
-    runs = read_runs(folders, how or Bootstrap(), models)
+    runs = read_runs(folders, how or Intervals(), models)
     tables, panels = all_tables(runs), best_of_panels(runs)
     pictures = {FIGURE: draw_panels(panels)} if panels else {}
     notes = [*runs.notes, *_unused(runs)]
@@ -111,7 +111,7 @@ def _document(
 ) -> dict[str, Any]:
     """A tree of plain values: measured numbers are shares, the paper's are percent and points; null for no number.
 
-    Keys: `format`, `pv_data`, `bootstrap`, `paper` (its title), `runs`, `models`; `tables`, each with `name`,
+    Keys: `format`, `pv_data`, `intervals`, `paper` (its title), `runs`, `models`; `tables`, each with `name`,
     `columns`, `lines` (`label`, `row`, `group`, and by column the `cells` with `measured`, `gain`, `paper` and
     `paper_gain`) and `missing`; `best_of_k`, with `sets` and `missing`; `notes`.
     """
@@ -119,7 +119,7 @@ def _document(
     return {
         "format": FORMAT,
         "pv_data": __version__,
-        "bootstrap": runs.how,
+        "intervals": runs.how,
         "paper": PAPER,
         "runs": [_run(run) for run in runs.runs],
         "models": [model for name, model in runs.models.items() if name in shown],

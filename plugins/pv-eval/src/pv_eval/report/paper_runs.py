@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from pv_eval.checks import check
-from pv_eval.counts import Columns, Floats, Sums, VoteCounts, count_votes, ratio, sum_by_question
-from pv_eval.intervals import Bootstrap, Estimate, estimate_all
+from pv_eval.counted import read_counted
+from pv_eval.counts import Columns, Floats, Sums, VoteCounts, ratio, sum_by_question
+from pv_eval.intervals import Estimate, Intervals, estimate_all
 from pv_eval.paired import common
 from pv_eval.report.paper import RIGHT, SIZES
 from pv_eval.report.paper_models import Model, find_model, read_models
-from pv_eval.run_files import RunInfo, find_runs, read_run
+from pv_eval.run_files import RunInfo, find_runs
 from pv_judge.pages.text import plain, plural
 from pv_rl.errors import DataError
 
@@ -88,7 +88,7 @@ class Runs:
 
     runs: Sequence[Run]
     models: Mapping[str, Model]
-    how: Bootstrap
+    how: Intervals
     used: set[Path] = field(default_factory=set)
     """Folders of the runs that a table or the figure shows."""
     notes: dict[str, None] = field(default_factory=dict)
@@ -165,7 +165,7 @@ def _sums(counts: VoteCounts, values: Floats) -> Sums:
     return sum_by_question(counts, {"sum": values, "all": np.ones(len(counts.pairs))})
 
 
-def read_runs(folders: Sequence[Path], how: Bootstrap, models: Path | None = None) -> Runs:
+def read_runs(folders: Sequence[Path], how: Intervals, models: Path | None = None) -> Runs:
     """Read runs and the roles of their verifiers.
 
     Args:
@@ -182,15 +182,10 @@ def read_runs(folders: Sequence[Path], how: Bootstrap, models: Path | None = Non
     found: list[Run] = []
     notes: dict[str, None] = {}
     for folder in find_runs(folders):
-        pairs, votes, info = read_run(folder)
-        checked = check(pairs, votes)
-        try:
-            counts = count_votes(checked)
-        except DataError as error:
-            raise DataError(f"{folder}: {error}") from error
-        run = Run(folder=folder, info=info, counts=counts, tag=_tag(info, found))
+        read = read_counted(folder, traces=False)
+        run = Run(folder=folder, info=read.info, counts=read.counts, tag=_tag(read.info, found))
         found.append(run)
-        for line in (*map(str, checked.problems), *_oddities(run)):
+        for line in (*map(str, read.problems), *_oddities(run)):
             notes[f"{run.where}: {line}"] = None
     verifiers = list(dict.fromkeys(run.verifier for run in found))
     return Runs(runs=found, models=read_models(models, verifiers), how=how, notes=notes)

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pv_eval.best_of import BestOf, best_of_set
-from pv_eval.checks import Finding, check, imply_labels
-from pv_eval.counts import VoteCounts, count_votes
+from pv_eval.counted import CountedRun, read_counted
+from pv_eval.counts import VoteCounts
 from pv_eval.evaluation import Evaluation, evaluate
-from pv_eval.graded import Graded, Scale, grades_of
-from pv_eval.intervals import Bootstrap
+from pv_eval.graded import Graded
+from pv_eval.intervals import Intervals
 from pv_eval.paired import Comparison, common, compare
 from pv_eval.report.cases import Case, Split, disagreements, worst_errors
 from pv_eval.report.names import tails, tell_apart
-from pv_eval.run_files import RunInfo, read_run
-from pv_eval.steps import Steps, steps_of
+from pv_eval.run_files import RunInfo
+from pv_eval.steps import Steps
 from pv_judge.pages.text import plural
 from pv_rl.errors import DataError
 
@@ -79,7 +79,7 @@ class Group:
 class Summary:
     groups: Sequence[Group]
     """By set, in the order of their first runs."""
-    how: Bootstrap
+    how: Intervals
     cases: int
     """See `Group`."""
 
@@ -89,17 +89,7 @@ class Summary:
         return [entry for group in self.groups for entry in group.entries]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Run:
-    folder: Path
-    info: RunInfo
-    counts: VoteCounts
-    problems: tuple[Finding, ...]
-    graded: Graded | None
-    steps: Steps | None
-
-
-def summarise(folders: Sequence[Path], how: Bootstrap, *, cases: int = 3) -> Summary:
+def summarise(folders: Sequence[Path], how: Intervals, *, cases: int = 3) -> Summary:
     """Read and measure.
 
     Args:
@@ -110,10 +100,10 @@ def summarise(folders: Sequence[Path], how: Bootstrap, *, cases: int = 3) -> Sum
     Raises:
         DataError: a run cannot be read or is refused.
     """
-    sets: list[list[_Run]] = []
+    sets: list[list[CountedRun]] = []
     reasons: list[str] = []
     for folder in folders:
-        run = _read(folder, how)
+        run = read_counted(folder)
         home, reason = _find_set(run, sets)
         if home is None:
             sets.append([run])
@@ -139,25 +129,7 @@ def _size(counts: VoteCounts) -> str:
     return f"{plural(len(counts.pairs), 'pair')} of {plural(len(counts.questions), 'question')}"
 
 
-def _read(folder: Path, how: Bootstrap) -> _Run:
-    pairs, votes, info = read_run(folder)
-    try:
-        scale = Scale.of(info)
-        labelled, implied = imply_labels(pairs, None if scale is None else scale.accept_share)
-        checked = check(labelled, votes)
-        return _Run(
-            folder=folder,
-            info=info,
-            counts=count_votes(checked),
-            problems=(*implied, *checked.problems),
-            graded=grades_of(pairs, votes, scale, how),
-            steps=steps_of(pairs, votes, info, how),
-        )
-    except DataError as error:
-        raise DataError(f"{folder}: {error}") from error
-
-
-def _find_set(run: _Run, sets: Sequence[list[_Run]]) -> tuple[list[_Run] | None, str]:
+def _find_set(run: CountedRun, sets: Sequence[list[CountedRun]]) -> tuple[list[CountedRun] | None, str]:
     """The runs of the same set, or None and why those of the same set name are of another."""
     reason = ""
     for runs in sets:
@@ -171,7 +143,9 @@ def _find_set(run: _Run, sets: Sequence[list[_Run]]) -> tuple[list[_Run] | None,
     return None, reason
 
 
-def _group(runs: Sequence[_Run], how: Bootstrap, cases: int, *, name: str, prefix: str, apart: str) -> Group:
+def _group(
+    runs: Sequence[CountedRun], how: Intervals, cases: int, *, name: str, prefix: str, apart: str
+) -> Group:
     names = tell_apart(
         [run.info.verifier for run in runs],
         [(*_sampling(run), end) for run, end in zip(runs, tails([run.folder for run in runs]), strict=True)],
@@ -197,7 +171,7 @@ def _group(runs: Sequence[_Run], how: Bootstrap, cases: int, *, name: str, prefi
     )
 
 
-def _sampling(run: _Run) -> tuple[str, ...]:
+def _sampling(run: CountedRun) -> tuple[str, ...]:
     info, samples = run.info, run.counts.samples
     fewest, most = int(samples.min()), int(samples.max())
     return (
@@ -208,7 +182,7 @@ def _sampling(run: _Run) -> tuple[str, ...]:
     )
 
 
-def _entry(run: _Run, how: Bootstrap, cases: int, *, name: str) -> Entry:
+def _entry(run: CountedRun, how: Intervals, cases: int, *, name: str) -> Entry:
     counts = run.counts
     several = len(counts.questions) < len(counts.pairs)
     return Entry(
@@ -219,6 +193,6 @@ def _entry(run: _Run, how: Bootstrap, cases: int, *, name: str) -> Entry:
         best_of=best_of_set(counts, how) if several else None,
         accepted_wrong=worst_errors(counts, False, cases),
         rejected_right=worst_errors(counts, True, cases),
-        graded=run.graded,
-        steps=run.steps,
+        graded=run.grades(how),
+        steps=run.first_errors(how),
     )

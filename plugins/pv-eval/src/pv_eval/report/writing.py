@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pv_data import __version__
-from pv_eval.intervals import Bootstrap
+from pv_eval.intervals import Intervals
 from pv_eval.report.cases import Case
 from pv_eval.report.charts import draw_charts
 from pv_eval.report.content import content
@@ -25,7 +25,7 @@ FORMAT = 2
 
 
 def write_report(
-    folders: Sequence[Path], out: Path, how: Bootstrap | None = None, *, cases: int = 3
+    folders: Sequence[Path], out: Path, how: Intervals | None = None, *, cases: int = 3
 ) -> tuple[Summary, list[Path]]:
     """Read runs, measure, and write report.html, .md, .json, traces.html and a .png a figure; all of them or none.
 
@@ -46,7 +46,7 @@ def write_report(
         raise DataError("no run was given; give the folder of one run or more")
     check_folder(out)
     runs = find_runs(folders)
-    summary = summarise(runs, how or Bootstrap(), cases=cases)
+    summary = summarise(runs, how or Intervals(), cases=cases)
     charts = {name: chart for group in summary.groups for name, chart in draw_charts(group).items()}
     traces = {FILE: draw_traces(summary)} if cases else {}
     return summary, write_pages(out, content(summary), document(summary), charts, others=traces)
@@ -55,7 +55,7 @@ def write_report(
 def document(summary: Summary) -> dict[str, Any]:
     """A tree of plain values; null where a number is not defined.
 
-    Keys: `format`, `pv_data` (version), `bootstrap`; `sets`, each with `name`, `set_name` and the names of its `runs`
+    Keys: `format`, `pv_data` (version), `intervals`; `sets`, each with `name`, `set_name` and the names of its `runs`
     (the first is the base of comparison, each is unique in its set); `runs`, each with its `set`, `name`, `info`,
     `evaluation` (see `Evaluation`), `best_of`, `grades` (see `Graded`), `first_errors` (see `Steps`) and the names of
     the pairs in `worst`; `versus`, each with `set`, `first`, `second`, `comparison` and `differ_most`; `paper`, its
@@ -64,7 +64,7 @@ def document(summary: Summary) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "pv_data": __version__,
-        "bootstrap": summary.how,
+        "intervals": summary.how,
         "sets": [
             {
                 "name": group.name,
