@@ -1,4 +1,4 @@
-"""Which spec of pv-rl is each trainer's own loss aggregation? Measures them and writes docs/conversion.md.
+"""Which spec of pv-rl is each trainer's own loss aggregation? Measures them and writes docs/concepts/conversion.md.
 
 python benchmarks/conversion.py [--out FILE] [--trainer NAME ...]
 """
@@ -34,7 +34,8 @@ gradient with the way a step is cut, and so the meaning of a learning rate. This
 linear in the rows' gradients, so least squares gives the weight of each token; the page names the formula and the scale
 that give the gradients of all updates of a cut to {bound:.0e}. In `plugins/pv-trainers/tests/support`,
 `trainer_cases.py` has the cuts and `drivers` names what is called of each trainer. **Error:** of the gradient against
-the spec in the float64 oracle of [exactness](exactness.md), the worst of the cuts that the last column does not name.
+the spec in the float64 oracle of [exactness](../internals/exactness.md), the worst of the cuts that the last column
+does not name.
 
 `T` tokens, `N` responses, `P` prompts of an update that count, `G` responses of a prompt, `|o_i|` tokens of response i;
 `M` updates of a step, `A` micro-batches of an update on a rank, `R` ranks; `K` micro-batches of an update on all ranks,
@@ -53,7 +54,7 @@ Not run, or not with all cuts:
 ## Moving from A to B
 
 1. Take the spec of your setting, and set it in the new trainer: as `loss_agg_mode` in verl, through `pv_trainers`
-   elsewhere ([pages](trainers)). The weights, and with them what the learning rate means, stay as they were.
+   elsewhere ([pages](../guides/trainers)). The weights, and with them what the learning rate means, stay as they were.
 2. If the last column has a factor `c` for the way you cut a step, the old gradient was `c` times the spec's:
 
 | | `c` is the same in every step (`A`, `M`, `R`) | `c` changes with the data (`T`, `N`) |
@@ -186,7 +187,7 @@ def page(reports: list[Report], started_at: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=exactness.ROOT / "docs" / "conversion.md")
+    parser.add_argument("--out", type=Path, default=exactness.ROOT / "docs" / "concepts" / "conversion.md")
     parser.add_argument(
         "--trainer", action="append", choices=driver_names(), help="these alone, and print the table"
     )

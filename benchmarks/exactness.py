@@ -1,4 +1,4 @@
-"""Is the gradient the paper's, however the step is cut? Runs the fixed grid and writes docs/exactness.md.
+"""Is the gradient the paper's, however the step is cut? Runs the fixed grid and writes docs/internals/exactness.md.
 
 python benchmarks/exactness.py [--out FILE] [--family NAME | --trainers]
 
@@ -121,7 +121,7 @@ pv-rl in verl and pv-trainers in the others, with {modes}:
 Each trainer's own functions compute the gradients on the CPU in float32, for {cuts} cuts of two steps each; the oracle
 is the one above. In `plugins/pv-trainers/tests/support`, `trainer_cases.py` has the cuts and `drivers` names what is
 called of each trainer. Beside it are the trainer's own settings, each against the spec that it is where nothing is
-cut; the worst cut counts. [Which cut it is, and the factor](conversion.md).
+cut; the worst cut counts. [Which cut it is, and the factor](../concepts/conversion.md).
 
 {table}"""
 
@@ -254,7 +254,7 @@ def page(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "exactness.md")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "internals" / "exactness.md")
     parser.add_argument("--family", help="run this family alone and print its table")
     parser.add_argument(
         "--trainers", action="store_true", help="run the trainers alone and print their table"

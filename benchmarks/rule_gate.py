@@ -4,7 +4,7 @@ python benchmarks/rule_gate.py [--data FOLDER] [--half tune|report] [--evidence]
 
 Prints Markdown: recall by period of a verbatim loop, recall and precision by kind of corruption and by rule, every
 fluent text that was hit, and microseconds a trace, beside those of another checkout's `src` if one is named. Thresholds
-were chosen on `tune`; docs/rules.md has what `report` gives.
+were chosen on `tune`; docs/concepts/rules.md has what `report` gives.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ for step in $STEPS_TO_DO; do
       [ -n "${KEEP_STARTS:-1}" ] && for name in loops only_loops weak; do cp "$STARTS/$name/model.safetensors" "$OUT/starts/$name.safetensors"; done ;;
     2) three pv_lab.collapse_runs --starts "$STARTS" --out "$OUT/collapse" --at-once 30 ;;
     3) three pv_lab.veto_runs --starts "$STARTS" --out "$OUT/veto" --at-once 35 ;;
-    4) three pv_lab.weighting_map --only fresh --rates-from docs/data/map_runs.csv --eval-seed 7 --at-once 50 --out "$OUT/map2" ;;
+    4) three pv_lab.weighting_map --only fresh --rates-from docs/studies/data/map_runs.csv --eval-seed 7 --at-once 50 --out "$OUT/map2" ;;
     5) three pv_lab.weighting_map --only grid --start "$STARTS/weak" --rate 1e-4 --rate 2e-4 --rate 4e-4 --share 0.6 \
          --share 0.75 --seeds 4 --at-once 40 --out "$OUT/weak" &&
        three pv_lab.weighting_map --only fresh --start "$STARTS/weak" --fresh-seeds 5 --eval-seed 7 --at-once 17 --out "$OUT/weak" ;;
@@ -66,7 +66,7 @@ done
 
 # On any machine, afterwards:
 #   python -m pv_lab.sentinel_table $OUT/collapse --seeds tune            (tune: --watch '{"shift": 2}' and the like)
-#   python -m pv_lab.sentinel_table $OUT/collapse --seeds confirm --out docs/data/collapse_runs.csv
+#   python -m pv_lab.sentinel_table $OUT/collapse --seeds confirm --out docs/studies/data/collapse_runs.csv
 #   the same for $OUT/collapse_slow
 #   python -m pv_lab.veto_report $OUT/veto --out report/veto
 #   python -m pv_lab.map_report $OUT/map2/fresh --out report/map2

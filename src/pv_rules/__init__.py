@@ -1,7 +1,7 @@
 """Degeneration rules: find malformed passages of a trace, in time linear in its length.
 
 A rule maps a text to spans of evidence. The rules know neither rewards nor trainers: they join `pv_rl` through its hook
-`pv_rl_degeneration_rules`, as the rules of any plugin do, and come in the same wheel. docs/rules.md describes each.
+`pv_rl_degeneration_rules`, as the rules of any plugin do, and come in the same wheel. See docs/concepts/rules.md.
 """
 
 from pv_rl.hookspecs import DegenerationRule, hookimpl

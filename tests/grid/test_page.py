@@ -1,4 +1,4 @@
-"""docs/exactness.md is of the grid that is here."""
+"""docs/internals/exactness.md is of the grid that is here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from places import ROOT
 pytest.importorskip("torch", reason="torch is not installed: pip install 'pv-rl[torch]'")
 from grid.fixed import fixed_grid
 
-PAGE = ROOT / "docs" / "exactness.md"
+PAGE = ROOT / "docs" / "internals" / "exactness.md"
 
 
 def test_the_page_has_every_family_with_all_its_cases():

@@ -13,7 +13,7 @@ from pv_rl.rewards.degeneration import BUILTIN_RULES, find_anomalies
 
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"the real texts are not at {DATA}")
 
-FLOORS = {  # share of the spoiled texts that the gate sees, light, medium and heavy together; docs/rules.md
+FLOORS = {  # share of the spoiled texts that the gate sees, light, medium and heavy together; docs/concepts/rules.md
     "phrase_loop": 0.83,
     "drifting_phrase": 0.45,
     "sentence_again": 0.80,

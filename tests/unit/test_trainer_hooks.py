@@ -194,7 +194,7 @@ def test_an_entry_that_cannot_be_is_refused_when_it_is_made(wrong):
         TrainerHook(**({"name": "mine", "point": "step_end", "run": "theirs:first"} | wrong))
 
 
-PAGE = (ROOT / "docs" / "verl.md").read_text()
+PAGE = (ROOT / "docs" / "internals" / "verl.md").read_text()
 
 
 def test_a_plugin_whose_hook_fails_is_a_problem_that_stops_our_runs(add):

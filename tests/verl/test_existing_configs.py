@@ -1,4 +1,4 @@
-"""Four of verl's own scripts with the commands of docs/existing_config.md: each composes, and verl accepts it.
+"""Four of verl's own scripts with the commands of docs/guides/verl.md: each composes, and verl accepts it.
 
 The settings are those of the scripts, without paths and names; the page says where they are from.
 """
@@ -24,7 +24,7 @@ from pv_rl.rewards.named import plain
 from pv_runs.recipes.validation import validate
 
 ACTOR, ROLLOUT, REF = "actor_rollout_ref.actor", "actor_rollout_ref.rollout", "actor_rollout_ref.ref"
-PAGE = (ROOT / "docs" / "existing_config.md").read_text()
+PAGE = (ROOT / "docs" / "guides" / "verl.md").read_text()
 BLOCKS = [  # of the page, those that are overrides to append
     shlex.split(block.replace("\\\n", " "))
     for block in re.findall(r"(?:^ {4}.*\n)+", PAGE, re.MULTILINE)

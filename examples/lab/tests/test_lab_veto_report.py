@@ -26,7 +26,7 @@ from pv_rl.errors import DataError
 from pv_runs.sentinel import SentinelConfig
 
 STARTS = Path("starts")
-MAP = ROOT / "docs" / "data" / "map_runs.csv"
+MAP = ROOT / "docs" / "studies" / "data" / "map_runs.csv"
 
 
 def row(run: Run, step: int, split: str, right: float, wrong: float, **columns: float | None):

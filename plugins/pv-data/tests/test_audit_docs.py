@@ -1,4 +1,4 @@
-"""docs/audit.md runs as it stands."""
+"""docs/guides/audit.md runs as it stands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pv_data.audit
 from pv_data.audit import compare, usual_plans
 from pv_data.audit.command import app
 
-PAGE = ROOT / "docs" / "audit.md"
+PAGE = ROOT / "docs" / "guides" / "audit.md"
 
 
 def test_its_examples_say_what_they_say():

@@ -1,6 +1,6 @@
 """Local models: the same questions, seeds, keys and tables whoever serves them; nothing is started for nothing.
 
-A small server (`local_model`) stands for vLLM's. A real model on a GPU: see docs/pv_data.md.
+A small server (`local_model`) stands for vLLM's. A real model on a GPU: see docs/guides/data_set.md.
 """
 
 from __future__ import annotations

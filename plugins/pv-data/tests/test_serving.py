@@ -1,7 +1,7 @@
 """Checkpoints: what is one, what tells them apart, how verl's are converted, and a server that leaves nothing behind.
 
 The server of these tests is a small one that speaks the protocol; vLLM and transformers are started by hand, see
-docs/eval_command.md.
+docs/guides/evaluation.md.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ from pv_data.sources.opening import check_options, open_source
 from pv_data.sources.presets import File, Published, published
 from pv_rl.errors import ConfigError, DataError
 
-PAGE = places.ROOT / "docs" / "sources.md"
+PAGE = places.ROOT / "docs" / "guides" / "sources.md"
 
 
 def labels(rows: list[Any]) -> list[tuple[str, bool | None]]:
@@ -290,7 +290,7 @@ def test_a_trial_of_a_file_that_no_source_reads_shows_its_columns(tmp_path: Path
         (["--try", "a", "--options", "labels: {1: true, '1': false}"], "one as text"),
         (["--try", "a", "--kind", "tabel"], "Did you mean table?"),
         (["--get", "gsm8k_solution"], "Did you mean gsm8k_solutions?"),
-        (["--get", "latex"], "docs/sources.md"),
+        (["--get", "latex"], "docs/guides/sources.md"),
     ],
 )
 def test_what_the_command_cannot_do_it_says(asked: list[str], said: str):

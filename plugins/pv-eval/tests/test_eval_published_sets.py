@@ -455,9 +455,9 @@ def test_the_command_lists_every_set_and_tries_one(tmp_path):
 
 
 def test_the_catalogue_is_true_and_in_the_documentation():
-    docs = (Path(__file__).parents[3] / "docs" / "eval_command.md").read_text(encoding="utf-8")
+    docs = (Path(__file__).parents[3] / "docs" / "guides" / "evaluation.md").read_text(encoding="utf-8")
     assert to_markdown([table_of_sets()]).strip() in docs, (
-        "the table of docs/eval_command.md is not that of the sets"
+        "the table of docs/guides/evaluation.md is not that of the sets"
     )
     for name, one in published().items():
         read = SETS[name]

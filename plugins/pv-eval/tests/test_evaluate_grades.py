@@ -271,6 +271,6 @@ def test_intervals_hold_the_number_and_a_thousand_pairs_take_a_second():
 
 
 def test_the_examples_of_the_page_run():
-    page = Path(__file__).parents[3] / "docs" / "evaluation.md"
+    page = Path(__file__).parents[3] / "docs" / "concepts" / "evaluation.md"
     found = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
     assert (found.failed, found.attempted > 8) == (0, True)

@@ -457,7 +457,7 @@ def test_what_is_no_ledger_is_refused(tmp_path, caplog):
 
 
 def test_the_page_names_every_field():
-    page = (ROOT / "docs" / "ledger.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "guides" / "ledger.md").read_text(encoding="utf-8")
     fields = page.partition("## Fields")[2].partition("\n## ")[0]
     named = [line.split("`")[1] for line in fields.splitlines() if line.startswith("| `")]
     assert named == ["row_id", *(one.name for one in dataclasses.fields(LedgerRow))]

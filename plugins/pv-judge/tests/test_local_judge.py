@@ -3,7 +3,7 @@
 It hardly ever writes the JSON that it is asked for. What is tested is that its answers are its own, are counted, and
 that a row whose answer cannot be used gets what the policy says.
 
-    PV_RL_TEST_JUDGE_MODEL=FOLDER pytest -m paths test_local_judge.py      # the folder: docs/local_judge.md
+    PV_RL_TEST_JUDGE_MODEL=FOLDER pytest -m paths test_local_judge.py      # the folder: docs/guides/local_judge.md
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ PROMPT = FluencyPrompt.load()
 def settings(tmp_path_factory):
     """A judge's settings for a server that runs as long as the module's tests."""
     if not MODEL:
-        pytest.skip("PV_RL_TEST_JUDGE_MODEL names no model folder; docs/local_judge.md says how to make one")
+        pytest.skip(
+            "PV_RL_TEST_JUDGE_MODEL names no model folder; docs/guides/local_judge.md says how to make one"
+        )
     if importlib.util.find_spec("openai") is None:
         pytest.skip("transformers serve needs the package openai: pip install 'transformers[serving]'")
     with socket.socket() as free:

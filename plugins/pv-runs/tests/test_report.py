@@ -332,7 +332,7 @@ def test_the_terminal_shows_the_settings_and_the_notes(tmp_path):
 
 
 def test_a_column_of_the_guide_is_in_every_form_of_the_report(tmp_path, capsys):
-    guide = (places.ROOT / "docs" / "report.md").read_text().partition("## Add a column")[2]
+    guide = (places.ROOT / "docs" / "guides" / "report.md").read_text().partition("## Add a column")[2]
     examples = re.findall(r"^    Measure\(\n.*?^    \),\n", guide, re.MULTILINE | re.DOTALL)
     added = [eval(textwrap.dedent(example).rstrip(",\n"), {"Measure": Measure}) for example in examples]
     assert [measure.name for measure in added] == ["entropy", "speed"]

@@ -465,7 +465,7 @@ def test_a_level_is_told_in_the_unit_of_its_metric():
     }
 
 
-PAGE = (ROOT / "docs" / "sentinel.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "concepts" / "sentinel.md").read_text(encoding="utf-8")
 
 
 def test_the_example_of_the_page_prints_what_it_says(capsys):

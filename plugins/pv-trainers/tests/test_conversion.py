@@ -1,4 +1,4 @@
-"""Effective weights are found from gradients, and a trainer's row of docs/conversion.md says which formula they are."""
+"""Effective weights are found from gradients, and a row of docs/concepts/conversion.md says which formula they are."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def trainers() -> list[str]:
     return [name[1] for name in names if name]
 
 
-@pytest.mark.parametrize("page", ["conversion.md", "exactness.md"])
+@pytest.mark.parametrize("page", ["concepts/conversion.md", "internals/exactness.md"])
 def test_the_pages_have_a_row_for_every_driver(page):
     text = (ROOT / "docs" / page).read_text()
     assert len(trainers()) == len(driver_names())

@@ -205,7 +205,7 @@ def test_an_advantage_that_is_not_finite_stops_the_step(measure):
 
 
 def test_the_example_of_the_page_builds_its_trainer():
-    page = (Path(__file__).parents[3] / "docs/trainers/skyrl.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs/guides/trainers/skyrl.md").read_text(encoding="utf-8")
     names = {"__name__": "page"}
     exec(page.split("```python\n")[1].split("```")[0], names)
     cfg = names["SkyRLTrainConfig"].from_cli_overrides(

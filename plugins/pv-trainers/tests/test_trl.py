@@ -411,7 +411,7 @@ def test_a_reward_that_cannot_be_had_ends_the_run(make, error, text):
 
 
 def test_the_pages_example_runs(tmp_path, monkeypatch, capsys):
-    page = (ROOT / "docs/trainers/trl.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/guides/trainers/trl.md").read_text(encoding="utf-8")
     code = page.split("```python\n")[1].split("```")[0]
     shorter = code.replace("max_steps=30", "max_steps=2").replace("logging_steps=10", "logging_steps=1")
     assert "max_steps=2," in shorter

@@ -126,7 +126,7 @@ def remark() -> str:
         return f"{version()}: {seams}" if _recorded else ""
     return (
         f"pv-rl was not tested with {version()} (tested: {', '.join(TESTED)}). {seams} Compare a short run with one "
-        "on a tested version (docs/verl.md)."
+        "on a tested version (docs/internals/verl.md)."
     )
 
 

@@ -2,8 +2,8 @@
 
     python -m pv_lab.head_runs --start DIR --out DIR
 
-Three heads, two learning rates, and three settings: the lab's own start, and weak checks (docs/map_weak.md) with two
-shares of right proofs. Runs of one seed and setting have the same proofs in the same order, whatever their head.
+Three heads, two learning rates, and three settings: the lab's own start, and weak checks (docs/studies/map_weak.md)
+with two shares of right proofs. Runs of one seed and setting have the same proofs in the same order.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The map: weighting x learning rate x share of right proofs x seed, and each weighting at its own best rate.
 
     python -m pv_lab.weighting_map --out DIR --device cuda
-    python -m pv_lab.weighting_map --out DIR --only fresh --rates-from docs/data/map_runs.csv --eval-seed 7
+    python -m pv_lab.weighting_map --out DIR --only fresh --rates-from docs/studies/data/map_runs.csv --eval-seed 7
 
 The second goes on from rates that an earlier map found, on other proofs to train on and to be held out.
 """

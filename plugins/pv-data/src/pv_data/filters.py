@@ -1,7 +1,7 @@
 """Filters of problems and proofs: each is a function that gives a reason to reject a row, or None.
 
 `geometry`: the paper leaves geometry out. The subject decides where the source gives one, else words: different words
-of geometry that no other subject uses in their plain sense. Measured precision and recall: docs/sources.md.
+of geometry that no other subject uses in their plain sense. Measured precision and recall: docs/guides/sources.md.
 
 `language`: the language that the source gives, else py3langid on the text without its LaTeX. A text of fewer than
 `ENOUGH_LETTERS` letters, or one of which the model is not sure, has no language, and passes: formulas alone are read

@@ -9,8 +9,8 @@ standard error comes from leaving out whole questions (the jackknife), and the r
 
 A share, which has values in [0, 1], has its interval on the logit scale, where the error is se / (p (1 - p)); so it is
 never outside of [0, 1]. 2Q/(K - 1) are the degrees of freedom of the variance's own estimate: they are few where few
-questions decide a number, as the five wrong proofs of a set of 300 do for balanced accuracy. `docs/evaluation.md` has
-the simulated coverage, by `benchmarks/interval_coverage.py`: BCa, which was used before, covers less at every size.
+questions decide a number, as five wrong proofs of 300 do for balanced accuracy. docs/concepts/evaluation.md
+has the simulated coverage, by `benchmarks/interval_coverage.py`: BCa, which was used before, covers less at every size.
 
 A share that is 0 or 1 in each question has no spread. Its interval is exact (Clopper-Pearson) over questions, each
 taken as one draw, however many proofs it has; a note gives their number.

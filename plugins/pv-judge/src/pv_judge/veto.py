@@ -101,7 +101,7 @@ class JudgedVeto:
 
     @classmethod
     def reward(cls, **options: Any) -> FluencyVeto:
-        """Build a reward that this judge vetoes: the options of `verdict_fluency`, see docs/rewards.md.
+        """Build a reward that this judge vetoes: the options of `verdict_fluency`, see docs/guides/rewards.md.
 
         Raises:
             ConfigError: an option is unknown, of a wrong type or out of bounds.

@@ -1,4 +1,4 @@
-"""Weighted GRPO trainer for TRL: `loss_agg_mode` as a keyword of `trl.GRPOTrainer`; see docs/trainers/trl.md.
+"""Weighted GRPO trainer for TRL: `loss_agg_mode` as a keyword of `trl.GRPOTrainer`; see docs/guides/trainers/trl.md.
 
 TRL scores a generation batch of whole groups, then shuffles and cuts it. The mixin scales the advantages in between.
 """

@@ -25,7 +25,7 @@ def reward_function(name: str, *, label: str = "label", **options: Any) -> Calla
     Args:
         name: for example `verdict` or `verdict_fluency`, or a reward of a plugin.
         label: the data set's column with the label. A reward reads the other columns as `extra_info`.
-        options: those of the reward, see docs/rewards.md.
+        options: those of the reward, see docs/guides/rewards.md.
 
     Raises:
         ConfigError: there is no such reward, or the options do not fit it.

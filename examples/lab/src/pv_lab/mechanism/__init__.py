@@ -1,6 +1,6 @@
 """The mechanism of token weighting in a policy of eight logits: `python -m pv_lab.mechanism --out DIR`.
 
-docs/mechanism.md explains it. Everything that would mislead alone is drawn and written together with its controls.
+docs/studies/mechanism.md explains it. What would mislead alone is drawn and written together with its controls.
 """
 
 from pv_lab.mechanism.experiments import experiments, weightings

@@ -15,7 +15,7 @@ OPEN = ("miss", "false_alarm", "again", "lost", "kept")
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """One world and one way to train in it. The defaults are the main setting (docs/mechanism.md)."""
+    """One world and one way to train in it. The defaults are the main setting (docs/studies/mechanism.md)."""
 
     p_true: float = 0.59
     """Share of proofs that are right, in [0, 1]."""

@@ -116,7 +116,7 @@ def _check_mode(settings: Settings) -> None:
     elif settings.trainer != "verl":
         raise LossModeError(
             f"--mode {settings.mode} is verl's own, and --trainer {settings.trainer} takes pv-rl's modes. Write "
-            "dapo@batch for token-mean and grpo@batch for seq-mean-token-mean; docs/weightings.md lists all modes"
+            "dapo@batch for token-mean and grpo@batch for seq-mean-token-mean; docs/concepts/weightings.md lists all"
         )
 
 

@@ -1,6 +1,6 @@
 """Lab runs: the lab's verifier trained with each weighting and seed, and the comparison.
 
-`pv-rl lab run` and `pv-rl lab report`; docs/lab.md says what each number is.
+`pv-rl lab run` and `pv-rl lab report`; docs/studies/lab.md says what each number is.
 """
 
 from pv_lab.runs.running import run_lab

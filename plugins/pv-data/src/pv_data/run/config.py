@@ -50,7 +50,7 @@ class Source:
     split: Literal["", "train", "test"] = ""
     """Where all its problems go; drawn by question if not given."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """Of the source, see docs/sources.md."""
+    """Of the source, see docs/guides/sources.md."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -93,7 +93,7 @@ class Generate:
     share: float = Field(default=1.0, gt=0, le=1)
     """Part of the questions, drawn by a hash: the paper's pilot takes 0.05. An audit's pilot are the same questions."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """Of the method, see docs/methods.md."""
+    """Of the method, see docs/guides/methods.md."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

@@ -42,8 +42,8 @@ def download(name: str, folder: Path, say: Callable[[str], object]) -> None:
     sets = {one.name: one for one in published().values() if one.files}
     if name not in sets:
         raise ConfigError(
-            f"no set {name!r} can be downloaded.{nearest(name, sets)} These can: {', '.join(sets)}. docs/sources.md "
-            "lists where the others are"
+            f"no set {name!r} can be downloaded.{nearest(name, sets)} These can: {', '.join(sets)}. "
+            "docs/guides/sources.md lists where the others are"
         )
     one = sets[name]
     say(f"{name}: {one.page}")

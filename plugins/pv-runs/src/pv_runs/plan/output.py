@@ -45,7 +45,7 @@ def blocks(plan: Plan) -> Iterator[Block]:
     yield from map(Paragraph, _judge(plan))
     yield Heading("Findings")
     yield from _findings(plan)
-    yield Heading("Assumed (change one with ++plan.NAME=VALUE; docs/plan.md says where it comes from)")
+    yield Heading("Assumed (change one with ++plan.NAME=VALUE; docs/guides/plan.md says where it comes from)")
     yield _table(_assumed(plan.setup.assumed))
 
 

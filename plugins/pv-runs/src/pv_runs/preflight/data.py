@@ -108,7 +108,7 @@ def _check_files(config: DictConfig, machine: Machine, key: str, names: Sequence
                 yield wrong(f"{key}: {error}", "write the file again")
                 continue
             for fault in rows.faults:
-                yield wrong(f"{key}: {fault}", "correct the file (its columns: docs/recipes.md)")
+                yield wrong(f"{key}: {fault}", "correct the file (its columns: docs/guides/recipes.md)")
             if not rows.faults:
                 read.append(rows)
     if len(read) == len(names):
