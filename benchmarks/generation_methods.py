@@ -2,7 +2,7 @@
 
     python benchmarks/generation_methods.py        # needs ../shared/data beside the checkout; a minute
 
-docs/guides/methods.md has what it printed.
+docs/guides/methods.md quotes it.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def _drawn(generator: np.random.Generator, questions: int, size: int, rate: floa
 def test_how_often_the_bounds_are_above_the_truth(
     questions: int, size: int, rho: float, rate: float, exact: float, aware: float
 ):
-    """docs/guides/audit.md has these numbers; the clustered bound keeps to 10% in all but the fourth."""
+    """docs/concepts/audit.md quotes these numbers; the clustered bound keeps to 10% in all but the fourth."""
     generator = np.random.default_rng(1)
     runs = [_drawn(generator, questions, size, rate, rho) for _ in range(600)]
     unaware = [lower_bound(sum(one for _, one in run), questions * size) > rate for run in runs]

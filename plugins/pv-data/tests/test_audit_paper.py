@@ -1,4 +1,4 @@
-"""The paper's own tables: what adds up, and what does not. docs/guides/audit.md quotes these numbers."""
+"""The paper's own tables: what adds up, and what does not. docs/concepts/audit.md quotes these numbers."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ def test_the_numbers_that_others_copied_from_the_paper_are_its_own():
 
 
 def test_what_the_rounds_do_by_how_the_30_is_read():
-    # docs/guides/audit.md: a slice of 600 proofs.
+    # docs/concepts/audit.md: a slice of 600 proofs.
     every, last = Rounds().plan(600), Rounds(least_applies="last").plan(600)
     table = {
         rate: tuple(operating_characteristic(plan, rate).accept for plan in (every, last))

@@ -1,15 +1,19 @@
-"""The README's commands and its program run as they are written, against a local server."""
+"""The README's commands and its program run as they are written, against a local server; so do settings of a page."""
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import yaml
 from judge_server import JudgeServer
+from places import ROOT
 from typer.testing import CliRunner
 
+from pv_judge.config import read_config
 from pv_rl.cli import app
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
@@ -38,3 +42,9 @@ def test_the_program_prints_an_answer(tmp_path):
         )
     assert run.returncode == 0, run.stderr
     assert "completion_tokens" in run.stdout
+
+
+def test_the_judge_of_the_page_on_rewards_is_accepted():
+    page = (ROOT / "docs" / "guides" / "rewards.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^    judge:\n(?:      .*\n)+", page, flags=re.MULTILINE)
+    assert read_config(yaml.safe_load(block)["judge"]).budget.usd_per_run == 300

@@ -58,7 +58,7 @@ class Run:
     outage_to: int = 0
     """First step in which it answers again; the same as `outage_from` for no outage."""
     on_failure: Policy = "abstain"
-    """What a row gets without an answer, as in docs/guides/rewards.md."""
+    """What a row gets without an answer, as in docs/concepts/judge.md."""
 
     def __post_init__(self) -> None:
         for name in SHARES:

@@ -9,7 +9,7 @@ as the smaller independent one that says as much (Kish, Survey Sampling (1965); 
     n_eff = n_eff (t(n - 1) / t(J - 1))^2         t: quantiles at the confidence, J questions: few of them vary more
 
 It assumes that questions were drawn independently, that one rho fits all of them, and enough questions for rho to be
-known. The bound with n_eff is no longer exact; docs/guides/audit.md says how often it was seen to be wrong.
+known. The bound with n_eff is no longer exact; docs/concepts/audit.md says how often it was seen to be wrong.
 """
 
 from __future__ import annotations

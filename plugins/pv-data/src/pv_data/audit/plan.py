@@ -2,7 +2,7 @@
 
 The paper's rounds, a fixed sample and a sequential test are all plans, so one operating characteristic computes all.
 
-Two things the paper leaves open about its rounds, and what is decided here (docs/guides/audit.md says why):
+Two things the paper leaves open about its rounds, and what is decided here (docs/concepts/audit.md says why):
 
 - a round is passed with an agreement of at least its gate, so 27 of 30 passes 90%;
 - the 30 proofs are needed before any decision, to discard too. `least_applies="last"` takes the other reading.

@@ -10,7 +10,7 @@ A feature begins with its kind:
 - `f`: a formula, or four tokens of it in a row. Variables are numbered in the order in which they come, all numbers are
   one sign, and products, powers and fractions are written without theirs: `\frac{a}{2}`, `a/2` and `x/3` are one.
 
-The weights and the threshold were chosen on half of the labelled rewordings (docs/guides/sources.md).
+The weights and the threshold were chosen on half of the labelled rewordings (docs/concepts/duplicates.md).
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def clusters(
     Args:
         problems: of all sources; a problem that comes twice counts once.
         threshold: Jaccard similarity, above 0 to 1; by default 0.6 for texts as written and 0.42 blinded, as measured
-            in docs/guides/sources.md.
+            in docs/concepts/duplicates.md.
         blinded: compare what rewording leaves, in place of the text as written.
     """
     if threshold is None:

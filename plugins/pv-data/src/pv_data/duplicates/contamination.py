@@ -46,8 +46,8 @@ def contamination(
     Args:
         problems: of the run.
         test_sets: by name; `problems_of` reads one from a file.
-        threshold: similarity from which a pair counts, above 0 to 1; measured in docs/guides/sources.md. Pairs up to
-            0.12 below it are shown to a person, at most three for a test problem.
+        threshold: similarity from which a pair counts, above 0 to 1; measured in docs/concepts/duplicates.md. Pairs up
+            to 0.12 below it are shown to a person, at most three for a test problem.
         embeddings: server whose embeddings show further pairs to a person.
         decisions: `same` or `different`, by the ids of the problem and of the test problem.
 

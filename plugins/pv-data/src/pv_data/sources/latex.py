@@ -3,7 +3,7 @@ r"""Source `latex`: problems and their solutions in LaTeX files, parsed by pylat
 A file goes through `tex_source` (what LaTeX prints of it, as a tree), `tex_marks` (headings, problems, solutions and
 the text between them, in order), `tex_lists` (lists with Putnam labels), `tex_statements` and `tex_match` (which
 solution is of which problem). `tex_names` and `tex_openings` read titles and first words.
-The rules are in docs/guides/sources.md.
+docs/guides/sources.md summarizes the rules.
 
 A solution that may be another problem's, or that is not right and full by its own words, becomes a rejected row, and
 its problem stays without a reference. Macros are not expanded, and `\input` is not followed.
