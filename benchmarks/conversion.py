@@ -54,7 +54,8 @@ Not run, or not with all cuts:
 ## Moving from A to B
 
 1. Take the spec of your setting, and set it in the new trainer: as `loss_agg_mode` in verl, through `pv_trainers`
-   elsewhere ([pages](../guides/trainers)). The weights, and with them what the learning rate means, stay as they were.
+   elsewhere ([pages](../guides/trainers/others.md)). The weights, and with them what the learning rate means,
+   stay as they were.
 2. If the last column has a factor `c` for the way you cut a step, the old gradient was `c` times the spec's:
 
 | | `c` is the same in every step (`A`, `M`, `R`) | `c` changes with the data (`T`, `N`) |

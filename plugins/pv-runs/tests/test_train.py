@@ -316,7 +316,7 @@ def test_a_check_prints_what_it_looked_at_and_starts_nothing(tmp_path, monkeypat
         ["run=lab", "cluster=cpu", "trainer.n_gpus_per_node=9"], Console(width=500), only_check=True
     )
     assert (
-        "wrong gpus     the run takes 9 GPUs: 9 for training (1 x 9); this machine has 8"
+        "wrong gpus     the run takes 9 GPUs: 9 for training (1 x 9); this machine has 8. Fix: "
         in capsys.readouterr().out
     )
     assert not list(tmp_path.iterdir())

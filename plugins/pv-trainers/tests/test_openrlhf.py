@@ -253,9 +253,9 @@ def test_the_launcher_replaces_both_trainers_and_leaves_its_options_to_openrlhf(
 
 
 def test_the_reward_file_of_the_page_runs_in_its_executor():
-    page = Path(__file__).parents[3] / "docs" / "guides" / "trainers" / "openrlhf.md"
+    page = Path(__file__).parents[3] / "docs" / "guides" / "trainers" / "others.md"
     module = {}
-    exec(page.read_text().split("```python")[1].split("```")[0], module)
+    exec(page.read_text().split("\n## OpenRLHF\n")[1].split("```python")[1].split("```")[0], module)
     executor = SimpleNamespace(reward_func=module["reward_func"])
     fetch = SingleTurnAgentExecutor._fetch_rewards_via_func
     [given] = asyncio.run(fetch(executor, ["Right?\n### True<|im_end|>"], ["Right?"], ["true"]))

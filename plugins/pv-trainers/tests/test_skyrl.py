@@ -205,9 +205,9 @@ def test_an_advantage_that_is_not_finite_stops_the_step(measure):
 
 
 def test_the_example_of_the_page_builds_its_trainer():
-    page = (Path(__file__).parents[3] / "docs/guides/trainers/skyrl.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs/guides/trainers/others.md").read_text(encoding="utf-8")
     names = {"__name__": "page"}
-    exec(page.split("```python\n")[1].split("```")[0], names)
+    exec(page.split("\n## SkyRL\n")[1].split("```python\n")[1].split("```")[0], names)
     cfg = names["SkyRLTrainConfig"].from_cli_overrides(
         ["generator.inference_engine.enable_ray_prometheus_stats=false"]
     )

@@ -185,9 +185,9 @@ def test_what_it_relies_on_is_as_in_0_6_1():
 
 
 def test_a_response_without_a_reward_leaves_its_group_as_the_page_says():
-    page = Path(__file__).parents[3] / "docs" / "guides" / "trainers" / "tinker.md"
+    page = Path(__file__).parents[3] / "docs" / "guides" / "trainers" / "others.md"
     module = {}
-    exec(page.read_text().split("```python")[2].split("```")[0], module)
+    exec(page.read_text().split("\n## tinker-cookbook\n")[1].split("```python")[2].split("```")[0], module)
     assert asyncio.run(module["score"]("### True", True)) == 1.0
     nothing = driver.tinker.ModelInput.from_ints([1])
 

@@ -58,7 +58,7 @@ def _keys(config: DictConfig) -> Iterator[str]:
 
 
 def _folder(path: Path, key: str, config: DictConfig) -> Iterator[Finding]:
-    again = "download the model again, for example with huggingface-cli download"
+    again = "download the model again, for example with hf download"
     try:
         shape = json.loads((path / "config.json").read_text(encoding="utf-8"))
         if not isinstance(shape, dict):
@@ -154,7 +154,7 @@ def _name(name: str, key: str, machine: Machine) -> Finding:
     if offline:
         return wrong(
             f"{key}: {name} is not in the cache of the Hugging Face Hub, and {offline[0]} forbids to download it",
-            f"huggingface-cli download {name}, or set {key} to a folder",
+            f"hf download {name}, or set {key} to a folder",
         )
     return note(
         f"{name} is not on this machine: verl downloads it from the Hugging Face Hub, if it exists there"

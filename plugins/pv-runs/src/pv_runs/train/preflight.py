@@ -82,8 +82,8 @@ def show(found: Checks, console: Console) -> bool:
     """Print a line for each finding, then the sum. Whether nothing is wrong."""
     for name, findings in found.items():
         for one in findings:
-            remedy = f" [bold]Fix:[/] {escape(one.remedy)}" if one.remedy else ""
-            text = escape("".join(c for c in " ".join(one.text.split()) if c.isprintable()))
+            remedy = f". [bold]Fix:[/] {escape(one.remedy)}" if one.remedy else ""
+            text = escape("".join(c for c in " ".join(one.text.rstrip(".").split()) if c.isprintable()))
             console.print(f"{MARKS[one.state]} {name:9}{text}{remedy}", highlight=False)
     states = [one.state for findings in found.values() for one in findings]
     wrong = states.count("wrong")
