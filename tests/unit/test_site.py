@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
@@ -43,3 +44,28 @@ def test_site_loads_nothing_from_another_host(site: Path) -> None:
 )
 def test_site_has_what_is_generated_and_what_is_outside_docs(site: Path, page: str, text: str) -> None:
     assert text in (site / page).read_text().replace('"', "")
+
+
+def _texts() -> str:
+    """All texts of the packages' sources; where an f-string has a value, a text ends."""
+    files = [*(ROOT / "src").rglob("*.py"), *(ROOT / "plugins").glob("*/src/**/*.py")]
+    nodes = (node for file in files for node in ast.walk(ast.parse(file.read_text())))
+    return "\n".join(
+        node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
+
+
+def test_messages_of_the_troubleshooting_page_are_those_of_the_code() -> None:
+    page = (ROOT / "docs" / "troubleshooting.md").read_text().partition("## During a run")[0]
+    messages = set(re.findall(r"^\| `([^`]+)` \|", page, re.M))
+    foreign = {
+        "Invalid loss_agg_mode",
+        "Could not override 'judge'",
+        "Available options in 'reward'",
+    }  # verl, Hydra
+    foreign |= {"Missing mandatory value"}  # OmegaConf
+    assert foreign < messages
+    assert len(messages) > 20
+    texts = _texts()
+    parts = {part for message in messages - foreign for part in message.split("...") if part.strip()}
+    assert {part for part in parts if part not in texts} == set()
