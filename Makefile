@@ -58,7 +58,7 @@ test-verl: $(VENV)/.installed
 	touch $(VENV)/beside/verl-$(VERL)/.installed
 	PV_RL_TEST_VERL=$(VERL) $(VENV)/bin/python -m pytest tests/verl/test_versions.py -k "contract and $(VERL)" $(ARGS)
 
-# The site, in site/: open site/index.html. A test builds it as well.
+# The site: open site/index.html, or for its search serve the folder. A test builds it as well.
 docs: $(VENV)/.installed
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict $(ARGS)
 

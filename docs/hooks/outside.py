@@ -27,8 +27,8 @@ PAGES = (
     ),
 )
 """Markdown files that the navigation has beside those of docs/."""
-PLACES = {"README.md": "index.md"}
-"""Pages that answer for another file on the site."""
+PLACES = {"README.md": "index.md", "plugins/pv-runs/src/pv_runs/metrics.csv": "reference/metrics.md"}
+"""Files that another page replaces on the site."""
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|[#/])([^)\s#]+)")
 FENCE = re.compile(r"^( *)(```+).*?^\1\2 *$", re.MULTILINE | re.DOTALL)
 

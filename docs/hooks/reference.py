@@ -1,7 +1,8 @@
-"""MkDocs hook: the reference, written from the programs' `--help`, the Hydra groups and the packages' docstrings."""
+"""MkDocs hook: the reference, from the programs' `--help`, Hydra groups, the table of metrics, and docstrings."""
 
 from __future__ import annotations
 
+import csv
 import importlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = {"pv-rl": "pv_rl.cli", "pv-data": "pv_data.cli", "pv-eval": "pv_eval.cli"}
+METRICS = ROOT / "plugins/pv-runs/src/pv_runs/metrics.csv"
 CONFIGS = (ROOT / "hydra_configs", ROOT / "plugins/pv-cpu/src/pv_cpu/hydra_configs")
 MODULES = {
     "pv_rl": (
@@ -60,7 +62,7 @@ MODULES = {
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages of reference/."""
-    pages = {"reference/configs.md": _configs()}
+    pages = {"reference/configs.md": _configs(), "reference/metrics.md": _metrics()}
     pages |= {f"reference/{name}.md": _program(name, module) for name, module in PROGRAMS.items()}
     pages |= {f"reference/{package}.md": _package(package, names) for package, names in MODULES.items()}
     for path, text in pages.items():
@@ -104,3 +106,10 @@ def _configs() -> str:
             text = path.read_text(encoding="utf-8")
             parts.append(f"### {shown}={path.stem}\n\n```yaml\n{text.strip()}\n```\n")
     return "\n".join(parts)
+
+
+def _metrics() -> str:
+    """Name, meaning and unit of every metric."""
+    with METRICS.open(encoding="utf-8", newline="") as file:
+        rows = [f"| `{row['name']}` | {row['meaning']} | {row['unit']} |" for row in csv.DictReader(file)]
+    return "# Metrics\n\n| metric | meaning | unit |\n|---|---|---|\n" + "\n".join(rows) + "\n"
