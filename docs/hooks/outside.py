@@ -15,7 +15,7 @@ from typing import Any
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files, InclusionLevel
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 PAGES = (
     "CHANGELOG.md",
     "CONTRIBUTING.md",
@@ -29,8 +29,8 @@ PAGES = (
 """Markdown files that the navigation has beside those of docs/."""
 PLACES = {"README.md": "index.md", "plugins/pv-runs/src/pv_runs/metrics.csv": "reference/metrics.md"}
 """Files that another page replaces on the site."""
-LINK = re.compile(r"(?<=\]\()(?![a-z]+:|[#/])([^)\s#]+)")
-FENCE = re.compile(r"^( *)(```+).*?^\1\2 *$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"(?<=\]\()(?![a-zA-Z]+:|[#/])([^)\s#]+)")
+FENCE = re.compile(r"^( *)(```+|~~~+).*?^\1\2 *$", re.MULTILINE | re.DOTALL)
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -91,12 +91,16 @@ def _outside_fences(markdown: str, change: Any) -> str:
 
 
 def _source(path: str) -> str:
-    """A page that shows a file, or lists the files of a folder."""
-    target = ROOT / path
+    """A page that shows a text file, or lists the files of a folder."""
+    target = (ROOT / path).resolve()
+    if not target.is_relative_to(ROOT) or not target.exists():
+        raise PluginError(f"a page links to {path}, which is not in the repository. Correct the link.")
     if target.is_dir():
-        names = sorted(p.name for p in target.iterdir() if p.is_file())
+        names = sorted(file.name for file in target.iterdir() if file.is_file())
         return f"# {path}\n\n" + "".join(f"- `{name}`\n" for name in names)
-    if not target.is_file():
-        raise PluginError(f"a page links to {path}, which is not in the repository; correct the link")
     language = {".py": "python", ".yaml": "yaml", ".sh": "bash"}.get(target.suffix, "text")
-    return f"# {path}\n\n``````{language}\n{target.read_text(encoding='utf-8')}``````\n"
+    try:
+        text = target.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise PluginError(f"a page links to {path}, which is no text. Move it into docs/.") from None
+    return f"# {path}\n\n``````{language}\n{text}``````\n"
