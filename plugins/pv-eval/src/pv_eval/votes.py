@@ -41,7 +41,7 @@ class Pair:
     pair_id: str
     """Unique in a set."""
     question_id: str
-    """Intervals leave out whole questions, and best-of-k chooses among the proofs of one."""
+    """Intervals intervals resample questions, and best-of-k chooses among the proofs of one."""
     label: bool | None
     """The truth: True where the proof is right. None: unknown; `check` leaves such a pair out."""
     slice: str = ""
