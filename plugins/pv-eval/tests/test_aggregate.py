@@ -307,6 +307,7 @@ def test_the_command_prints_the_best_and_writes_all_of_it(folders):
     assert given["budgets"][0]["cost"] <= 3
     assert {"weighted", "majority", "pessimistic", "single vote"} <= {one["rule"] for one in given["options"]}
     assert "cheap + dear" in (folders / "out" / "aggregate.html").read_text()
+    assert "cheap: a verdict takes an unknown cost." in (folders / "out" / "aggregate.md").read_text()
 
 
 def test_prompts_of_one_model_are_an_ensemble_named_by_the_prompt(tmp_path):

@@ -13,6 +13,7 @@ from pv_data.export.prompt import VerifierPrompt
 from pv_eval import Pair, read_run
 from pv_eval.sets.base import EvalSet
 from pv_eval.verifiers.recorded import read_traces
+from pv_rl.errors import DataError
 from pv_verdicts import build_format
 
 PAIRS = tuple(
@@ -191,6 +192,10 @@ def test_answers_without_traces_are_read_by_the_format(tmp_path, name, options, 
     found = [getattr(trace.answer, field) for trace in read.traces.values()]
     assert found == pytest.approx(expected)
     assert read.left_out == {f"{column} cannot be read": 3}
+    (tmp_path / "u.jsonl").write_text(json.dumps(rows[-1]))
+    allowed = {"verdict": "true or false", "grade": "points", "first_error": "0 for no wrong step"}[name]
+    with pytest.raises(DataError, match=rf"{column} cannot be read: 1.* or {column} \(.*{allowed}\)"):
+        read_traces(tmp_path / "u.jsonl", of(PAIRS), form=form)
     assert [trace.missing for trace in read.traces.values()] == [
         "no verdict" if e is None else "" for e in expected
     ]

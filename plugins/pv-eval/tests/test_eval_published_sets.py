@@ -429,10 +429,14 @@ def invoke(*arguments: object):
     return CliRunner().invoke(app, ["sets", *map(str, arguments)])
 
 
-def test_the_command_lists_every_set_and_tries_one(tmp_path):
+def test_the_command_lists_every_set_and_tries_one(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
     listed = invoke()
     assert listed.exit_code == 0
     assert all(re.search(rf"^{name}:", listed.output, re.MULTILINE) for name in SETS)
+    assert max(map(len, listed.output.splitlines())) <= 100
+    cells = " ".join(cell for row in table_of_sets().rows for cell in row)
+    assert set(re.split(r"[;\s]+", cells)) <= set(re.split(r"[;\s]+", listed.output))  # no word is cut
     path = parquet(tmp_path / "train.parquet", [proofbench_row(n, 7) for n in range(435)])
     tried = invoke("--try", f"proofbench:{path}")
     assert tried.exit_code == 1

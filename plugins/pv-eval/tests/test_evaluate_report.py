@@ -208,7 +208,7 @@ def test_the_command_says_in_a_line_what_is_wrong(tmp_path):
     (tmp_path / "empty").mkdir()
     write_run(tmp_path / "twice", [*pairs, *pairs], given, RunInfo(verifier="v"))
     for arguments, text in (
-        ([tmp_path / "none"], "there is no folder"),
+        ([tmp_path / "none"], "none; a run is a folder with pairs.parquet, votes.parquet, run.json"),
         ([tmp_path / "empty"], "has no votes.parquet, and no folder in it has one"),
         ([tmp_path / "twice"], "pair ids that occur more than once"),
         ([tmp_path / "twice", "--out", tmp_path / "no" / "where"], "there is no folder"),

@@ -115,12 +115,13 @@ def _number(value: Any, kind: Any) -> bool:
     return value is None or (isinstance(value, kind) and not isinstance(value, bool) and math.isfinite(value))
 
 
-def write_run(folder: Path, pairs: Iterable[Pair], votes: Iterable[Vote], info: RunInfo) -> None:
+def write_run(folder: str | Path, pairs: Iterable[Pair], votes: Iterable[Vote], info: RunInfo) -> None:
     """Write the three files, all or none. Creates the folder.
 
     Raises:
         DataError: the settings have a value that JSON does not have.
     """
+    folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     write_together(
         {
@@ -172,7 +173,7 @@ def _runs_inside(folder: Path) -> list[Path]:
     return runs
 
 
-def read_run(folder: Path, *, traces: bool = True) -> tuple[list[Pair], list[Vote], RunInfo]:
+def read_run(folder: str | Path, *, traces: bool = True) -> tuple[list[Pair], list[Vote], RunInfo]:
     """Read a run. `check` checks it across rows.
 
     Args:
@@ -182,6 +183,7 @@ def read_run(folder: Path, *, traces: bool = True) -> tuple[list[Pair], list[Vot
     Raises:
         DataError: a file is missing, is not one of a run, is of a later version, or has an invalid value.
     """
+    folder = Path(folder)
     lacking = [name for name in (PAIRS, VOTES, RUN) if not (folder / name).is_file()]
     if lacking:
         raise DataError(

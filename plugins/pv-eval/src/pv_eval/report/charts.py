@@ -37,7 +37,7 @@ def draw_charts(group: Group) -> dict[str, bytes]:
     Raises:
         SetupError: matplotlib is missing.
     """
-    check_figure("a report's figures")
+    check_figure("a report")
     coloured = list(zip(group.entries, choose_colours(len(group.entries)), strict=True))
     drawn = {f"{group.prefix}reliability": _draw(_reliability, coloured)}
     for unit, entries in with_lengths(group.entries).items():

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
-from pv_data import __version__
+from pv_eval import __version__
 from pv_eval.intervals import Estimate
 from pv_eval.report import tables
 from pv_eval.report.cases import Case
@@ -53,7 +53,7 @@ def content(summary: Summary) -> Iterator[Block]:
     yield Items([_about(group, entry) for group in groups for entry in group.entries])
     yield Paragraph(
         f"Numbers have {100 * how.level:g} % cluster-t intervals over questions; without one, - or the number alone. "
-        f"By pv-data {__version__}."
+        f"By pv-eval {__version__}."
         + (" Verifiers are compared within a set, each with the set's first." if several else "")
     )
     if summary.cases:

@@ -109,7 +109,7 @@ def draw_panels(panels: Sequence[Panel]) -> bytes:
     Raises:
         SetupError: matplotlib is missing.
     """
-    check_figure("a report's figures")
+    check_figure("a report")
     from matplotlib import rc_context
     from matplotlib.ticker import MaxNLocator
 

@@ -37,6 +37,8 @@ TOKENS = ("tokens", "response_length", "completion_tokens")
 MARK = re.compile(r"<proof (data-[0-9a-f]{24})>")
 """Of our own prompts: a hash of problem, proof and what else they show (`pv_data.prompt.mark_of`)."""
 FURTHER = frozenset({"steps", "reference", "rubric"})
+ANSWERS = {"label": "true or false", "grade": "points", "first_error": "a number, 0 for no wrong step"}
+"""What an answer without a trace may be, by the format's truth."""
 ALLOWED = {"sample": "a whole number from 0", "usd": "a finite number, 0 or more, or empty"}
 
 
@@ -106,7 +108,7 @@ def read_traces(
         reasons = in_words(left) or "it has no rows"
         raise DataError(
             f"{file} has no trace of the set {found.name} ({reasons}). A row needs pair_id, or problem and proof, or "
-            f"the prompt that holds both (input), and {', '.join(TRACES)} or {_column(form)}"
+            f"the prompt that holds both (input), and {', '.join(TRACES)} or {_column(form)} ({ANSWERS[form.truth]})"
         )
     counted = all(trace.tokens is not None for trace in traces.values())
     return Recorded(file=file, traces=traces, left_out=dict(left), other_labels=others, counted=counted)
