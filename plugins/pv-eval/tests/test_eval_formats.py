@@ -174,7 +174,7 @@ def test_what_cannot_be_asked_is_refused_before_anything_is(tmp_path, made, argu
 @pytest.mark.parametrize(
     ("name", "options", "given", "expected"),
     [
-        ("grade", {}, [7, "3", 0, None, "none", ""], [1, 3 / 7, 0, None, None, None]),
+        ("grade", {}, [7, "3", 0, None, "none", "", "5/7"], [1, 3 / 7, 0, None, None, None, 5 / 7]),
         ("grade", {"grades": [0, 0.5, 1]}, [0.5, "1"], [0.5, 1]),
         ("first_error", {}, [3, "none", -1, "0", None, "2.0"], [3, 0, 0, 0, None, 2]),
         ("first_error", {"first": 0}, [0, -1, 4], [1, 0, 5]),
@@ -190,6 +190,10 @@ def test_answers_without_traces_are_read_by_the_format(tmp_path, name, options, 
     field = "accepts" if name == "verdict" else form.truth
     found = [getattr(trace.answer, field) for trace in read.traces.values()]
     assert found == pytest.approx(expected)
+    if name == "grade":
+        assert [trace.answer.accepts for trace in read.traces.values()] == [
+            None if share is None else share == 1 for share in expected
+        ]
     assert read.left_out == {f"{column} cannot be read": 3}
     assert [trace.missing for trace in read.traces.values()] == [
         "no verdict" if e is None else "" for e in expected

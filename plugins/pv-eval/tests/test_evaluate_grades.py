@@ -257,6 +257,28 @@ def test_numbers_do_not_depend_on_the_order_of_rows():
         assert values(evaluate_grades(graded(other), SEVEN, BARE).of_means) == pytest.approx(first)
 
 
+def test_intervals_of_few_questions_have_possible_values_only():
+    rows = [
+        ("a", 7, [7]),
+        ("a", 0, [0]),
+        ("b", 3, [5]),
+        ("b", 7, [7]),
+        ("c", 1, [1]),
+        ("c", 6, [6]),
+        ("d", 4, [2]),
+    ]
+    found = evaluate_grades(graded(rows), SEVEN)
+    ends = {name: (one.low, one.high) for name, one in found.of_means.items()}
+    ends["best"] = (found.best_of.curves["uniform"][0].low, found.best_of.curves["uniform"][0].high)
+    low = {"qwk": -1, "bias_points": -7, "spearman": -1, "kendall": -1}
+    high = {"mae_points": 7, "rmse_points": 7, "bias_points": 7, "best": 7}
+    for name, (one, other) in ends.items():
+        if one == one:
+            assert low.get(name, 0) <= one < other <= high.get(name, 1), name
+    assert ends["mae_points"] == pytest.approx([7 * end for end in ends["mae"]])
+    assert all(ends[name][0] == ends[name][0] for name in low)
+
+
 def test_intervals_hold_the_number_and_a_thousand_pairs_take_a_second():
     rng = np.random.default_rng(0)
     human = rng.integers(0, 8, 1000)

@@ -30,6 +30,7 @@ Sources: J. Cohen, Weighted kappa, 1968, doi:10.1037/h0026256. The score: DeepSe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -49,8 +50,8 @@ __all__ = ["FLOORS", "Graded", "Scale", "evaluate_grades", "grade_metrics", "gra
 
 FLOORS = ("mean", "median", "most frequent")
 """Constant grades that a verifier has to beat, each the best constant for RMSE, MAE and exact on this very set."""
-PLAIN = ("mae_points", "rmse_points", "bias_points", "qwk")
-"""Metrics that are no shares."""
+SIGNED = ("bias", "qwk")
+"""Metrics from -1 to 1; the others are shares."""
 NEAR = 1e-9
 
 
@@ -107,11 +108,9 @@ class Scale:
         return np.searchsorted((points[1:] + points[:-1]) / 2 + NEAR, shares * self.full)
 
 
-def grade_metrics(full: float) -> dict[str, Statistic]:
-    """The formulas above, by name, as functions of sums."""
-
-    def square(s: Columns) -> Floats:
-        return ratio(s["square"], s["known"])
+def grade_metrics() -> dict[str, Statistic]:
+    """The formulas above, by name, as functions of sums; `square` is the square of RMSE."""
+    square = quotient("square", "known")
 
     def kappa(s: Columns) -> Floats:
         x, y = ratio(s["x"], s["known"]), ratio(s["y"], s["known"])
@@ -123,9 +122,8 @@ def grade_metrics(full: float) -> dict[str, Statistic]:
 
     return {
         "mae": quotient("absolute", "known"),
-        "mae_points": lambda s: full * ratio(s["absolute"], s["known"]),
-        "rmse_points": lambda s: full * np.sqrt(square(s)),
-        "bias_points": lambda s: full * ratio(s["y"] - s["x"], s["known"]),
+        "square": square,
+        "bias": lambda s: ratio(s["y"] - s["x"], s["known"]),
         "qwk": kappa,
         "score": lambda s: ratio(s["known"] - s["absolute"], s["all"]),
         "exact": quotient("exact", "all"),
@@ -150,7 +148,8 @@ class Graded:
     accept: float
     """Points from which a proof is accepted."""
     of_votes: Mapping[str, Estimate]
-    """Of single votes, by the names of `grade_metrics`."""
+    """Of single votes, by the names of `grade_metrics`; `rmse_points` and `bias_points` instead of `square` and `bias`,
+    and `mae_points`."""
     of_means: Mapping[str, Estimate]
     """Of the mean of a pair's grades; further `spearman` and `kendall` over all pairs, and `kendall_within`: the mean
     of tau-b over the questions in which neither's grades are all the same."""
@@ -192,14 +191,22 @@ def evaluate_grades(
     votes = np.array([np.nan if vote.grade is None else vote.grade for vote in counts.votes])
     of = counts.pair_of_vote
 
+    def points(share: float) -> float:
+        return scale.full * share
+
     def measure(
         question: Floats, weight: Floats, x: Floats, y: Floats, how: Intervals = how
     ) -> dict[str, Estimate]:
         sums = _sums(question, weight, x, y, scale, len(counts.questions))
-        metrics = grade_metrics(scale.full)
-        shares = {name: metric for name, metric in metrics.items() if name not in PLAIN}
-        plain = {name: metric for name, metric in metrics.items() if name in PLAIN}
-        return estimate_all(sums, shares, how) | estimate_all(sums, plain, how, plain=True)
+        metrics = grade_metrics()
+        signed = {name: metrics.pop(name) for name in SIGNED}
+        found = estimate_all(sums, metrics, how) | estimate_all(sums, signed, how, signed=True)
+        in_points = {
+            "mae_points": found["mae"].to(points),
+            "rmse_points": found.pop("square").to(lambda square: points(math.sqrt(square))),
+            "bias_points": found.pop("bias").to(points),
+        }
+        return found | in_points
 
     given = np.bincount(of, weights=~np.isnan(votes), minlength=len(human))
     mean = ratio(np.bincount(of, weights=np.nan_to_num(votes), minlength=len(human)), given)
@@ -229,7 +236,7 @@ def evaluate_grades(
         if couples is None
         else measure(counts.question[first], shared, human[first], human[second]),
         graded_twice=0 if couples is None else round(float(shared.sum())),
-        best_of=best_of_set(counts, how, "grade", worth=human * scale.full) if choice else None,
+        best_of=best_of_set(counts, how, "grade", worth=human).to(points) if choice else None,
         best_of_full=best_of_set(counts, how, "grade", worth=full) if choice else None,
         problems=found.problems,
         how=how,
@@ -294,12 +301,12 @@ def _ranks(
         counts.question[known], counts.weight[known], human[known], mean[known], len(counts.questions)
     )
     found = estimate_all(
-        sums, {"spearman": statistic(spearman), "kendall": statistic(kendall)}, how, plain=True
+        sums, {"spearman": statistic(spearman), "kendall": statistic(kendall)}, how, signed=True
     )
     tau = within(kendall)
     has = ~np.isnan(tau)
     inside = Sums(names=("tau", "has"), table=np.column_stack([np.where(has, tau, 0.0), has]))
-    return found | estimate_all(inside, {"kendall_within": quotient("tau", "has")}, how, plain=True), int(
+    return found | estimate_all(inside, {"kendall_within": quotient("tau", "has")}, how, signed=True), int(
         has.sum()
     )
 
