@@ -66,9 +66,9 @@ class Scale:
 
     def __post_init__(self) -> None:
         listed = list(self.grades)
-        if len(listed) < 2 or listed != sorted(set(listed)) or listed[0] < 0 or listed[-1] == float("inf"):
+        if len(listed) < 2 or listed != sorted(set(listed)) or not all(0 <= one < math.inf for one in listed):
             raise ConfigError(
-                f"grades={self.grades!r:.80}; expected two or more, ascending, the first 0 or more"
+                f"grades={self.grades!r:.80}; expected two or more finite numbers, ascending, from 0 on"
             )
         number = isinstance(self.accept, int | float)
         if self.accept is not None and not (number and listed[0] < self.accept <= self.full):
@@ -101,6 +101,10 @@ class Scale:
         """Place of the lowest accepted grade among the allowed ones."""
         least = self.full if self.accept is None else self.accept
         return next(place for place, grade in enumerate(self.grades) if grade >= least - NEAR)
+
+    def allows(self, share: float) -> bool:
+        """Whether a share of the full points is an allowed grade."""
+        return any(abs(share * self.full - grade) < 1e-6 for grade in self.grades)
 
     def place(self, shares: Floats) -> Floats:
         """(N,) shares of the full points to places of the nearest allowed grade; halfway is the lower."""
