@@ -144,8 +144,12 @@ def test_gradings_of_one_proof_share_their_traces(tmp_path, made):
         arguments = ["--set", "x", "--model", "m", "--verifier", server.url, "--out", tmp_path / "o", "-n", 3]
         result = run("run", *arguments, "--format", "grade", "--no-report")
         assert result.exit_code == 0, result.output
+        _, votes, info = read_run(tmp_path / "o")
         assert len(server.chats()) == 3
-    _, votes, _ = read_run(tmp_path / "o")
+        again = run("run", *arguments, "--format", "grade", "--no-report")  # from the cache
+        assert again.exit_code == 0, again.output
+    assert info.settings["usage"] == read_run(tmp_path / "o")[2].settings["usage"]
+    assert info.settings["usage"]["requests"] == info.settings["spent"]["requests"] == 3
     assert [vote.grade for vote in votes[:3]] == [vote.grade for vote in votes[3:]]
     assert len(votes) == 6
 

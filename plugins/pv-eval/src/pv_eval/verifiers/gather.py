@@ -157,6 +157,7 @@ def _asked(
             traces |= answers
     finally:
         cache.close()
+    asked = {id(trace): trace.usage for trace in traces.values()}  # pairs with the same messages share a trace
     traces = {key: replace(trace, usd=usd_of(trace.usage, known_as)) for key, trace in traces.items()}
     info = RunInfo(
         verifier=request.name or name,
@@ -175,7 +176,7 @@ def _asked(
                 "tokens": state.tokens,
                 "known": state.known,
             },
-            "usage": add_usage(trace.usage for trace in traces.values()),
+            "usage": add_usage(asked.values()),
             "missing": dict(state.failures),
         },
     )
