@@ -40,8 +40,8 @@ import numpy as np
 from pv_eval.best_of import BestOf, best_of_set
 from pv_eval.checks import Checked, Finding, check, same_proofs
 from pv_eval.counts import Columns, Floats, Statistic, Sums, VoteCounts, count_votes, quotient, ratio
-from pv_eval.intervals import Estimate, Intervals, estimate_all
-from pv_eval.rank import kendall, rank_sums, spearman
+from pv_eval.intervals import Estimate, Intervals, cluster_t, estimate_all
+from pv_eval.rank import rank_correlations
 from pv_eval.run_files import RunInfo
 from pv_eval.votes import Pair, Vote
 from pv_rl.errors import ConfigError, DataError
@@ -301,13 +301,14 @@ def _ranks(
     if not known.any():
         none = Estimate(value=np.nan, note="no vote has a grade")
         return dict.fromkeys(("spearman", "kendall", "kendall_within"), none), 0
-    sums, statistic, within = rank_sums(
+    ranks = rank_correlations(
         counts.question[known], counts.weight[known], human[known], mean[known], len(counts.questions)
     )
-    found = estimate_all(
-        sums, {"spearman": statistic(spearman), "kendall": statistic(kendall)}, how, signed=True
-    )
-    tau = within(kendall)
+    found = {
+        "spearman": cluster_t(ranks.spearman, ranks.spearman_without, how, signed=True),
+        "kendall": cluster_t(ranks.kendall, ranks.kendall_without, how, signed=True),
+    }
+    tau = ranks.kendall_within
     has = ~np.isnan(tau)
     inside = Sums(names=("tau", "has"), table=np.column_stack([np.where(has, tau, 0.0), has]))
     return found | estimate_all(inside, {"kendall_within": quotient("tau", "has")}, how, signed=True), int(

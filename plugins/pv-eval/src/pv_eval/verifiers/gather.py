@@ -157,7 +157,9 @@ def _asked(
             traces |= answers
     finally:
         cache.close()
-    asked = {id(trace): trace.usage for trace in traces.values()}  # pairs with the same messages share a trace
+    asked = {
+        id(trace): trace.usage for trace in traces.values()
+    }  # pairs with the same messages share a trace
     traces = {key: replace(trace, usd=usd_of(trace.usage, known_as)) for key, trace in traces.items()}
     info = RunInfo(
         verifier=request.name or name,
