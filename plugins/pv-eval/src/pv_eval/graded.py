@@ -79,12 +79,17 @@ class Scale:
         """The scale of a run; None where its verdict format has no grades.
 
         Raises:
-            ConfigError: run.json has an `accept` that is not within the grades.
+            DataError: run.json has an `accept` that is not within the grades.
         """
         form = info.settings.get("format")
         options = form.get("options") if isinstance(form, Mapping) else None
         accept = options.get("accept") if isinstance(options, Mapping) else None
-        return cls(grades=info.grades, accept=accept) if info.grades else None
+        try:
+            return cls(grades=info.grades, accept=accept) if info.grades else None
+        except ConfigError as error:
+            raise DataError(
+                f"settings.format of the run of {info.verifier[:80]!r} in its run.json: {error}"
+            ) from error
 
     @property
     def full(self) -> float:

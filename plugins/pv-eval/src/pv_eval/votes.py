@@ -32,6 +32,7 @@ TEXTS: Rule = (
 FLAG: Rule = ("True, False or None; numbers and words are refused", lambda v: isinstance(v, bool | None))
 NUMBER: Rule = ("a finite number", _finite)
 AMOUNT: Rule = ("a finite number, 0 or more", lambda value: _finite(value) and value >= 0)  # pyright: ignore[reportOperatorIssue]
+WEIGHT: Rule = ("a number from 0 to 1e50", lambda value: _finite(value) and 0 <= value <= 1e50)  # pyright: ignore[reportOperatorIssue]
 SHARE: Rule = ("a number from 0 to 1", lambda value: _finite(value) and 0 <= value <= 1)  # pyright: ignore[reportOperatorIssue]
 INDEX: Rule = ("a whole number from 0 to 2^63 - 1", lambda value: type(value) is int and 0 <= value < 2**63)
 
@@ -51,7 +52,7 @@ class Pair:
     question: str = ""
     proof: str = ""
     weight: float = 1.0
-    """Weight of the pair in every mean, 0 or more."""
+    """Weight of the pair in every mean, 0 to 1e50."""
     grade: float | None = None
     """The human's grade as a share of the full points, 0 to 1. None: the proof was not graded."""
     first_error: int | None = None
@@ -65,7 +66,7 @@ class Pair:
 
     def __post_init__(self) -> None:
         _check(self, pair_id=NAME, question_id=NAME, slice=TEXT, question=TEXT, proof=TEXT, steps=TEXTS)
-        _check(self, label=FLAG, weight=AMOUNT, reference=TEXT, rubric=TEXT)
+        _check(self, label=FLAG, weight=WEIGHT, reference=TEXT, rubric=TEXT)
         _check_given(self, grade=SHARE, first_error=INDEX)
         object.__setattr__(self, "steps", tuple(self.steps))
 
