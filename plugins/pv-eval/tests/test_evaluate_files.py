@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from evaluate_cases import made, pair, votes
 
-from pv_eval import RunInfo, read_run, write_run
+from pv_eval import RunInfo, Vote, read_run, write_run
 from pv_rl.errors import DataError
 
 INFO = RunInfo(verifier="v", set_name="opc", temperature=0.6, seed=1, notes=("cut",), settings={"top_p": 0.9})
