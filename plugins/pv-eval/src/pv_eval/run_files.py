@@ -148,8 +148,8 @@ def find_runs(folders: Iterable[Path]) -> list[Path]:
         inside = _runs_inside(folder)
         if not inside:
             raise DataError(
-                f"{folder} has no {VOTES}, and no folder in it has one (links in it are not followed); a run is a folder with "
-                f"{PAIRS}, {VOTES}, {RUN}"
+                f"{folder} has no {VOTES}, and no folder in it has one (links in it are not followed); a run is a "
+                f"folder with {PAIRS}, {VOTES}, {RUN}"
             )
         for run in inside:
             found.setdefault(run.resolve(), run)
