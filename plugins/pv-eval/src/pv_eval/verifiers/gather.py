@@ -24,7 +24,7 @@ from pv_eval.sets.rows import SUFFIXES
 from pv_eval.verifiers.client import Traces, ask_all, client_settings, look_up
 from pv_eval.verifiers.progress import Progress, shown
 from pv_eval.verifiers.recorded import read_traces
-from pv_eval.verifiers.trace_cache import OF_THE_MODEL, TraceCache
+from pv_eval.verifiers.trace_cache import OF_THE_MODEL, OF_THE_PROMPT, TraceCache
 from pv_eval.votes import Pair
 from pv_judge.rowfiles.steps import SUFFIXES as DUMPS
 from pv_rl.errors import ConfigError
@@ -153,7 +153,7 @@ def _asked(
             with opened as (model, server), shown(state, console):
                 gone = server.gone if server is not None else lambda: ""
                 answers = ask_all(left, model, sampling, cache, state, gone=gone)
-            _check_answered(answers, state)
+            _check_answered(answers, traces, state)
             traces |= answers
     finally:
         cache.close()
@@ -185,9 +185,11 @@ def _asked(
     return traces, info
 
 
-def _check_answered(answers: Traces, state: Progress) -> None:
-    """Votes of requests that all failed would be a table of zeros."""
+def _check_answered(answers: Traces, cached: Traces, state: Progress) -> None:
+    """Votes of requests that all failed would be a table of zeros; what is left of a run may be prompts that fail."""
     if any(trace.text is not None or trace.missing in OF_THE_MODEL for trace in answers.values()):
+        return
+    if cached and all(trace.missing in OF_THE_PROMPT for trace in answers.values()):
         return
     reasons = in_words(Counter(trace.missing for trace in answers.values()))
     raise Stopped(
