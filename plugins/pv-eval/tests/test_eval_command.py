@@ -287,7 +287,7 @@ def test_a_run_whose_last_prompts_are_too_long_can_be_made_again(tmp_path):
             assert result.exit_code == 0, result.output
             assert "context_length: 4" in result.output
             assert len(server.chats()) == asked
-            (tmp_path / "out" / "votes.parquet").unlink()
+            (tmp_path / "out" / "run.json").unlink()  # as if it had been stopped
     with JudgeServer(
         Script(faults=[replace(fault, contains="")])
     ) as server:  # nothing is known of the other seed
