@@ -198,9 +198,10 @@ def _chosen(row: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, str]:
             found[meaning] = free[0]
     for meaning, whose in (("human", "human's"), ("model", "verifier's")):
         if meaning not in found:
+            odd = [f"{name} is {row[name]!r:.40}" for name in COLUMNS[meaning] if name in row]
             raise DataError(
-                f"no column has the {whose} grade for certain; the file has {_names(row)}. Name it by --column "
-                f"{meaning}=COLUMN"
+                f"no column has the {whose} grade for certain; the file has {_names(row)}"
+                f"{f' ({odd[0]}, which is no grade)' if odd else ''}. Name it by --column {meaning}=COLUMN"
             )
     return found
 
