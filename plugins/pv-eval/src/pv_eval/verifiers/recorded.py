@@ -150,16 +150,13 @@ def _answer(given: object, form: VerdictFormat) -> Answer | None:
         verdict = label_of(given)
         return None if verdict is None else Answer(accepts=verdict)
     number = -1.0 if given == "none" else number_of(given)
-    if number is None:
-        return None
     try:
-        truth = form.read_truth(number)
+        truth = form.read_truth(given if number is None else number)
     except DataError:
         return None
     if form.truth == "first_error":
         return Answer(accepts=truth == 0, first_error=int(truth))
-    accept = getattr(form, "accept", form.grades[-1]) / form.grades[-1]
-    return Answer(accepts=truth >= accept - 1e-9, grade=float(truth))
+    return Answer(accepts=truth >= form.accept - 1e-9, grade=float(truth))
 
 
 def _number(row: Mapping[str, Any], column: str, where: str) -> float | None:
