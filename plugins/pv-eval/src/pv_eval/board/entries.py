@@ -18,6 +18,7 @@ from pv_eval.provenance import UNKNOWN, sampling_details, set_fingerprint, setti
 from pv_eval.report.names import tails, tell_apart
 from pv_eval.run_files import RunInfo, find_runs
 from pv_eval.steps import Steps
+from pv_eval.votes import Pair
 from pv_judge.pages.text import plain, plural
 from pv_rl.errors import DataError, PvRlError
 
@@ -98,9 +99,10 @@ def read_entries(folders: Sequence[Path], how: Intervals) -> tuple[list[Entry], 
             name = folder.resolve().name
             refused.append(Refused(folder=name, reason=_reason(error, folder, name)))
     runs: list[_Run] = []
+    lean: dict[object, tuple[Pair, ...]] = {}
     for path, end in zip(paths.values(), tails(list(paths)), strict=True):
         try:
-            runs.append(_read(path, end, how))
+            runs.append(_read(path, end, how, lean))
         except (PvRlError, OSError) as error:
             refused.append(Refused(folder=end, reason=_reason(error, path, end)))
     if not runs:
@@ -114,18 +116,23 @@ def _reason(error: Exception, folder: Path, name: str) -> str:
     return plain(str(error).replace(str(folder), name), 500)
 
 
-def _read(path: Path, end: str, how: Intervals) -> _Run:
+def _read(path: Path, end: str, how: Intervals, lean: dict[object, tuple[Pair, ...]]) -> _Run:
+    """A run without texts. Runs on the same pairs share them: `lean` has those of the runs before."""
     run = read_counted(path, traces=False)
-    lean = (
-        replace(pair, question="", proof="", steps=(), reference="", rubric="") for pair in run.counts.pairs
-    )
+    fingerprint = set_fingerprint(run.pairs)
+    key = (fingerprint, *(pair.pair_id for pair in run.counts.pairs))
+    if key not in lean:
+        lean[key] = tuple(
+            replace(pair, question="", proof="", steps=(), reference="", rubric="")
+            for pair in run.counts.pairs
+        )
     return _Run(
         folder=end,
         info=run.info,
-        counts=replace(run.counts, pairs=tuple(lean)),
+        counts=replace(run.counts, pairs=lean[key]),
         extra=_extra(run.grades(how), run.first_errors(how)),
         cost=cost_of(run.counts.votes, run.info),
-        fingerprint=set_fingerprint(run.pairs),
+        fingerprint=fingerprint,
         labelled=sum(pair.label is not None for pair in run.pairs),
     )
 
