@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 
 from pv_eval import Pair, RunInfo, write_run
 from pv_eval.intervals import Intervals
+from pv_eval.report import paper_best_of
 from pv_eval.report.paper import ODD, RIGHT, SIZES, paper_numbers, printed
 from pv_eval.report.paper_layout import write_paper
 from pv_eval.report.paper_models import find_model, read_models
@@ -232,6 +233,23 @@ def test_the_figure_has_a_panel_a_set_with_oracle_and_random(made_paper):
     ends = [[one["curves"][name][-1]["value"] for one in (base, trained)] for name in ("uniform", "oracle")]
     assert ends[0][0] < ends[0][1] <= ends[1][0] == 1
     assert {len(curve) for one in (base, trained) for curve in one["curves"].values()} == {48}
+
+
+def test_the_figure_has_one_legend_below_its_panels_with_whole_names(tmp_path, monkeypatch):
+    figures = []
+    monkeypatch.setattr(paper_best_of, "to_png", lambda figure, dpi: figures.append(figure) or b"")
+    long = "checkpoints/" + "x" * 90 + "/step-300"
+    for folder, verifier, name in (("1", long, "opc"), ("2", "b", "opc"), ("3", "b", "mine")):
+        write_run(
+            tmp_path / folder,
+            *made(("a", True, "q", "T"), ("z", False, "q", "F")),
+            RunInfo(verifier=verifier, set_name=name),
+        )
+    write_paper([tmp_path / one for one in "123"], tmp_path / "out", QUICK)
+    (figure,) = figures
+    assert all(axes.get_legend() is None for axes in figure.axes)
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert ["".join(name.strip("\u200b").split()) for name in names] == [long, "b", "oracle", "random"]
 
 
 def test_the_curves_are_the_means_over_all_subsets(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import itertools
 import json
 import math
 import re
@@ -247,7 +248,11 @@ def test_settings_in_order_have_a_scale_and_others_colours_apart():
     scale = choose_colours(4, ordered=True)
     assert sorted(scale, key=light) == scale
     assert choose_colours(2) == ["#0072B2", "#D55E00"]
-    assert len(set(choose_colours(12))) == 12
+    apart = choose_colours(18)
+    assert len(set(apart)) == 18
+    # by the distance of red, green and blue: neither near one another nor near the grey of an oracle's line
+    rgb = [[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in [*apart, "#888888"]]
+    assert min(math.dist(one, two) for one, two in itertools.combinations(rgb, 2)) > 30
 
 
 def test_all_files_of_a_report_are_written_or_none(tmp_path, monkeypatch):
