@@ -143,6 +143,14 @@ def test_a_page_is_bounded_and_says_what_it_lacks(tmp_path, monkeypatch, limits,
         ]
 
 
+def test_short_traces_are_all_in_the_page(tmp_path, monkeypatch):
+    folder = run(tmp_path / "a", ROWS)
+    monkeypatch.setattr(traces, "MOST", 1000)  # one trace of LEAST characters, or many short ones
+    page = draw_traces(summarise([folder], QUICK)).decode()
+    assert "Traces beyond" not in page
+    assert all(vote[3] is not None for n in range(3) for vote in read(page)[f"p{n}"]["v"][0])
+
+
 def test_bombs_take_little_time(tmp_path):
     bombs = [
         "$" + r"\sqrt{" * 300 + "$",

@@ -252,7 +252,7 @@ def test_settings_in_order_have_a_scale_and_others_colours_apart():
     assert len(set(apart)) == 18
     # by the distance of red, green and blue: neither near one another nor near the grey of an oracle's line
     rgb = [[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in [*apart, "#888888"]]
-    assert min(math.dist(one, two) for one, two in itertools.combinations(rgb, 2)) > 30
+    assert min(math.dist(one, two) for one, two in itertools.combinations(rgb, 2)) > 24
 
 
 def test_all_files_of_a_report_are_written_or_none(tmp_path, monkeypatch):

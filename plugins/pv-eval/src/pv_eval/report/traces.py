@@ -62,7 +62,7 @@ def draw_traces(summary: Summary) -> bytes:
         len(vote.trace) for *_, votes in rows for those in votes for vote in those if vote.trace is not None
     ]
     longest = max(LEAST, min(LONGEST, room // max(1, len(lengths))))
-    allowed = max(0, room // LEAST)
+    allowed = sum(used <= room for used in itertools.accumulate(min(one, longest) for one in lengths))
     pairs: dict[str, list[Any]] = {group.name: [] for group in summary.groups}
     documents, traces = [], itertools.count()
     for (group, pair, by_verifier), given in zip(rows, inputs, strict=True):
