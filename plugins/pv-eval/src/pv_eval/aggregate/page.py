@@ -10,6 +10,7 @@ from pv_eval.aggregate.budget import Choice, best_at, budget_steps
 from pv_eval.aggregate.members import Member, price
 from pv_eval.aggregate.options import Option, Result, all_options, deciding, estimates
 from pv_eval.intervals import Estimate, Intervals
+from pv_eval.report.names import in_title
 from pv_judge.pages.blocks import Block, Column, Heading, Items, Paragraph, Table
 from pv_judge.pages.text import estimate, number, percent, plain, plural, points
 
@@ -91,7 +92,7 @@ def blocks(found: Aggregation, *, short: bool = False) -> Iterator[Block]:
         short: leave out the rules `at least m`, and of ensembles all but the least and the most votes.
     """
     counts = found.members[0].counts
-    yield Heading("Several votes of " + ", ".join(one.name for one in found.members), level=1)
+    yield Heading("Several votes of " + in_title(one.name for one in found.members), level=1)
     treated = "does not vote" if found.missing == "abstain" else "is a rejection"
     yield Paragraph(
         f"On {plural(len(counts.pairs), 'pair')} of {plural(len(counts.questions), 'question')} that all voted on. "
