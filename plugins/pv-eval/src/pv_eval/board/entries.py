@@ -19,18 +19,18 @@ from pv_eval.report.names import tails, tell_apart
 from pv_eval.run_files import RunInfo, find_runs
 from pv_eval.steps import Steps
 from pv_eval.votes import Pair
-from pv_judge.pages.text import plain, plural
+from pv_judge.pages.text import plain, plural, shorten
 from pv_rl.errors import DataError, PvRlError
 
 __all__ = ["Entry", "Refused", "SetName", "read_entries"]
 
 LONGEST = 80
-"""Characters of a name."""
+"""Characters of a name, which is cut in the middle."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SetName:
-    """A column: runs are in one only if ids, questions, labels and weights of all pairs are the same."""
+    """A column: runs are in one only if the truth of all pairs is the same, see `set_fingerprint`."""
 
     name: str
     """As tables show it, unique in the board."""
@@ -150,7 +150,7 @@ def _extra(graded: Graded | None, steps: Steps | None) -> dict[str, Estimate]:
 def _arrange(runs: Sequence[_Run]) -> list[Entry]:
     sets = list(dict.fromkeys((one.info.set_name, one.fingerprint, one.labelled) for one in runs))
     names = tell_apart(
-        [plain(name, LONGEST) or "a set without a name" for name, _, _ in sets],
+        [shorten(name, LONGEST) or "a set without a name" for name, _, _ in sets],
         [(plural(key[2], "pair"), key[1], f"set {number}") for number, key in enumerate(sets, 1)],
     )
     columns = {
@@ -172,7 +172,7 @@ def _arrange(runs: Sequence[_Run]) -> list[Entry]:
         seed = f"seed {UNKNOWN if run.info.seed is None else run.info.seed}"
         details.setdefault(row, (*own, seed, f"repeat {repeat}", f"verifier {row + 1}"))
     told = tell_apart(
-        [plain(key[0], LONGEST) or "a verifier without a name" for key in rows],
+        [shorten(key[0], LONGEST) or "a verifier without a name" for key in rows],
         [details[row] for row in rows.values()],
     )
     return [

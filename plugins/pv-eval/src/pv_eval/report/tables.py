@@ -86,14 +86,7 @@ def number_tables(entries: Sequence[Entry]) -> list[Table]:
         [0, *range(start, min(start + WIDEST, len(table.columns)))]
         for start in range(first + WIDEST, len(table.columns), WIDEST)
     ]
-    return [
-        replace(
-            table,
-            columns=[table.columns[place] for place in chosen],
-            rows=[[row[place] for place in chosen] for row in table.rows],
-        )
-        for chosen in places
-    ]
+    return [table.part(chosen) for chosen in places]
 
 
 def paper_table(entries: Sequence[Entry], set_name: str) -> Table | None:
