@@ -20,8 +20,9 @@ DEFINITIONS = (
     "Balanced accuracy: the mean of the accuracies on right and on wrong proofs, 50 % for a verifier that accepts "
     "everything. Avg@n: mean share of the n votes on a proof that are its label; any n has the same expectation. A "
     "vote without a verdict is wrong.",
-    "Runs share a column only if the ids, questions, labels, grades, first wrong steps and weights of all pairs are the "
-    "same; a set's fingerprint is their hash. Runs of one name are different verifiers where revision, temperature, prompt or sampling differ.",
+    "Runs share a column only if the ids, questions, labels, grades, first wrong steps and weights of all pairs are "
+    "the same; a set's fingerprint is their hash. Runs of one name are different verifiers where revision, "
+    "temperature, prompt or sampling differ.",
     "p: by question (sign flips, or t where few questions differ), on the pairs that both verifiers voted on. Holm: p "
     "corrected for all verifiers of the set. Differences to the best of a set are too large, because it is the best "
     "on these very pairs.",
