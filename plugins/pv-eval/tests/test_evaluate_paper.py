@@ -476,6 +476,30 @@ def test_a_second_run_of_a_verifier_is_a_row_of_its_own(tmp_path):
     assert "ProofVerifier-8B and Distill-Qwen3-8B on curated have different temperatures: 0.6 and 1." in text
 
 
+def test_a_gain_and_a_drop_are_over_the_run_that_was_sampled_alike(tmp_path):
+    given = (  # of each model the run at another temperature comes first
+        ("base", WORSE, 0.2, "verdict"),
+        ("base", ROWS, 0.6, "verdict"),
+        ("base", WORSE, 0.6, "step"),
+        ("mine", WORSE, 0.6, "verdict"),
+        ("mine", ROWS, 0.6, "verdict"),
+        ("mine", ROWS, 0.6, "step"),
+        ("part", WORSE, 0.6, "step"),
+    )
+    runs = [
+        small(tmp_path / str(n), name, "curated", *rows, temperature=temperature, verdict_format=form)
+        for n, (name, rows, temperature, form) in enumerate(given)
+    ]
+    document, _ = written(tmp_path, *runs, models="mine: {base: base}\npart: {full: mine}")
+    gains = {label: cell["gain"]["value"] for label, cell in cells_of(document, "main", "curated").items()}
+    assert {label: gain for label, gain in gains.items() if label.startswith("mine")} == {
+        "mine": pytest.approx(-1 / 3),
+        "mine (run 2)": pytest.approx(0),
+        "mine, format step": pytest.approx(1 / 3),
+    }
+    assert cells_of(document, "ablation", "drop")["part"]["measured"]["value"] == pytest.approx(1 / 3)
+
+
 def test_a_gain_is_on_the_pairs_of_both_and_unpaired_where_there_are_none(tmp_path):
     base = small(tmp_path / "base", "Distill-Qwen3-8B", "opc", *WORSE)
     part = small(tmp_path / "part", "ProofVerifier-8B", "opc", *ROWS[:2])
