@@ -61,7 +61,7 @@ SORT = """
     const rows = [...body.rows].map((row) => [row.cells[head.cellIndex].textContent.trim(), row]);
     const known = rows.filter(([text]) => !empty(text));
     const numbers = known.every(([text]) => number.test(text));
-    const value = (text) => parseFloat(number.exec(text)[1].replaceAll(",", ""));
+    const value = (text) => parseFloat(number.exec(text)[1].replaceAll(",", "")) - (text[0] === "<" ? 1e-9 : 0);
     const up = head.ariaSort ? head.ariaSort === "descending" : !numbers;
     known.sort(([a], [b]) => numbers ? value(a) - value(b) : a.localeCompare(b, "en", { numeric: true }));
     if (!up) known.reverse();
