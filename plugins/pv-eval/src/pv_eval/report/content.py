@@ -136,9 +136,9 @@ def _cautions(group: Group) -> list[str]:
 def _notes(metrics: Mapping[str, Estimate]) -> list[str]:
     by_note: dict[str, list[str]] = {}
     for name, estimate in metrics.items():
-        if estimate.note and name != "accuracy_of_always_true":
-            by_note.setdefault(estimate.note, []).append(name)
-    return [f"{', '.join(names)}: {note}." for note, names in by_note.items()]
+        if estimate.note and name in tables.SHOWN:
+            by_note.setdefault(estimate.note, []).append(tables.metric_name(name))
+    return [f"{'; '.join(names)}: {note}." for note, names in by_note.items()]
 
 
 def _beside_paper(group: Group) -> Iterator[Block]:
