@@ -477,13 +477,13 @@ def test_a_second_run_of_a_verifier_is_a_row_of_its_own(tmp_path):
 
 
 def test_a_gain_and_a_drop_are_over_the_run_that_was_sampled_alike(tmp_path):
-    given = (  # of each model the run at another temperature comes first
+    given = (  # of each model a run at another temperature or of another format comes first
         ("base", WORSE, 0.2, "verdict"),
         ("base", ROWS, 0.6, "verdict"),
         ("base", WORSE, 0.6, "step"),
+        ("mine", ROWS, 0.6, "step"),
         ("mine", WORSE, 0.6, "verdict"),
         ("mine", ROWS, 0.6, "verdict"),
-        ("mine", ROWS, 0.6, "step"),
         ("part", WORSE, 0.6, "step"),
     )
     runs = [

@@ -193,9 +193,10 @@ def read_runs(folders: Sequence[Path], how: Intervals, models: Path | None = Non
         raise DataError("no run was given; give the folder of one run or more")
     found: list[Run] = []
     notes: dict[str, None] = {}
-    for folder in find_runs(folders):
-        read = read_counted(folder, traces=False)
-        run = Run(folder=folder, info=read.info, counts=read.counts, tag=_tag(read.info, found))
+    counted = [read_counted(folder, traces=False) for folder in find_runs(folders)]
+    # the paper's votes are verdicts, so a verifier's first run on a set is one of verdicts if there is one
+    for read in sorted(counted, key=lambda read: read.info.verdict_format != "verdict"):
+        run = Run(folder=read.folder, info=read.info, counts=read.counts, tag=_tag(read.info, found))
         found.append(run)
         for line in (*map(str, read.problems), *_oddities(run)):
             notes[f"{run.where}: {line}"] = None
