@@ -113,7 +113,7 @@ def _length(axes: Axes, entries: Drawn) -> None:
             capsize=3,
         )
     axes.set_xticks(range(len(BARS)), ["verdict True", "verdict False", "right votes", "wrong votes"])
-    axes.set_ylabel(f"mean length, {entries[0][0].info.length_unit}")
+    axes.set(ylim=(0, None), ylabel=f"mean length, {entries[0][0].info.length_unit}")
 
 
 def _best_of(axes: Axes, entries: Drawn) -> None:
