@@ -233,6 +233,8 @@ def test_one_class_one_question_and_one_sample_still_make_a_report(tmp_path):
         "another set than an earlier one of the same name: the two verifiers have no pair in common" in text
     )
     assert "1 pairs, all right proofs" in text
+    assert "balanced, accuracy; wrong proofs, accuracy; " in text  # as the tables name them
+    assert "accuracy\\_" not in text
     assert all(path.is_file() for path in files)
 
 

@@ -199,11 +199,13 @@ def zero_test(sums: Sums, statistic: Statistic) -> float:
 
 def exact(hits: int, number: int, how: Intervals) -> Estimate:
     """The Clopper-Pearson interval of `hits` of `number` questions."""
-    from scipy.stats import binomtest
+    from scipy.special import betaincinv
 
-    ends = binomtest(hits, number).proportion_ci(how.level, method="exact")
+    tail = (1 - how.level) / 2
+    low = float(betaincinv(hits, number - hits + 1, tail)) if hits else 0.0
+    high = float(betaincinv(hits + 1, number - hits, 1 - tail)) if hits < number else 1.0
     note = f"exact (Clopper-Pearson) over {number} questions"
-    return Estimate(value=hits / number, low=float(ends.low), high=float(ends.high), note=note)
+    return Estimate(value=hits / number, low=low, high=high, note=note)
 
 
 def _share(logit: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -37,6 +37,25 @@ SHARE: Rule = ("a number from 0 to 1", lambda value: _finite(value) and 0 <= val
 INDEX: Rule = ("a whole number from 0 to 2^63 - 1", lambda value: type(value) is int and 0 <= value < 2**63)
 
 
+def _or_none(rule: Rule) -> Rule:
+    allowed, holds = rule
+    return allowed, lambda value: value is None or holds(value)
+
+
+GIVEN = {"grade": _or_none(SHARE), "first_error": _or_none(INDEX)}
+PAIR: Mapping[str, Rule] = {
+    **dict.fromkeys(("pair_id", "question_id"), NAME),
+    **dict.fromkeys(("slice", "question", "proof", "reference", "rubric"), TEXT),
+    **{"label": FLAG, "weight": WEIGHT, "steps": TEXTS, **GIVEN},
+}
+VOTE: Mapping[str, Rule] = {
+    **{"pair_id": NAME, "question_id": NAME, "verdict": FLAG, "sample": INDEX, **GIVEN},
+    **{"trace": _or_none(TEXT), "logit": _or_none(NUMBER)},
+    **dict.fromkeys(("length", "usd"), _or_none(AMOUNT)),
+}
+"""Rules of a pair's and of a vote's fields. A run has 10^5 votes, so they are built once."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Pair:
     """A question, a proof of it, and whether the proof is right."""
@@ -65,9 +84,7 @@ class Pair:
     """The marking scheme of the question, for prompts that show one."""
 
     def __post_init__(self) -> None:
-        _check(self, pair_id=NAME, question_id=NAME, slice=TEXT, question=TEXT, proof=TEXT, steps=TEXTS)
-        _check(self, label=FLAG, weight=WEIGHT, reference=TEXT, rubric=TEXT)
-        _check_given(self, grade=SHARE, first_error=INDEX)
+        _check(self, PAIR)
         object.__setattr__(self, "steps", tuple(self.steps))
 
 
@@ -95,17 +112,10 @@ class Vote:
     """What its request cost. None: unknown, or no price is set."""
 
     def __post_init__(self) -> None:
-        _check(self, pair_id=NAME, question_id=NAME, verdict=FLAG, sample=INDEX)
-        _check_given(
-            self, trace=TEXT, length=AMOUNT, logit=NUMBER, grade=SHARE, first_error=INDEX, usd=AMOUNT
-        )
+        _check(self, VOTE)
 
 
-def _check_given(one: Pair | Vote, **rules: Rule) -> None:
-    _check(one, **{name: rule for name, rule in rules.items() if getattr(one, name) is not None})
-
-
-def _check(one: Pair | Vote, **rules: Rule) -> None:
+def _check(one: Pair | Vote, rules: Mapping[str, Rule]) -> None:
     for name, (allowed, holds) in rules.items():
         value = getattr(one, name)
         if not holds(value):
