@@ -74,12 +74,12 @@ def read_study(folder: Path, data: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
             about
             | {"state": run.state, "steps": run.log.last_step or 0}
             | dict(_training(run))
-            | _alarms(path, run)
+            | _alarms(run)
         )
         validations += [about | row for row in validation_rows(path / "validation", proofs)]
     if not validations:
         raise DataError(
-            f"{folder} has no validation yet: none of its {len(runs)} runs has a file validation/STEP.jsonl"
+            f"{folder} has no validation: none of its {len(runs)} runs has a file validation/STEP.jsonl"
         )
     return pd.DataFrame(runs), pd.DataFrame(validations)
 

@@ -74,16 +74,13 @@ def _blocks(runs: pd.DataFrame, validations: pd.DataFrame) -> Iterator[Block]:
 
 def _sentence(name: str, both: pd.DataFrame) -> str:
     """What the runs gained on one set, over runs and in each run's own interval over proofs."""
-    gain = mean_of_seeds((both["balanced_end"] - both["balanced_start"]).tolist())
-    end = mean_of_seeds(both["balanced_end"].tolist())
-    assert gain is not None  # there is a run
-    assert end is not None
+    gain, end = _mean(both["balanced_end"] - both["balanced_start"]), _mean(both["balanced_end"])
     clear = int((both["balanced_low_end"] > both["balanced_high_start"]).sum())
     above = int((both["balanced_low_end"] > ACCEPT_ALL).sum())
     lower = int((both["balanced_end"] < both["balanced_start"]).sum())
     number = len(both)
     return (
-        f"`{name}`, {int(both['proofs_end'].max())} proofs: balanced accuracy at the end {end} over "
+        f"{name}, {int(both['proofs_end'].max())} proofs: balanced accuracy at the end {end} over "
         f"{plural(number, 'run')}, {gain} more than before RL. It fell in {lower}. In {clear} of {number} the interval "
         f"over proofs at the end is above the one before RL, in {above} of {number} above {ACCEPT_ALL} (accepting "
         "everything)."
@@ -163,7 +160,7 @@ def _alarms(runs: pd.DataFrame, validations: pd.DataFrame) -> str:
     which = "".join(f" {row.run}: {row.signs}." for row in alarmed.itertuples())
     return (
         f"Sentinel: {plural(int(healthy['alarms'].sum()), 'alarm')} in {plural(len(healthy), 'healthy run')} of "
-        f"{int(healthy['steps'].sum())} steps in all; {plural(len(fell), 'run')} fell by {FALL} or more on `chain2`."
+        f"{int(healthy['steps'].sum())} steps in all; {plural(len(fell), 'run')} fell by {FALL} or more on chain2."
         f"{which}"
     )
 

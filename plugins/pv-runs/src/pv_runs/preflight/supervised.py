@@ -9,7 +9,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from pv_judge.rowfiles import open_rows
-from pv_rl.errors import ConfigError, PvRlError
+from pv_rl.errors import ConfigError, DataError, PvRlError
 from pv_rl.hookspecs import Finding
 from pv_rl.recipes.choices import value
 from pv_runs.preflight.findings import right, wrong
@@ -64,8 +64,10 @@ def check_conversations(config: DictConfig, machine: Machine) -> Iterator[Findin
         for name in [given] if isinstance(given, str) else given or ():
             path = machine.cwd / str(name)
             try:
-                rows = open_rows(path, suffixes=(".parquet",)).rows([column])
-                seen = [row.values[column] for row in islice(rows, LOOKED_AT)]
+                file = open_rows(path, suffixes=(".parquet",))
+                if column not in file.kinds:
+                    raise DataError(f"{path} has no column {column}; it has {', '.join(file.kinds)}")
+                seen = [row.values[column] for row in islice(file.rows([column]), LOOKED_AT)]
             except (PvRlError, OSError) as error:
                 yield wrong(f"{key}: {error}", "correct it, or data_dir=..., which names the folder")
                 continue
