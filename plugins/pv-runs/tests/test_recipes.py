@@ -201,7 +201,9 @@ def test_a_misspelt_group_is_an_error_that_lists_the_groups(group, sign):
 
 
 def test_a_misspelt_run_is_an_error_that_lists_the_runs():
-    with pytest.raises(ConfigError, match="there is no run named '9b'; there are 14b, 32b, 8b, lab, sft_small, small"):
+    with pytest.raises(
+        ConfigError, match="there is no run named '9b'; there are 14b, 32b, 8b, lab, sft_small, small"
+    ):
         compose("9b")
 
 

@@ -1,4 +1,4 @@
-"""`run=sft_small`: what is checked before verl's SFT trainer starts. A real run: test_smol_real of the lab."""
+"""`run=sft_small`: what is checked before verl's SFT trainer starts. A real run: test_smol_real.py of the lab."""
 
 import pyarrow as pa
 import pyarrow.parquet as pq

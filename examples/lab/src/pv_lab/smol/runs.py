@@ -43,6 +43,8 @@ ENVIRONMENT = {
 }
 """Of every run, unless the user has set it."""
 TRAIN = (sys.executable, "-W", "ignore", "-m", "pv_rl.cli", "train")
+CPUS = 64
+"""Logical cores of a run's Ray cluster: verl reserves more than it keeps busy."""
 POLL_S = 1.0
 STAGGER_S = 8.0
 """Seconds between two starts, so that one reads from disk what the next finds in memory."""
@@ -66,7 +68,7 @@ class Study:
     at_once: int
     """RL runs at a time."""
     minutes: float
-    """All runs end after this time. None is started that would not end in it, as long as the last one took."""
+    """All runs end after this time. None is started that would not end in it if it took as long as the fastest one."""
     run_minutes: float
     """What an RL run is expected to take as long as none has finished."""
     overrides: Sequence[str] = ()
@@ -150,7 +152,7 @@ def _train_all(study: Study, environment: Mapping[str, str], end: float, show: C
         f"{len(study.runs)} runs, {len(study.runs) - len(waiting)} finished before, {study.at_once} at a time"
     )
     slots: dict[int, Running] = {}
-    expected, last_start, failed = 60 * study.run_minutes, -STAGGER_S, 0
+    expected, last_start, finished, failed = 60 * study.run_minutes, -STAGGER_S, 0, 0
     try:
         while waiting or slots:
             now = time.monotonic()
@@ -161,8 +163,9 @@ def _train_all(study: Study, environment: Mapping[str, str], end: float, show: C
                 del slots[slot]
                 running.stack.close()
                 if _finished(_folder(study, running.cell)):
-                    expected = now - running.began
-                    show(f"{running.cell.name}: finished after {expected:.0f} s")
+                    took = now - running.began
+                    expected, finished = min(expected, took) if finished else took, finished + 1
+                    show(f"{running.cell.name}: finished after {took:.0f} s")
                 else:
                     failed += 1
                     show(
@@ -203,7 +206,7 @@ def _begin(study: Study, cell: Cell, slot: int, environment: Mapping[str, str]) 
             tempfile.TemporaryDirectory(prefix="pv", dir="/tmp", ignore_cleanup_errors=True)
         )
         variables = {**environment, "VERL_PLATFORM": "cpu"} if study.cpu else environment
-        address = stack.enter_context(ray_slot(slot, Path(short), variables, cpus=32 if study.cpu else 16))
+        address = stack.enter_context(ray_slot(slot, Path(short), variables, cpus=CPUS))
         command = [
             *TRAIN,
             *cell.overrides(study.data, study.out, study.steps, cpu=study.cpu),
