@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pv_judge.extras import needs
 from pv_judge.rowfiles import open_rows
 from pv_lab.smol.wording import TASK
 from pv_rl.errors import DataError
@@ -174,9 +175,10 @@ def _message(prompt: str) -> str:
 def _measures(proofs: Sequence[Proof]) -> dict[str, float]:
     import numpy as np
 
-    from pv_eval.counts import Sums
-    from pv_eval.intervals import Bootstrap, estimate_all
-    from pv_eval.metrics import METRICS
+    with needs("pv_eval", "an interval over proofs", "pip install ./plugins/pv-data ./plugins/pv-eval"):
+        from pv_eval.counts import Sums
+        from pv_eval.intervals import Bootstrap, estimate_all
+        from pv_eval.metrics import METRICS
 
     label = np.array([proof.label for proof in proofs])
     shares = {
