@@ -21,6 +21,7 @@ from pv_lab.smol.runs import Study, run_study
 from pv_lab.smol.wording import EXACT, TASK, WEAK, ask_about, check
 from pv_rl.errors import ConfigError, DataError, LossModeError, SetupError
 from pv_rl.verdict import parse_verdict
+from pv_runs.run_folder import locked
 
 STEP = re.compile(r"The first error is in step (\d)\.")
 
@@ -55,6 +56,7 @@ def test_the_label_of_an_equation_is_that_of_its_arithmetic():
         return (k, b1, d1) == (a - c, b, d) and (k2, e) == (k, d1 - b) and k2 * x == e
 
     proofs = [equation(number) for number in range(200)]
+    assert len({equation(number).message for number in range(1400)}) == 1400
     assert [holds(proof.message) for proof in proofs] == [proof.label for proof in proofs]
     assert sum(proof.label for proof in proofs) == 100
 
@@ -148,6 +150,9 @@ def test_runs_are_ordered_so_that_a_cut_leaves_whole_comparisons():
         cells(["weak"], [60], ["grpo"], [True], range(1))
     with pytest.raises(LossModeError, match="gpro"):
         cells(["weak"], [75], ["gpro"], [True], range(1))
+    with pytest.raises(ConfigError, match=r"--mode balanced and --mode balanced:0.6 are the same weighting"):
+        cells(["weak"], [75], ["balanced", "balanced:0.6"], [True], range(1))
+    assert len(cells(["weak", "weak"], [75, 75], ["ba"], [True], range(1))) == 1
 
 
 TRAINER = """
@@ -227,6 +232,12 @@ def test_a_failed_run_does_not_stop_the_others_and_is_tried_again(study):
     assert study()[:2] == (True, [bad])
 
 
+def test_a_second_driver_of_a_study_is_refused(study, tmp_path):
+    (tmp_path / "out").mkdir()
+    with locked(tmp_path / "out"), pytest.raises(SetupError, match="is running"):
+        study()
+
+
 def test_a_failed_start_ends_the_study(study):
     with pytest.raises(SetupError, match="the supervised start 'exact' failed: it went wrong"):
         study(fails="exact")
@@ -265,6 +276,16 @@ def test_a_validation_has_both_classes_and_an_auroc_worked_by_hand(tmp_path):
     (tmp_path / "8.jsonl").write_text(json.dumps({"input": chat("another"), "output": ""}) + "\n")
     with pytest.raises(DataError, match=r"8\.jsonl has a proof that the held-out files of --data do not"):
         list(validation_rows(tmp_path, proofs))
+
+
+@pytest.mark.parametrize("line", ["[]", "{}", '{"input": "x"}', "null", "not JSON", "[" * 100_000])
+def test_a_line_that_verl_did_not_write_is_named_and_a_dump_that_was_cut_is_left_out(tmp_path, line):
+    (tmp_path / "3.jsonl").write_text(line)
+    (tmp_path / "x.jsonl").write_text(line)
+    assert list(validation_rows(tmp_path, {})) == []
+    (tmp_path / "3.jsonl").write_text(line + "\n")
+    with pytest.raises(DataError, match=r"line 1 of .*3\.jsonl is not what verl dumps"):
+        list(validation_rows(tmp_path, {}))
 
 
 CONFIG = """
@@ -333,6 +354,23 @@ def test_the_report_names_the_signs_of_a_run_that_alarms(data, tmp_path):
     write_report(tmp_path, data, tmp_path / "report")
     text = (tmp_path / "report" / "smol.md").read_text()
     assert re.search(r"Sentinel: [1-9]\d* alarms? in 1 healthy run .*weak-p75-grpo-veto-seed-0: \w+", text)
+
+
+def test_a_run_of_another_kind_is_refused(data, tmp_path):
+    add_run(tmp_path, data, "grpo", 0, better=1.0)
+    config = next((tmp_path / "runs").glob("*/.hydra/config.yaml"))
+    config.write_text(config.read_text().replace("/out/starts/weak/checkpoints", "/models"))
+    with pytest.raises(DataError, match=r"grpo-veto-seed-0 is no run of pv_lab\.smol\.runs: its model_path"):
+        read_study(tmp_path, data)
+
+
+def test_a_study_whose_runs_have_only_started_has_a_report(data, tmp_path):
+    add_run(tmp_path, data, "grpo", 0, better=1.0)
+    next((tmp_path / "runs").glob("*/validation/20.jsonl")).unlink()
+    write_report(tmp_path, data, tmp_path / "report")
+    assert (
+        "1 run (1 finished); 0 have a validation at the end." in (tmp_path / "report" / "smol.md").read_text()
+    )
 
 
 def test_a_study_without_a_validation_is_refused(data, tmp_path):

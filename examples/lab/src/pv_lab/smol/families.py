@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from random import Random
 
 from pv_lab.problems import Step
@@ -14,6 +15,9 @@ __all__ = ["FAMILIES", "Proof", "equation", "story"]
 
 SEED = 1_000_003
 """Of held-out proofs, whatever the seed of a run."""
+EQUATIONS = list(product(range(1, 6), range(2, 7), (-9, -7, -4, -2, 3, 5, 8), (-6, -5, -3, -2, 2, 3, 4, 7)))
+"""c, a - c, b and x of every equation, in an order without a pattern."""
+Random(SEED).shuffle(EQUATIONS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,22 +63,25 @@ def _deed(step: Step) -> str:
 
 
 def equation(index: int) -> Proof:
-    """`a x + b = c x + d` in three steps; a wrong one has a slip in one of them and goes on from it without another."""
+    """`a x + b = c x + d` in three steps; a wrong one has a slip in one of them and no other after it.
+
+    The first 1,400 are different.
+    """
+    c, k, b, x = EQUATIONS[index % len(EQUATIONS)]
     rng = Random(f"pv-rl smol equation {SEED} {index}")
-    c, k, b = rng.randint(1, 5), rng.randint(2, 6), rng.choice([-9, -7, -4, -2, 3, 5, 8])
-    x = rng.choice([-6, -5, -3, -2, 2, 3, 4, 7])
-    a, d = c + k, k * x + b
-    slip_at = 0 if index % 2 else rng.randint(1, 3)
-    slip = rng.choice([-2, -1, 1, 2])
+    slip_at, slip = 0 if index % 2 else rng.randint(1, 3), rng.choice((-2, -1, 1, 2))
+    d = k * x + b
     right_side = d + (k * slip if slip_at == 1 else 0)
-    product = right_side - b + (k * slip if slip_at == 2 else 0)
-    found = product // k + (slip if slip_at == 3 else 0)
+    moved = right_side - b + (k * slip if slip_at == 2 else 0)
+    found = moved // k + (slip if slip_at == 3 else 0)
     steps = [
         f"Subtract {c}x from both sides: {k}x {b:+d} = {right_side}.",
-        f"{'Subtract' if b > 0 else 'Add'} {abs(b)} {'from' if b > 0 else 'to'} both sides: {k}x = {product}.",
+        f"{'Subtract' if b > 0 else 'Add'} {abs(b)} {'from' if b > 0 else 'to'} both sides: {k}x = {moved}.",
         f"Divide both sides by {k}: x = {found}.",
     ]
-    return Proof(message=ask(f"Solve {a}x {b:+d} = {c}x {d:+d}.", steps, f"x = {found}"), label=not slip_at)
+    return Proof(
+        message=ask(f"Solve {c + k}x {b:+d} = {c}x {d:+d}.", steps, f"x = {found}"), label=not slip_at
+    )
 
 
 FAMILIES: Mapping[str, Callable[[int], Proof]] = {"story": story, "equation": equation}

@@ -39,6 +39,8 @@ TRAINING = {
 }
 """Metrics of training by the report's name."""
 FILE = re.compile(r"(\d+)\.jsonl")
+STARTED = re.compile(r"/starts/([^/]+)/checkpoints/")
+SHARE = re.compile(r"/p(\d+)/*$")
 
 
 @dataclass(kw_only=True)
@@ -87,12 +89,18 @@ def read_study(folder: Path, data: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def _about(run: Run) -> dict[str, Any]:
     """Setting and seed, from the run's own config."""
-    start = Path(look_up(run.config, "model_path") or "").parts
+    start, share = (look_up(run.config, key) or "" for key in ("model_path", "data_dir"))
+    named, percent = STARTED.search(start), SHARE.search(share)
+    if named is None or percent is None:
+        raise DataError(
+            f"{run.name} is no run of pv_lab.smol.runs: its model_path is {start!r} and its data_dir {share!r}. Move "
+            "it out of the folder"
+        )
     reward = look_up(run.config, "reward.custom_reward_function.name")
     return {
         "run": run.name,
-        "start": start[-4] if len(start) > 3 else "?",  # starts/NAME/checkpoints/global_step_N/huggingface
-        "share": int((look_up(run.config, "data_dir") or "p0").rpartition("p")[2]),
+        "start": named[1],
+        "share": int(percent[1]),
         "mode": run.mode,
         "veto": reward == "verdict_fluency",
         "seed": int(run.seed or 0),
@@ -146,23 +154,40 @@ def validation_rows(folder: Path, proofs: Mapping[str, tuple[str, bool]]) -> Ite
     for step, file in sorted(files):
         votes: dict[str, Proof] = {}
         characters: dict[str, list[int]] = defaultdict(list)
-        for line in file.read_text(encoding="utf-8").splitlines():
-            row = json.loads(line)
-            message = _message(row["input"])
+        for prompt, output in _read_dump(file):
+            message = _message(prompt)
             if message not in proofs:
                 raise DataError(
                     f"{file} has a proof that the held-out files of --data do not: {message[:80]!r}"
                 )
             name, label = proofs[message]
             proof = votes.setdefault(message, Proof(name=name, label=label, votes=[]))
-            proof.votes.append(parse_verdict(row["output"]))
-            characters[name].append(len(row["output"]))
+            proof.votes.append(parse_verdict(output))
+            characters[name].append(len(output))
         for name in SETS:
             if part := [proof for proof in votes.values() if proof.name == name]:
                 mean = sum(characters[name]) / len(characters[name])
                 yield (
                     {"step": step, "set": name} | _measures(part) | {"characters": mean, "proofs": len(part)}
                 )
+
+
+def _read_dump(file: Path) -> list[tuple[str, str]]:
+    """Prompt and answer of each line; empty if the run was cut while verl wrote it."""
+    found = []
+    with file.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                row = json.loads(line)
+                found.append((str(row["input"]), str(row["output"])))
+            except (ValueError, TypeError, KeyError, RecursionError) as error:
+                if not line.endswith(b"\n"):
+                    return []
+                raise DataError(
+                    f"line {number} of {file} is not what verl dumps, an object with input and output: {error!r}. "
+                    "Remove the file, or move the run out of the folder"
+                ) from error
+    return found
 
 
 def _message(prompt: str) -> str:

@@ -24,7 +24,7 @@ STUDY = (
     "actor_rollout_ref.actor.optim.lr=2e-5",
     "actor_rollout_ref.actor.optim.lr_scheduler_type=constant",
     "actor_rollout_ref.rollout.temperature=1.0",
-    "actor_rollout_ref.rollout.val_kwargs.n=4",
+    "actor_rollout_ref.rollout.val_kwargs.n=2",
     "trainer.save_freq=-1",
     "trainer.rollout_data_dir=null",
     "transfer_queue.backend.SimpleStorage.num_data_storage_units=1",
@@ -89,14 +89,20 @@ def cells(
     all weightings of the seeds that it reached.
 
     Raises:
-        ConfigError: a start or a share that the data do not have.
+        ConfigError: a start or a share that the data do not have, or a weighting that is named twice.
         LossModeError: a weighting that nobody knows.
     """
     for given, known in ((starts, tuple(STARTS)), (shares, SHARES)):
         if unknown := [str(one) for one in given if one not in known]:
             raise ConfigError(f"{', '.join(unknown)}: unknown; choose from {', '.join(map(str, known))}")
+    specs: dict[str, str] = {}
     for mode in modes:
-        resolve_mode(mode)
+        if (spec := resolve_mode(mode).spec) in specs:
+            raise ConfigError(
+                f"--mode {specs[spec]} and --mode {mode} are the same weighting, {spec}; remove one"
+            )
+        specs[spec] = mode
+    starts, shares = tuple(dict.fromkeys(starts)), tuple(dict.fromkeys(shares))
     return [
         Cell(start=start, share=share, mode=mode, veto=veto, seed=seed)
         for veto, start, share, seed, mode in product(vetoes, starts, shares, seeds, modes)

@@ -28,7 +28,7 @@ from pv_lab.smol.plan import FROM, MODES, Cell, cells, start_folder, start_overr
 from pv_lab.smol.ray_slot import ray_slot
 from pv_rl.errors import ConfigError, SetupError
 from pv_runs.metrics_log import read_log
-from pv_runs.run_folder import RunFolder
+from pv_runs.run_folder import RunFolder, locked
 from pv_runs.run_record import read_record
 
 __all__ = ["Study", "run_study"]
@@ -99,12 +99,12 @@ def run_study(study: Study, show: Callable[[str], None]) -> bool:
         Whether all runs are finished.
 
     Raises:
-        SetupError: a supervised start failed.
+        SetupError: a supervised start failed, or another process trains this study.
     """
     end = time.monotonic() + 60 * study.minutes
     environment = {**ENVIRONMENT, **os.environ}
     study.out.mkdir(parents=True, exist_ok=True)
-    with interruptible():
+    with interruptible(), locked(study.out):
         for start in _starts(study):
             if not _train_start(study, start, environment, end, show):
                 return False
@@ -298,6 +298,14 @@ def main(
     for name, number in {"seeds": seeds, "steps": steps, "at-once": at_once}.items():
         if number < 1:
             raise ConfigError(f"--{name} is {number}; give 1 or more")
+    for name, number in {"minutes": minutes, "run-minutes": run_minutes}.items():
+        if not number > 0:
+            raise ConfigError(f"--{name} is {number:g}; give a number above 0")
+    for option, folder in {"--data": data, "--model": model}.items():
+        if not folder.is_dir():
+            raise ConfigError(f"{option}: there is no folder {folder}")
+    if out.is_file():
+        raise ConfigError(f"--out {out} is a file; give a folder")
     study = Study(
         data=data.resolve(),
         model=model.resolve(),
