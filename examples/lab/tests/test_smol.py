@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import re
 import sys
@@ -23,6 +24,7 @@ from pv_rl.errors import ConfigError, DataError, LossModeError, SetupError
 from pv_rl.verdict import parse_verdict
 from pv_runs.run_folder import locked
 
+CHAIN = re.compile(r"Start with (.+) and apply, in order: (.+)\.")
 STEP = re.compile(r"The first error is in step (\d)\.")
 
 
@@ -107,6 +109,12 @@ def test_the_data_have_their_shares_and_no_held_out_proof_is_trained_on(data):
         for name in ("chain2", "chain3", "long", "story", "equation", "processbench")
         for label in ("right", "wrong")
     }
+    for row in held_out:
+        if asked := CHAIN.search(row["prompt"][-1]["content"]):
+            question = f"from {asked[1]} {asked[2].replace(',', '')}"
+            assert (
+                int(hashlib.sha256(question.encode()).hexdigest()[:12], 16) % 8 == 0
+            )  # the lab's test split
     seen = {row["prompt"][-1]["content"] for row in held_out}
     assert len(seen) == 54
     for share in (50, 75):
@@ -161,8 +169,13 @@ values = dict(one.split("=", 1) for one in sys.argv[1:] if "=" in one)
 folder = pathlib.Path(values["hydra.run.dir"])
 with open(values["log"], "a") as log:
     log.write(folder.name + "\\n")
-if folder.name == values.get("fails"):
+if values.get("fails") in (folder.name, "all" if values["run"] == "small" else ""):
+    if values["run"] == "small":
+        failed = {"state": "failed", "attempts": 1, "error": "it went wrong\\nthen: it ended"}
+        (folder / "run.json").write_text(json.dumps(failed))
     sys.exit("it went wrong")
+if folder.name == values.get("slow"):
+    time.sleep(0.8)
 if folder.name == values.get("hangs"):
     time.sleep(60)
 if values["run"] == "sft_small":
@@ -232,6 +245,27 @@ def test_a_failed_run_does_not_stop_the_others_and_is_tried_again(study):
     assert study()[:2] == (True, [bad])
 
 
+def test_a_study_whose_first_runs_all_fail_starts_no_other(study, tmp_path):
+    with pytest.raises(SetupError, match=r"the first \d runs failed, so no other is started"):
+        study(seeds=3, fails="all")
+    assert len(list((tmp_path / "out" / "runs").iterdir())) < 6
+
+
+def test_a_run_whose_ray_does_not_start_is_a_failed_run(study, monkeypatch):
+    @contextlib.contextmanager
+    def broken(number, *_, **__):
+        if not number:
+            raise SetupError("Ray did not start")
+        yield "127.0.0.1:1"
+
+    done, _, _ = study(seeds=1)
+    assert done
+    monkeypatch.setattr(driver, "ray_slot", broken)
+    done, started, lines = study(seeds=2)
+    assert (done, started) == (False, [])
+    assert lines[-1].endswith("failed. Ray did not start")
+
+
 def test_a_second_driver_of_a_study_is_refused(study, tmp_path):
     (tmp_path / "out").mkdir()
     with locked(tmp_path / "out"), pytest.raises(SetupError, match="is running"):
@@ -244,13 +278,17 @@ def test_a_failed_start_ends_the_study(study):
 
 
 def test_the_time_limit_ends_runs_and_starts_none_that_would_not_fit(study):
-    assert study(seeds=1, fails="none")[0]
+    assert study(seeds=1)[0]
     done, started, lines = study(seeds=2, minutes=0.02, run_minutes=5.0)
     assert (done, started) == (False, [])
     assert lines[-1] == "2 runs are left for another time: one takes 300 s"
-    done, started, lines = study(seeds=2, minutes=0.05, hangs="weak-p75-dapo-veto-seed-1")
-    assert done is False
-    assert lines[-1] == "weak-p75-dapo-veto-seed-1: cut at step 0, the time is up"
+    slow, hangs = "weak-p75-grpo-veto-seed-1", "weak-p75-dapo-veto-seed-1"
+    done, started, lines = study(seeds=3, minutes=0.025, slow=slow, hangs=hangs)
+    assert (done, started) == (
+        False,
+        [hangs, slow],
+    )  # what is left after the slow one is too little for another
+    assert lines[-1] == f"{hangs}: cut at step 0, the time is up"
 
 
 def chat(message):

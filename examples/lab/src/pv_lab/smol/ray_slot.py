@@ -30,7 +30,7 @@ ENVIRONMENT = {
 }
 JOBS = 4
 """Job ids of a slot: of the run, of its check of the machine, and spare ones."""
-START_S = 60.0
+START_S = 120.0
 POLL_S = 0.1
 OBJECTS = 1_000_000_000
 """Bytes of a cluster's object store, through which batches pass."""
@@ -70,13 +70,11 @@ def ray_slot(number: int, folder: Path, environment: Mapping[str, str], *, cpus:
                 raise SetupError(f"Ray did not start within {START_S:g} s. Read {log} for the cause")
             time.sleep(POLL_S)
         if number:
-            subprocess.run(
-                [sys.executable, "-W", "ignore", "-c", USE_UP, address, str(JOBS * number)],
-                env=variables,
-                check=True,
-                capture_output=True,
-                timeout=START_S,
-            )
+            use_up = [sys.executable, "-W", "ignore", "-c", USE_UP, address, str(JOBS * number)]
+            try:
+                subprocess.run(use_up, env=variables, check=True, capture_output=True, timeout=START_S)
+            except subprocess.SubprocessError as error:
+                raise SetupError(f"no job could join the Ray cluster at {address}: {error}") from error
         yield address
 
 

@@ -141,7 +141,7 @@ def _train_start(
                 return False
             time.sleep(POLL_S)
     if child.returncode:
-        raise SetupError(f"the supervised start {start!r} failed: {_last_line(log)}. Read {log}")
+        raise SetupError(f"the supervised start {start!r} failed: {_cause(folder)}. Read {log}")
     show(f"start {start}: finished after {time.monotonic() - began:.0f} s")
     return True
 
@@ -168,27 +168,30 @@ def _train_all(study: Study, environment: Mapping[str, str], end: float, show: C
                     show(f"{running.cell.name}: finished after {took:.0f} s")
                 else:
                     failed += 1
-                    show(
-                        f"{running.cell.name}: failed. {_last_line(_folder(study, running.cell) / 'train.log')}"
-                    )
+                    show(f"{running.cell.name}: failed. {_cause(_folder(study, running.cell))}")
             if now > end:
                 for running in slots.values():
                     show(f"{running.cell.name}: cut at step {max(running.shown, 0)}, the time is up")
                 _interrupt([running.child for running in slots.values()])
                 return False
-            if failed > study.at_once:
+            if failed >= study.at_once and not finished:
                 raise SetupError(
-                    f"{failed} runs failed; the rest is not started. Read train.log and verl.log there"
+                    f"the first {failed} runs failed, so no other is started. Read verl.log and train.log in "
+                    f"{study.out / 'runs'}"
                 )
             fits = now + expected < end
             if waiting and not fits and not slots:
                 show(f"{len(waiting)} runs are left for another time: one takes {expected:.0f} s")
                 return False
             if waiting and fits and len(slots) < study.at_once and now - last_start >= STAGGER_S:
-                slot = next(one for one in range(study.at_once) if one not in slots)
-                slots[slot] = _begin(study, waiting.pop(0), slot, environment)
+                slot, cell = next(one for one in range(study.at_once) if one not in slots), waiting.pop(0)
+                try:
+                    slots[slot] = _begin(study, cell, slot, environment)
+                    show(f"{cell.name}: started in slot {slot}")
+                except SetupError as error:
+                    failed += 1
+                    show(f"{cell.name}: failed. {error}")
                 last_start = time.monotonic()
-                show(f"{slots[slot].cell.name}: started in slot {slot}")
             time.sleep(POLL_S)
     finally:
         for running in slots.values():
@@ -250,13 +253,13 @@ def _set_apart(folder: Path) -> None:
         folder.rename(folder.with_name(f".{folder.name}-cut-{number}"))
 
 
-def _last_line(log: Path) -> str:
-    lines = (
-        [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
-        if log.exists()
-        else []
-    )
-    return lines[-1][:300] if lines else "It printed nothing"
+def _cause(folder: Path) -> str:
+    """Why a run failed: the first line of its record's error, or the last line that it printed."""
+    record, log = RunFolder(folder).record, folder / "train.log"
+    if record.is_file() and (error := read_record(folder).error):
+        return error.splitlines()[0][:300]
+    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    return lines[-1][:300] if lines else "it printed nothing"
 
 
 def main(
