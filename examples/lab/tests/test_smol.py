@@ -381,6 +381,10 @@ def test_the_report_has_every_seed_the_gain_and_the_alarms(data, tmp_path):
     assert (
         "chain2, 10 proofs: balanced accuracy at the end 1.000 (1.000 to 1.000) over 6 runs, 0.500 " in text
     )
+    assert (
+        "In 6 of 6 the interval over proofs at the end is above the one before RL, in 6 of 6 above 0.5"
+        in text
+    )
     assert "Sentinel: 0 alarms in 6 healthy runs of 120 steps in all; 0 runs fell" in text
     assert len((tmp_path / "report" / "smol_runs.csv").read_text().splitlines()) == 7
     assert len((tmp_path / "report" / "smol_validations.csv").read_text().splitlines()) == 1 + 6 * 2 * 6

@@ -75,8 +75,10 @@ def _blocks(runs: pd.DataFrame, validations: pd.DataFrame) -> Iterator[Block]:
 def _sentence(name: str, both: pd.DataFrame) -> str:
     """What the runs gained on one set, over runs and in each run's own interval over proofs."""
     gain, end = _mean(both["balanced_end"] - both["balanced_start"]), _mean(both["balanced_end"])
-    clear = int((both["balanced_low_end"] > both["balanced_high_start"]).sum())
-    above = int((both["balanced_low_end"] > ACCEPT_ALL).sum())
+    # where all resamples are equal there is no interval, and the value itself has to do
+    before = both["balanced_high_start"].fillna(both["balanced_start"])
+    after = both["balanced_low_end"].fillna(both["balanced_end"])
+    clear, above = int((after > before).sum()), int((after > ACCEPT_ALL).sum())
     lower = int((both["balanced_end"] < both["balanced_start"]).sum())
     number = len(both)
     return (
