@@ -13,7 +13,9 @@ is known; a group of cases that is complete is skipped, so that a run that was c
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -21,7 +23,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from calibration.cases import GROUPS, REHEARSAL, Group
+from calibration.cases import GROUPS, REHEARSAL, Group  # noqa: E402
 
 
 def main() -> None:
@@ -68,16 +70,22 @@ def run_group(group: Group, asked: argparse.Namespace, until: float) -> None:
     command = [sys.executable, str(Path(__file__).resolve()), "--out", str(asked.out), "--group", group.name]
     command += ["--until", str(until - 15), *(["--cpu"] if asked.cpu else [])]
     paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
+    os.environ.setdefault(
+        "RAY_memory_monitor_refresh_ms", "0"
+    )  # MemTotal of a virtual machine may grow with use
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "HF_HUB_OFFLINE": "1", "PYTHONUNBUFFERED": "1"}
     log = asked.out / f"{group.name.replace(' ', '-')}.log"
     with log.open("w") as stream:
-        child = subprocess.Popen(command, env=env, stdout=stream, stderr=subprocess.STDOUT)
+        child = subprocess.Popen(
+            command, env=env, stdout=stream, stderr=subprocess.STDOUT, start_new_session=True
+        )
         try:
             code = child.wait(timeout=max(1.0, until - time.time()))
         except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
             code = -9
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)  # an engine of vLLM, too, which would keep its memory
+        child.wait()
     for line in log.read_text(errors="replace").splitlines():
         if line.startswith("[") and "]" in line[:11] and line[3:4] == ":":
             print(line)

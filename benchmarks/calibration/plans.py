@@ -11,6 +11,7 @@ from pv_runs.plan import Plan, make_plan
 from pv_runs.recipes import compose
 
 MODEL, ROLLOUT = "actor_rollout_ref.model", "actor_rollout_ref.rollout"
+BF16 = tuple(f"actor_rollout_ref.{role}.fsdp_config.model_dtype=bf16" for role in ("actor", "ref"))
 H200 = (
     "cluster.gpu.name=H200",
     "cluster.gpu.memory_gib=139.8",

@@ -51,10 +51,8 @@ def append(path: Path, rows: list[Row]) -> None:
             shown = (
                 "" if row.predicted is None else f" predicted {row.predicted:.3g}, ratio {row.ratio or 0:.2f}"
             )
-            print(
-                f"[{time.strftime('%H:%M:%S')}] {row.group} {row.case} {row.part} #{row.call}: {row.measured:.3g}{shown}",
-                flush=True,
-            )
+            name = f"{row.group} | {row.case} | {row.part} #{row.call}"
+            print(f"[{time.strftime('%H:%M:%S')}] {name}: {row.measured:.3g}{shown}", flush=True)
 
 
 def read(path: Path) -> list[Row]:

@@ -62,6 +62,8 @@ class Meter:
         return (total - free - self.cuda.memory_reserved()) / GIB
 
     def timed(self, name: str, call: Callable[[], Any]) -> tuple[float, Any]:
+        if self.cuda:
+            self.cuda.empty_cache()  # what is reserved is then this part's own
         self.reset()
         begin = time.perf_counter()
         result = call()
@@ -139,10 +141,8 @@ def measure(group: Group, out: Path, cpu: bool, until: float) -> None:
         try:
             config = case_config(group, case, model, cpu)
             rows = measure_case(case, config, built, meter, watched)
-            for row in rows:
-                row["detail"]["host_gib"] = round(meter.host_gib() - before, 2)
             append(out, [Row(**common, case=case.name, **row) for row in rows])
-        except Exception as error:  # noqa: BLE001 - the other cases are still worth their time
+        except Exception as error:  # noqa: BLE001 - the other cases can still be measured
             traceback.print_exc(file=sys.stdout)
             detail = {"error": f"{type(error).__name__}: {error}"[:300]}
             append(
@@ -219,8 +219,10 @@ def measure_case(
                 "Adam's step" if part == "update" else part,
                 lambda w=worker, m=method, d=data: getattr(w, m)(d),
             )
+            mean = None
             if part == "old":
                 batch["old_log_probs"] = response_from_nested(output["log_probs"], mask)
+                mean = round(float(batch["old_log_probs"].values().mean()), 4)
             detail = {
                 "micro_batches": len(watched),
                 "tokens": sum(one[2] for one in watched),
@@ -232,6 +234,8 @@ def measure_case(
                 "operations": operations,
                 "passes": 4 if part == "update" else 1,
                 "mode": case.mode,
+                "mean_log_prob": mean,
+                "host_gib": round(meter.host_gib(), 2),
             }
             name = {"old": "old log-probs", "ref": "reference log-probs", "update": "update"}[part]
             expected = predicted.get(name)
