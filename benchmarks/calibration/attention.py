@@ -50,7 +50,7 @@ def varlen(
     from torch.nn.attention.varlen import varlen_attn
 
     starts, longest = row_starts(position_ids)
-    query, key, value = (one[0].transpose(0, 1) for one in (query, key, value))
+    query, key, value = (one[0].transpose(0, 1).to(value.dtype) for one in (query, key, value))
     known = inspect.signature(varlen_attn).parameters
     options: dict[str, Any] = {"window_size": (-1, 0)} if "window_size" in known else {"is_causal": True}
     if "scale" in known:

@@ -26,7 +26,7 @@ def table(path: Path) -> str:
 
 
 def fit(path: Path) -> str:
-    """Each constant as the median of the cases that are not held out, with their range; then what is left of each part."""
+    """Each constant as the median of the cases that are not held out, with its range; then ratios of each part."""
     rows = [row for row in read(path) if row.part != "failed"]
     warm = list({(row.group, row.case, row.part): row for row in rows}.values())
     known: dict[str, list[tuple[float, bool, str]]] = defaultdict(list)

@@ -239,8 +239,6 @@ def measure_case(
             }
             name = {"old": "old log-probs", "ref": "reference log-probs", "update": "update"}[part]
             expected = predicted.get(name)
-            if part == "ref" and expected is not None and not plan.setup.training.param_offload:
-                expected += predicted.get("to and from the host", 0.0)
             results.append(
                 {"part": name, "call": call, "predicted": expected, "measured": taken, "detail": detail}
             )

@@ -11,6 +11,7 @@ from pv_runs.plan import make_plan
 ACTOR = "actor_rollout_ref.actor"
 FSDP = f"{ACTOR}.fsdp_config"
 ROLLOUT = "actor_rollout_ref.rollout"
+MODEL = "actor_rollout_ref.model"
 KWARGS = "reward.custom_reward_function.reward_kwargs"
 NODE = {"trainer.v1.trainer_mode": "sync", "trainer.nnodes": 1, "cluster.nodes": 1}
 
@@ -66,6 +67,11 @@ def test_a_row_that_fits_in_no_micro_batch_cannot_be_trained():
         ({f"{ACTOR}.ppo_mini_batch_size": 30}, "separate_async wants parameter_sync_step"),
         ({f"{ROLLOUT}.checkpoint_engine.backend": "naive"}, "cannot bring weights"),
         ({f"{FSDP}.fsdp_size": 12}, "no multiple of fsdp_size"),
+        ({f"{ACTOR}.strategy": "fsdp2", f"{MODEL}.use_fused_kernels": True}, "the first forward fails"),
+        (
+            {"actor_rollout_ref.ref.log_prob_max_token_len_per_gpu": 12_000},
+            "ref.log_prob_max_token_len_per_gpu leaves",
+        ),
         ({f"{ROLLOUT}.gpu_memory_utilization": 1.5}, "it is a share"),
         (
             {f"{ROLLOUT}.max_model_len": 24_192, "plan.model.max_position_embeddings": 20_000},

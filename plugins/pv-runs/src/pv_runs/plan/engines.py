@@ -16,6 +16,7 @@ ACTOR = "actor_rollout_ref.actor"
 FSDP = f"{ACTOR}.fsdp_config"
 MODEL = "actor_rollout_ref.model"
 ROLLOUT = "actor_rollout_ref.rollout"
+REFERENCE = "actor_rollout_ref.ref"
 STRATEGIES = ("fsdp", "fsdp2")
 
 
@@ -50,7 +51,7 @@ class Training:
     fused: bool
     """`use_fused_kernels`: logits are made in chunks and never all there."""
     remove_padding: bool
-    """`use_remove_padding`, which needs flash-attn."""
+    """`use_remove_padding`. Without it every row of a micro-batch is as long as its longest."""
     eager_entropy: bool
     """Neither compiled nor in chunks: the entropy of the old log-probs makes whole copies of the logits."""
     update_entropy: bool
@@ -60,7 +61,9 @@ class Training:
     update_tokens: int
     """Tokens of a micro-batch on one GPU, of an update."""
     log_prob_tokens: int
-    """Tokens of a micro-batch on one GPU, of old and reference log-probs."""
+    """Tokens of a micro-batch on one GPU, of old log-probs."""
+    reference_tokens: int
+    """The same of reference log-probs."""
     dynamic: bool
     """`use_dynamic_bsz`: micro-batches by tokens, not by rows."""
     old_log_prob: bool
@@ -111,15 +114,14 @@ def read_training(settings: Settings, longest: int) -> Training:
         settings.integer(f"{FSDP}.ulysses_sequence_parallel_size", 1, least=1),
     )
     dynamic = settings.flag(f"{ACTOR}.use_dynamic_bsz")
-    rows = -(-longest // ulysses)
-    if dynamic:
-        update = settings.integer(f"{ACTOR}.ppo_max_token_len_per_gpu", least=1)
-        log_prob = settings.integer(f"{ROLLOUT}.log_prob_max_token_len_per_gpu", update, least=1)
-    else:
-        update = rows * settings.integer(f"{ACTOR}.ppo_micro_batch_size_per_gpu", least=1)
-        log_prob = rows * settings.integer(
-            f"{ROLLOUT}.log_prob_micro_batch_size_per_gpu", update // rows, least=1
-        )
+    limit, each = "max_token_len_per_gpu", 1
+    if not dynamic:
+        limit, each = "micro_batch_size_per_gpu", -(-longest // ulysses)
+    rows = settings.integer(f"{ACTOR}.ppo_{limit}", least=1)
+    update = rows * each
+    log_prob, of_reference = (
+        each * settings.integer(f"{place}.log_prob_{limit}", rows, least=1) for place in (ROLLOUT, REFERENCE)
+    )
     entropy = bool(settings.number(f"{ACTOR}.entropy_coeff", 0)) or settings.flag(
         f"{ACTOR}.calculate_entropy", False
     )
@@ -147,12 +149,11 @@ def read_training(settings: Settings, longest: int) -> Training:
         temperature_one=settings.number(f"{ROLLOUT}.temperature", 1.0) == 1.0,
         update_tokens=update,
         log_prob_tokens=log_prob,
+        reference_tokens=of_reference,
         dynamic=dynamic,
         old_log_prob=not settings.flag("algorithm.rollout_correction.bypass_mode", False),
         reference=reference,
-        reference_bytes=BYTES[
-            settings.choice("actor_rollout_ref.ref.fsdp_config.model_dtype", tuple(BYTES), "fp32")
-        ],
+        reference_bytes=BYTES[settings.choice(f"{REFERENCE}.fsdp_config.model_dtype", tuple(BYTES), "fp32")],
         critic=settings.value("algorithm.adv_estimator", "gae") == "gae",
     )
 
