@@ -83,7 +83,9 @@ def main() -> None:
         *(f"data.train_batch_size={asked.prompts}", *OVERRIDES, *attention, *asked.override),
         *([*tiny, "data.max_prompt_length=1800"] if asked.cpu else []),
     ]
-    machine = ["cluster=cpu", ONE_GPU[-1]] if asked.cpu else [*ONE_GPU, GRAPHS, "cluster.host_memory_gib=128"]
+    machine = (
+        ["cluster=cpu", ONE_GPU[-1]] if asked.cpu else [*ONE_GPU, *GRAPHS, "cluster.host_memory_gib=128"]
+    )
     folder, log = out / "run", out / "train.log"
     with judge_server(out, judge == "vllm_local"):
         if not (folder / "run.json").exists():

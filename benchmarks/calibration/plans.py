@@ -28,8 +28,11 @@ ONE_GPU = (
     "actor_rollout_ref.actor.ulysses_sequence_parallel_size=1",
 )
 RANDOM_WEIGHTS = f"{MODEL}.external_lib=calibration.random_weights"
-GRAPHS = f"+{ROLLOUT}.engine_kwargs.vllm.compilation_config={{mode: 0, cudagraph_mode: FULL_DECODE_ONLY}}"
-"""CUDA graphs without compilation, which would take a minute of each start."""
+GRAPHS = (
+    f"+{ROLLOUT}.engine_kwargs.vllm.compilation_config={{mode: 0, cudagraph_mode: FULL_DECODE_ONLY}}",
+    f"{ROLLOUT}.cudagraph_capture_sizes=[1,8,16,24,32,64]",
+)
+"""CUDA graphs of the batches that come, without compilation, which would take a minute of each start."""
 CPU = tuple(
     f"++actor_rollout_ref.{role}.{name}"
     for role in ("actor", "ref")

@@ -160,7 +160,7 @@ def measure(group: Group, out: Path, cpu: bool, until: float) -> None:
         *group.overrides,
     ]
     folder = place / "runs" / group.name.replace(" ", "-")
-    machine = ["cluster=cpu", *ONE_GPU[-1:]] if cpu else [*ONE_GPU, GRAPHS]
+    machine = ["cluster=cpu", *ONE_GPU[-1:]] if cpu else [*ONE_GPU, *GRAPHS]
     log = place / f"{group.name.replace(' ', '-')}-train.log"
     arguments = ["run=8b", *machine, *common, f"hydra.run.dir={folder}"]
     first = run(arguments, folder, log, stop_after=None, seconds=until - time.time())

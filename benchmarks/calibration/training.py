@@ -62,8 +62,6 @@ class Meter:
         return (total - free - self.cuda.memory_reserved()) / GIB
 
     def timed(self, name: str, call: Callable[[], Any]) -> tuple[float, Any]:
-        if self.cuda:
-            self.cuda.empty_cache()  # what is reserved is then this part's own
         self.reset()
         begin = time.perf_counter()
         result = call()

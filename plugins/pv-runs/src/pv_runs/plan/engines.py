@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pv_rl.errors import ConfigError
+from pv_runs.model_shape import DTYPE_BYTES
 from pv_runs.typed_config import Settings
 
-__all__ = ["BYTES", "Rollout", "Training", "read_rollout", "read_training"]
+__all__ = ["Rollout", "Training", "read_rollout", "read_training"]
 
 
-BYTES = {"fp32": 4, "float32": 4, "bf16": 2, "bfloat16": 2, "fp16": 2, "float16": 2, "half": 2}
-"""Of a value, by the names that verl takes (verl/utils/torch_dtypes.py)."""
 ACTOR = "actor_rollout_ref.actor"
 FSDP = f"{ACTOR}.fsdp_config"
 MODEL = "actor_rollout_ref.model"
@@ -125,13 +124,14 @@ def read_training(settings: Settings, longest: int) -> Training:
     entropy = bool(settings.number(f"{ACTOR}.entropy_coeff", 0)) or settings.flag(
         f"{ACTOR}.calculate_entropy", False
     )
+    dtype = "fsdp_config.model_dtype"
     return Training(
         nodes=settings.integer("trainer.nnodes", least=1),
         gpus_per_node=settings.integer("trainer.n_gpus_per_node", least=1),
         strategy=settings.choice(f"{ACTOR}.strategy", STRATEGIES, "fsdp"),
         fsdp_size=settings.integer(f"{FSDP}.fsdp_size", -1),
         ulysses=ulysses,
-        weight_bytes=BYTES[settings.choice(f"{FSDP}.model_dtype", tuple(BYTES), "fp32")],
+        weight_bytes=DTYPE_BYTES[settings.choice(f"{ACTOR}.{dtype}", tuple(DTYPE_BYTES), "fp32")],
         param_offload=settings.flag(f"{FSDP}.param_offload", False),
         optimizer_offload=settings.flag(f"{FSDP}.optimizer_offload", False),
         offload_policy=settings.flag(f"{FSDP}.offload_policy", False),
@@ -153,7 +153,9 @@ def read_training(settings: Settings, longest: int) -> Training:
         dynamic=dynamic,
         old_log_prob=not settings.flag("algorithm.rollout_correction.bypass_mode", False),
         reference=reference,
-        reference_bytes=BYTES[settings.choice(f"{REFERENCE}.fsdp_config.model_dtype", tuple(BYTES), "fp32")],
+        reference_bytes=DTYPE_BYTES[
+            settings.choice(f"{REFERENCE}.fsdp_config.model_dtype", tuple(DTYPE_BYTES), "fp32")
+        ],
         critic=settings.value("algorithm.adv_estimator", "gae") == "gae",
     )
 
@@ -229,7 +231,7 @@ def read_rollout(settings: Settings, separate: bool) -> Rollout:
         max_batched_tokens=settings.integer(f"{ROLLOUT}.max_num_batched_tokens", 8192, least=1),
         chunked_prefill=settings.flag(f"{ROLLOUT}.enable_chunked_prefill", True),
         max_model_len=settings.optional_integer(f"{ROLLOUT}.max_model_len"),
-        weight_bytes=BYTES[settings.choice(f"{ROLLOUT}.dtype", tuple(BYTES), "bfloat16")],
+        weight_bytes=DTYPE_BYTES[settings.choice(f"{ROLLOUT}.dtype", tuple(DTYPE_BYTES), "bfloat16")],
         bucket_mb=settings.integer(
             f"{ROLLOUT}.checkpoint_engine.update_weights_bucket_megabytes", 2048, least=1
         ),
