@@ -320,7 +320,16 @@ def test_a_step_is_a_sum_or_the_longer_of_two(mode):
         assert time.seconds == pytest.approx(max(generation, training) + rest)
     else:
         assert time.seconds == pytest.approx(generation + training + rest + (5 if mode == "sync" else 0))
-    assert time.between == (time.seconds / 2, time.seconds * 2)
+
+
+def test_a_range_is_what_was_measured_and_a_factor_of_two_where_nothing_was(monkeypatch):
+    monkeypatch.setattr("pv_runs.plan.ranges.RANGES", {"update": (0.5, 1.25)})
+    times = {one.name: one for one in plan().time.training}
+    assert times["update"].between == (0.5 * times["update"].seconds, 1.25 * times["update"].seconds)
+    assert times["old log-probs"].between == (
+        times["old log-probs"].seconds / 2,
+        2 * times["old log-probs"].seconds,
+    )
 
 
 def test_a_run_is_priced_by_all_gpus():

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pv_runs.plan.memory import kv_cache, weight_shard_bytes
+from pv_runs.plan.ranges import between
 from pv_runs.plan.setup import Setup
 from pv_runs.plan.tokens import Counts, lengths_of, padding
 
 __all__ = [
-    "FACTOR",
     "Duration",
     "StepTime",
     "forward_operations",
@@ -20,10 +20,6 @@ __all__ = [
 ]
 
 
-FACTOR = 2.0
-"""How far off the estimate may be, in either direction, without anything being wrong."""
-
-
 @dataclass(frozen=True)
 class Duration:
     """Seconds of a step."""
@@ -32,6 +28,11 @@ class Duration:
     seconds: float
     how: str
     """The formula with its numbers put in."""
+
+    @property
+    def between(self) -> tuple[float, float]:
+        """Seconds, as far off as such a part was measured to be."""
+        return between(self.name, self.seconds)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +60,8 @@ class StepTime:
 
     @property
     def between(self) -> tuple[float, float]:
-        """Seconds, a factor of `FACTOR` down and up."""
-        return self.seconds / FACTOR, self.seconds * FACTOR
+        """Seconds of a step, likewise."""
+        return between("a step", self.seconds)
 
 
 def step_time(setup: Setup, counts: Counts, judged: bool) -> StepTime:
