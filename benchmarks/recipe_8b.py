@@ -54,7 +54,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("recipe-8b"))
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument(
-        "--prompts", type=int, default=3, help="a step, of 8 responses each; the paper has 60"
+        "--prompts", type=int, default=2, help="a step, of 8 responses each; the paper has 60"
     )
     parser.add_argument("--judge", choices=["vllm_local", "rules"], default="vllm_local")
     parser.add_argument("--attention", default="sdpa", help="sdpa, or one of calibration.attention")

@@ -28,6 +28,8 @@ class Case:
     parts: tuple[str, ...] = ("old", "ref", "update")
     mode: str = "seq-mean-token-mean"
     """`loss_agg_mode`."""
+    profile: bool = False
+    """Each part once more under torch's profiler; the kernels that take longest go to a file."""
 
     def lengths(self) -> list[tuple[int, int]]:
         """Prompt and response of each row; the same in every process."""
@@ -61,7 +63,7 @@ BF16 = (f"{ACTOR}.model_dtype=bf16", f"{REF}.model_dtype=bf16")
 FORWARD = ("old", "ref")
 
 REASONS = (
-    Case(name="4k padded", calls=2),
+    Case(name="4k padded", calls=2, profile=True),
     Case(name="4k padded, half micro-batches", micro=12288, parts=FORWARD),
     Case(name="4k padded, no mask", attention="causal"),
     Case(name="4k packed, varlen", attention="varlen", packed=True),
@@ -156,7 +158,7 @@ GROUPS = (
 )
 
 TINY = (
-    Case(name="padded", rows=6, prompt=20, response=40, micro=200, calls=2),
+    Case(name="padded", rows=6, prompt=20, response=40, micro=200, calls=2, profile=True),
     Case(name="no mask", rows=6, prompt=20, response=40, micro=200, attention="causal"),
     Case(name="packed, sdpa", rows=6, prompt=20, response=40, micro=200, packed=True),
     Case(name="mixed", rows=8, prompt=20, response=40, micro=400, sigma=1.0),

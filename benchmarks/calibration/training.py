@@ -140,6 +140,15 @@ def measure(group: Group, out: Path, cpu: bool, until: float) -> None:
             config = case_config(group, case, model, cpu)
             rows = measure_case(case, config, built, meter, watched)
             append(out, [Row(**common, case=case.name, **row) for row in rows])
+            if case.profile:
+                vocabulary = case_plan(config).setup.model.vocab_size
+                profile(
+                    case,
+                    config,
+                    built,
+                    vocabulary,
+                    out.parent / f"{group.name.replace(' ', '-')}-profile.txt",
+                )
         except Exception as error:  # noqa: BLE001 - the other cases can still be measured
             traceback.print_exc(file=sys.stdout)
             detail = {"error": f"{type(error).__name__}: {error}"[:300]}
@@ -204,19 +213,10 @@ def measure_case(
     operations = plan_operations(plan, case)
     for call in range(1, case.calls + 1):
         for part in case.parts:
-            data = batch.copy()
-            if part == "update":
-                data = with_old(data, mask, config, case)
-            prepare(data, part, case, config)
-            method = {"old": "compute_log_prob", "ref": "compute_ref_log_prob", "update": "update_actor"}[
-                part
-            ]
-            worker = built["ref" if part == "ref" else "actor"]
+            data = make_data(batch, part, case, config)
             watched.clear()
-            taken, output = meter.timed(
-                "Adam's step" if part == "update" else part,
-                lambda w=worker, m=method, d=data: getattr(w, m)(d),
-            )
+            name = "Adam's step" if part == "update" else part
+            taken, output = meter.timed(name, functools.partial(compute, built, part, data))
             mean = None
             if part == "old":
                 batch["old_log_probs"] = response_from_nested(output["log_probs"], mask)
@@ -267,6 +267,36 @@ def measure_case(
     if torch.version.cuda:
         torch.cuda.empty_cache()
     return results
+
+
+def compute(built: dict[str, Any], part: str, data: Any) -> Any:
+    method = {"old": "compute_log_prob", "ref": "compute_ref_log_prob", "update": "update_actor"}[part]
+    return getattr(built["ref" if part == "ref" else "actor"], method)(data)
+
+
+def make_data(batch: Any, part: str, case: Case, config: Any) -> Any:
+    """What the trainer sends to the worker for this part."""
+    data = batch.copy()
+    if part == "update":
+        data = with_old(data, data["response_mask"], config, case)
+    prepare(data, part, case, config)
+    return data
+
+
+def profile(case: Case, config: Any, built: dict[str, Any], vocabulary: int, file: Path) -> None:
+    """Append to `file`, for each part, the kernels that take longest."""
+    import torch
+    from torch.profiler import ProfilerActivity
+
+    activity = ProfilerActivity.CUDA if torch.version.cuda else ProfilerActivity.CPU
+    order = "self_cuda_time_total" if torch.version.cuda else "self_cpu_time_total"
+    for part in case.parts:
+        data = make_data(make_batch(case, vocabulary), part, case, config)
+        with torch.profiler.profile(activities=[activity]) as profiler:
+            compute(built, part, data)
+        table = profiler.key_averages().table(sort_by=order, row_limit=30, max_name_column_width=110)
+        with file.open("a") as stream:
+            stream.write(f"{case.name}, {part}\n{table}\n")
 
 
 def plan_operations(plan: Any, case: Case) -> dict[str, float]:
