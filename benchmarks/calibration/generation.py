@@ -35,6 +35,7 @@ def measure(group: Group, out: Path, until: float) -> None:
         gpu_memory_utilization=SHARE,
         max_model_len=longest + 8,
         max_num_seqs=256,
+        max_num_batched_tokens=8192,
         enable_sleep_mode=True,
         skip_tokenizer_init=True,
         compilation_config=GRAPHS,
