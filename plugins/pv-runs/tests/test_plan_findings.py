@@ -7,6 +7,7 @@ from omegaconf import OmegaConf
 from plan_configs import JUDGE, QWEN3_32B, config
 
 from pv_runs.plan import make_plan
+from pv_runs.recipes import compose
 
 ACTOR = "actor_rollout_ref.actor"
 FSDP = f"{ACTOR}.fsdp_config"
@@ -199,6 +200,7 @@ def test_a_longest_row_has_to_fit_in_the_kv_cache():
 
 def test_the_host_is_checked_where_its_memory_is_known():
     assert make_plan(config({"cluster.host_memory_gib": 100})).runs
+    assert compose("8b", ["cluster.host_memory_gib=128"]).cluster.host_memory_gib == 128
     assert only({"cluster.host_memory_gib": 40}, "does not fit", "host")
 
 
