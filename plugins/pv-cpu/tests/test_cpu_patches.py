@@ -28,6 +28,17 @@ t = torch.ones(1); torch.distributed.all_reduce(t); print(torch.distributed.get_
     assert in_verl(code).endswith("gloo 1.0")
 
 
+def test_the_sft_trainer_comes_up_with_the_ranks_of_torchrun():
+    code = """
+import os, torch
+os.environ.update(RANK="0", WORLD_SIZE="1", LOCAL_RANK="0", MASTER_ADDR="127.0.0.1", MASTER_PORT="0")
+from verl.utils import distributed
+print(distributed.initialize_global_process_group())
+t = torch.ones(1); torch.distributed.all_reduce(t); print(torch.distributed.get_backend(), t.item())
+"""
+    assert in_verl(code).splitlines()[-2:] == ["(0, 0, 1)", "cpu:gloo 1.0"]
+
+
 def test_verl_still_needs_the_process_group_patch():
     code = """
 import os, inspect
@@ -95,6 +106,19 @@ for cls in (ReplayBuffer, ReplayBufferAsync):
     monkeypatch.setenv(poll_interval.VARIABLE, "fast")
     with pytest.raises(UnsupportedOnCpuError, match="PV_CPU_POLL_SECONDS='fast' is not a positive number"):
         poll_interval.poll_seconds()
+
+
+@pytest.mark.parametrize(("variables", "seconds"), [({}, "2.0"), ({"PV_CPU_POLL_SECONDS": "0.2"}, "0.2")])
+def test_the_poll_interval_of_a_gpu_is_verls_unless_it_is_set(variables, seconds):
+    code = """
+import logging; logging.disable()
+from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer
+import pv_cpu.patches.offload_policy as other, verl.utils.fsdp_utils as utils
+print(ReplayBuffer("sync", {}, None, "drop", {}).poll_interval, other.tools.is_patched(utils.CPUOffloadPolicy))
+"""
+    done = run_fresh(code, **variables)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[-2:] == [seconds, "False"]
 
 
 def test_both_rollout_registries_and_the_engine_registry_know_the_cpu():

@@ -16,15 +16,18 @@ from eval_cases import run
 from evaluate_cases import SAID, counted, drawn, made
 
 from pv_eval import Intervals, RunInfo, Vote, check, evaluate, write_run
+from pv_eval.aggregate import page
 from pv_eval.aggregate.budget import best_at
 from pv_eval.aggregate.members import Member, on_common_pairs, price, read_members
 from pv_eval.aggregate.options import all_options, estimates
-from pv_eval.aggregate.page import aggregate_votes
+from pv_eval.aggregate.page import aggregate_votes, blocks
 from pv_eval.aggregate.rules import count_missing_as_rejections, decide, joint_table, rules_of
 from pv_eval.aggregate.weighted import by_logit, by_weight, fold_of, weights_of
 from pv_eval.costs import Cost, cost_of
 from pv_eval.counts import VoteCounts, count_votes
 from pv_eval.metrics import class_sums
+from pv_judge.pages.blocks import Table
+from pv_judge.pages.markdown import to_markdown
 from pv_rl.errors import ConfigError
 
 QUICK = Intervals(flips=100)
@@ -307,6 +310,29 @@ def test_the_command_prints_the_best_and_writes_all_of_it(folders):
     assert given["budgets"][0]["cost"] <= 3
     assert {"weighted", "majority", "pessimistic", "single vote"} <= {one["rule"] for one in given["options"]}
     assert "cheap + dear" in (folders / "out" / "aggregate.html").read_text()
+    assert "cheap: a verdict takes an unknown cost." in (folders / "out" / "aggregate.md").read_text()
+
+
+def test_of_many_options_the_page_has_the_ensembles_that_no_cheaper_option_beats(monkeypatch):
+    long = "A" + "x" * 200
+    found = aggregate_votes(members((long, 0.9, 1), ("B", 0.8, 2), ("C", 0.7, 3)), QUICK)
+    budgets = next(one for one in blocks(found) if isinstance(one, Table))
+    assert budgets.rows[-1][1] == f"{long} + B + C, 4 + 4 + 4 votes, at least 6"
+
+    def lines() -> list[tuple[str, float, float]]:
+        table = [one for one in blocks(found) if isinstance(one, Table)][1]
+        return [(str(row[0]), float(str(row[3])), float(str(row[4]).split()[0])) for row in table.rows]
+
+    everything = lines()
+    monkeypatch.setattr(page, "MOST", 10)
+    few = lines()
+    assert [one for one in few if "+" not in one[0]] == [one for one in everything if "+" not in one[0]]
+    ensembles = [one for one in few if "+" in one[0]]
+    assert 0 < len(ensembles) < len([one for one in everything if "+" in one[0]]) / 3
+    of_all = [(one.option.cost, 100 * one.numbers["balanced_accuracy"].value) for one in found.results]
+    for _, cost, value in ensembles:
+        assert value == pytest.approx(max(best for paid, best in of_all if paid <= cost + 0.006), abs=0.051)
+    assert f"The table has {len(few)} of {len(found.results)} options" in to_markdown(blocks(found))
 
 
 def test_prompts_of_one_model_are_an_ensemble_named_by_the_prompt(tmp_path):

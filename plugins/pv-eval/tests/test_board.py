@@ -19,9 +19,11 @@ from evaluate_cases import drawn, made
 
 from pv_eval import Intervals, Pair, RunInfo, Vote, check, compare, evaluate, write_run
 from pv_eval.board.measure import holm
+from pv_eval.board.page import blocks
 from pv_eval.board.writing import make_board, write_board
 from pv_eval.counts import count_votes
 from pv_eval.provenance import set_fingerprint
+from pv_judge.pages.blocks import Heading, Table
 from pv_rl.errors import ConfigError, DataError
 
 QUICK = Intervals(flips=100)
@@ -129,8 +131,26 @@ CHANGES = (*CHANGES, {"first_error": 1})
 def test_names_that_are_cut_to_the_same_are_told_apart(tmp_path):
     for number in range(2):
         on_a_set(tmp_path / f"a{number}", info("v", "s" * 200 + str(number)))
-    columns = make_board([tmp_path], QUICK).columns
-    assert len({column.on.name for column in columns}) == 2
+        on_a_set(tmp_path / f"b{number}", info("c" * 200 + f"/step-{number}"))
+    board = make_board([tmp_path], QUICK)
+    assert len({column.on.name for column in board.columns}) == 3
+    assert [name[-7:] for name in sorted(board.verifiers)[:2]] == ["/step-0", "/step-1"]
+
+
+def test_the_main_table_of_many_sets_is_in_parts_that_have_each_set_once(tmp_path):
+    for number in range(16):
+        on_a_set(tmp_path / f"a{number}", info("v", f"set{number}"))
+    kinds = [*blocks(make_board([tmp_path], QUICK))]
+    shown = kinds[: next(place for place, one in enumerate(kinds) if isinstance(one, Heading) and place)]
+    parts = [[column.title for column in one.columns] for one in shown if isinstance(one, Table)]
+    assert {part[0] for part in parts} == {"verifier"}
+    assert [len(part) for part in parts] == [10, 8, 3, 5]
+    assert [title for part in parts for title in part[1:]] == [
+        *("mean", "missing"),
+        *(f"set{number}" for number in range(16)),
+        *("n", "tokens", "USD", "last run"),
+    ]
+    assert all(len(row) == len(one.columns) for one in shown if isinstance(one, Table) for row in one.rows)
 
 
 def test_a_verifier_can_be_named_as_the_reference(tmp_path):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import re
 import subprocess
 import sys
 import textwrap
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timezone
 from importlib.metadata import version
 from pathlib import Path
@@ -271,8 +273,29 @@ def test_an_evaluation_without_an_answer_fails_with_the_servers_words(tmp_path):
     with JudgeServer(Script(reply=by_mark)) as server:
         assert run(*arguments, "--verifier", server.url, "--no-report").exit_code == 0
     kept = read_run(out)[1]
-    assert run(*arguments[:-3], 2, *arguments[-2:], "--verifier", server.url).exit_code == 3
+    more = [2 if one == 1 else one for one in arguments]  # votes
+    assert run(*more, "--verifier", server.url).exit_code == 3
     assert read_run(out)[1] == kept
+
+
+def test_a_run_whose_last_prompts_are_too_long_can_be_made_again(tmp_path):
+    arguments = ["run", "--set", f"table:{small_set(tmp_path)}", "--model", "m", "-n", 1, "--no-report"]
+    arguments += ["--out", tmp_path / "out"]
+    text = "This model's maximum context length is 4096 tokens"
+    fault = Fault(kind="status", status=400, text=text, contains="guess")
+    with JudgeServer(Script(reply=by_mark, faults=[fault])) as server:
+        for asked in (8, 12):  # four are too long, and asked again
+            result = run(*arguments, "--verifier", server.url)
+            assert result.exit_code == 0, result.output
+            assert "context_length: 4" in result.output
+            assert len(server.chats()) == asked
+            (tmp_path / "out" / "run.json").unlink()  # as if it had been stopped
+    with JudgeServer(
+        Script(faults=[replace(fault, contains="")])
+    ) as server:  # nothing is known of the other seed
+        result = run(*arguments, "--seed", 1, "--verifier", server.url)
+    assert result.exit_code == 3
+    assert text in result.output
 
 
 def test_another_sampling_is_another_run_in_the_folder(tmp_path):
@@ -305,7 +328,8 @@ def test_the_commands_wait_for_nothing_heavy():
 
 def test_the_readmes_example_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    text = textwrap.dedent((Path(__file__).parents[1] / "README.md").read_text())
+    page = Path(__file__).parents[1] / "README.md"
+    text = textwrap.dedent(page.read_text())
     for name, rows in re.findall(r"cat > (\S+) <<'END'\n(.*?)\n +END", text, re.DOTALL):
         Path(name).write_text(textwrap.dedent(rows) + "\n")
     (command,) = re.findall(r"pv-eval (run --set table:.*)", text)
@@ -315,6 +339,7 @@ def test_the_readmes_example_runs(tmp_path, monkeypatch):
     result = run("grades", "grades.jsonl")
     assert result.exit_code == 0, result.output
     assert "QWK" in result.output
+    assert doctest.testfile(str(page), module_relative=False) == (0, 4)
 
 
 def test_pv_data_has_the_same_commands_under_their_older_names():

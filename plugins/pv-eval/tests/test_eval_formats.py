@@ -13,6 +13,7 @@ from pv_data.export.prompt import VerifierPrompt
 from pv_eval import Pair, read_run
 from pv_eval.sets.base import EvalSet
 from pv_eval.verifiers.recorded import read_traces
+from pv_rl.errors import DataError
 from pv_verdicts import build_format
 
 PAIRS = tuple(
@@ -144,8 +145,12 @@ def test_gradings_of_one_proof_share_their_traces(tmp_path, made):
         arguments = ["--set", "x", "--model", "m", "--verifier", server.url, "--out", tmp_path / "o", "-n", 3]
         result = run("run", *arguments, "--format", "grade", "--no-report")
         assert result.exit_code == 0, result.output
+        _, votes, info = read_run(tmp_path / "o")
         assert len(server.chats()) == 3
-    _, votes, _ = read_run(tmp_path / "o")
+        again = run("run", *arguments, "--format", "grade", "--no-report")  # from the cache
+        assert again.exit_code == 0, again.output
+    assert info.settings["usage"] == read_run(tmp_path / "o")[2].settings["usage"]
+    assert info.settings["usage"]["requests"] == info.settings["spent"]["requests"] == 3
     assert [vote.grade for vote in votes[:3]] == [vote.grade for vote in votes[3:]]
     assert len(votes) == 6
 
@@ -174,7 +179,7 @@ def test_what_cannot_be_asked_is_refused_before_anything_is(tmp_path, made, argu
 @pytest.mark.parametrize(
     ("name", "options", "given", "expected"),
     [
-        ("grade", {}, [7, "3", 0, None, "none", ""], [1, 3 / 7, 0, None, None, None]),
+        ("grade", {}, [7, "3", 0, None, "none", "", "5/7"], [1, 3 / 7, 0, None, None, None, 5 / 7]),
         ("grade", {"grades": [0, 0.5, 1]}, [0.5, "1"], [0.5, 1]),
         ("first_error", {}, [3, "none", -1, "0", None, "2.0"], [3, 0, 0, 0, None, 2]),
         ("first_error", {"first": 0}, [0, -1, 4], [1, 0, 5]),
@@ -190,7 +195,15 @@ def test_answers_without_traces_are_read_by_the_format(tmp_path, name, options, 
     field = "accepts" if name == "verdict" else form.truth
     found = [getattr(trace.answer, field) for trace in read.traces.values()]
     assert found == pytest.approx(expected)
+    if name == "grade":
+        assert [trace.answer.accepts for trace in read.traces.values()] == [
+            None if share is None else share == 1 for share in expected
+        ]
     assert read.left_out == {f"{column} cannot be read": 3}
+    (tmp_path / "u.jsonl").write_text(json.dumps(rows[-1]))
+    allowed = {"verdict": "true or false", "grade": "points", "first_error": "0 for no wrong step"}[name]
+    with pytest.raises(DataError, match=rf"{column} cannot be read: 1.* or {column} \(.*{allowed}\)"):
+        read_traces(tmp_path / "u.jsonl", of(PAIRS), form=form)
     assert [trace.missing for trace in read.traces.values()] == [
         "no verdict" if e is None else "" for e in expected
     ]

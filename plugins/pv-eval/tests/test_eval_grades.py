@@ -51,7 +51,9 @@ def test_every_kind_of_file_and_both_forms_of_several_votes_give_the_same(tmp_pa
         writer = csv.DictWriter(file, ["problem_id", "human_grade", "model_grades"])
         writer.writeheader()
         writer.writerows({**row, "model_grades": json.dumps(row["model_grades"])} for row in ROWS)
-    pq.write_table(pa.Table.from_pylist(ROWS), tmp_path / "t.parquet")
+    decimals = pa.array([row["human_grade"] for row in ROWS]).cast(pa.decimal128(21, 2))
+    table = pa.Table.from_pylist(ROWS)
+    pq.write_table(table.set_column(1, "human_grade", decimals), tmp_path / "t.parquet")
     files = [lines(tmp_path / "rows.jsonl", as_rows), tmp_path / "t.csv", tmp_path / "t.parquet"]
     wanted = read_grades(lines(tmp_path / "t.jsonl", ROWS))
     for file in files:
@@ -86,6 +88,17 @@ def test_every_kind_of_file_and_both_forms_of_several_votes_give_the_same(tmp_pa
         ([{"grade": 7, "pred": 6}], {}, [1], [6 / 7], range(8), "human 'grade'"),
         ([{"mine": 7, "its": 6}], {"columns": {"human": "mine", "model": "its"}}, [1], [6 / 7], range(8), "'mine'"),
         ([{"human": 7, "pred": 6}, {"human": None, "pred": 1}], {}, [1, None], [6 / 7, 1 / 7], range(8), "7"),
+        # the first row lacks a column; a name before a grade is no grade
+        ([{"human": 7}, {"human": 3, "pred": 6}], {}, [1, 3 / 7], [None, 6 / 7], range(8), "model 'pred'"),
+        (
+            [{"human": 7, "model": None, "score": 1}, {"human": 3, "model": "gpt", "score": 6}],
+            {}, [1, 3 / 7], [1 / 7, 6 / 7], range(8), "model 'score'",
+        ),
+        (
+            [{"human": 7, "pred": 1, "max_points": 7}] * 2 + [{"human": 1, "pred": 3, "max_points": 3}],
+            {}, [1, 1, 1 / 3], [1 / 7, 1 / 7, 1], range(8), "1 human grades are not allowed ones",
+        ),
+        ([{"human": 3, "pred": 6}], {"grades": [0, 6, 7]}, [3 / 7], [6 / 7], (0, 6, 7), "not allowed ones"),
     ],
 )  # fmt: skip
 def test_columns_and_scales_are_found_and_named(tmp_path, rows, options, human, model, grades, note):
@@ -112,7 +125,7 @@ def test_columns_and_scales_are_found_and_named(tmp_path, rows, options, human, 
         ([{"human": 7, "pred": {"a": 1}}], {}, "line 1 of t.jsonl: its pred is {'a': 1}; expected a number"),
         ([{"human_grade": "x", "pred": 1}], {}, "line 1 of t.jsonl: its human_grade is 'x'; expected a number"),
         ([{"grade": "x", "pred": 1}], {}, "line 1 of t.jsonl: its grade is 'x'; expected a number"),
-        ([{"human_grade": 7, "model": "gpt"}], {}, "no column has the verifier's grade"),
+        ([{"human_grade": 7, "model": "gpt"}], {}, "no column has the verifier's grade.*model is 'gpt', which is no"),
         ([{"human": 7, "pred": 1}, {"human": 7, "pred": {"a": 1}}], {}, "line 2 of t.jsonl: its pred is {'a': 1}"),
         ([{"human": 7}], {}, "no column has the verifier's grade for certain; the file has human. .*--column model="),
         ([{"grade": 7, "score": 3}], {}, "no column has the human's grade for certain; the file has grade, score"),
@@ -124,6 +137,13 @@ def test_columns_and_scales_are_found_and_named(tmp_path, rows, options, human, 
         ([{"problem": q, "human": 7, "pred": 1} for q in ("x", "")], {}, "line 2.*question is empty"),
         ([], {}, "has no rows"),
         ([{"human": 7, "pred": 1}], {"points": 0}, "full points are 0"),
+        ([{"human": 7, "pred": 1}], {"points": float("inf")}, "full points are inf"),
+        ([{"human": 7, "pred": 1}], {"model_points": float("inf")}, "verifier's full points are inf"),
+        ([{"human": 7, "pred": 1}], {"points": 1e308}, "no common step"),
+        ([{"human": 1e-308, "pred": 0}], {}, "no common step"),
+        ([{"human": 7, "pred": 1}], {"grades": [0, float("nan"), 7]}, "expected two or more finite numbers"),
+        ([{"human": 7, "pred": 1}], {"grades": [7, 3, 0]}, r"grades=\(7, 3, 0\); expected .* ascending"),
+        ([{"id": "x", "human": 7, "pred": 1, "sample": 1e300}], {}, "expected a whole number from 0 to 2\\^63"),
         ([{"human": 7, "pred": 1}], {"accept": 9}, "accept=9; expected above 0, up to 7"),
         ([{"human": 7, "pred": 1}], {"points": 6, "grades": [0, 7]}, "give one of the two"),
         ([{"human": 7, "pred": 1}], {"model_points": -1}, "verifier's full points are -1"),

@@ -205,6 +205,10 @@ def test_a_server_that_gives_nothing_ends_it_in_words_and_nothing_is_lost(tmp_pa
     with JudgeServer(Script(reply=by_mark)) as server:
         traces, state = gather(tmp_path, server.url, pairs(100), Sampling(n=1))
         assert (len(traces), state.known, len(server.chats())) == (100, 5, 95)
+    long = Fault(kind="status", status=400, text="maximum context length is 9 tokens")
+    with JudgeServer(Script(faults=[long])) as server:  # the server answers, so nothing is in vain
+        _, state = gather(tmp_path, server.url, pairs(9), Sampling(n=1, seed=1), patience=3)
+    assert state.failures == {"context_length": 9}
 
 
 def test_a_budget_ends_it_before_it_is_passed(tmp_path):

@@ -16,7 +16,7 @@ from pv_eval import Pair, Vote, best_of_curve, check
 from pv_eval.checks import imply_labels
 from pv_eval.graded import Scale, evaluate_grades
 from pv_eval.intervals import Intervals
-from pv_eval.rank import kendall, spearman
+from pv_eval.rank import rank_correlations
 from pv_eval.steps import evaluate_steps
 from pv_rl.errors import ConfigError, DataError
 
@@ -99,13 +99,24 @@ def test_they_equal_scipy_and_scikit_learn_with_ties():
     assert found.of_votes["qwk"].value == pytest.approx(kappa)
 
 
-def test_weights_in_a_table_of_ranks_are_repetitions():
-    table = np.array([[2.0, 1, 0], [0, 3, 1], [1, 0, 2]])
-    x, y = (np.repeat(one.ravel(), table.astype(int).ravel()) for one in np.indices(table.shape))
-    assert spearman(table) == pytest.approx(stats.spearmanr(x, y)[0])
-    assert kendall(table) == pytest.approx(stats.kendalltau(x, y)[0])
-    assert np.isnan(kendall(np.array([[2.0, 1.0]])))
-    assert np.isnan(spearman(np.array([[2.0], [1.0]])))
+@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e90])
+def test_weights_of_ranks_are_repetitions_with_each_question_left_out(scale):
+    rng = np.random.default_rng(2)
+    question, times = rng.permutation(np.arange(40) % 7), rng.integers(1, 4, 40)
+    x = rng.integers(0, 4, 40) / 3
+    y = np.round(x + rng.normal(size=40), 1)
+    found = rank_correlations(question, scale * times, x, y, 7)
+
+    def scipys(keep):
+        one, other = (np.repeat(values[keep], times[keep]) for values in (x, y))
+        return [pytest.approx(measure(one, other)[0]) for measure in (stats.spearmanr, stats.kendalltau)]
+
+    assert [found.spearman, found.kendall] == scipys(x < 9)
+    for q in range(7):
+        assert [found.spearman_without[q], found.kendall_without[q]] == scipys(question != q)
+        assert found.kendall_within[q] == scipys(question == q)[1]
+    alone = rank_correlations(np.array([0, 1]), np.ones(2), np.array([1.0, 0]), np.array([3.0, 3]), 3)
+    assert np.isnan([alone.spearman, alone.kendall, *alone.spearman_without, *alone.kendall_within]).all()
 
 
 def test_a_pairs_weight_counts_in_every_number():
@@ -255,6 +266,28 @@ def test_numbers_do_not_depend_on_the_order_of_rows():
     first = values(evaluate_grades(graded(rows), SEVEN, BARE).of_means)
     for other in permutations(rows):
         assert values(evaluate_grades(graded(other), SEVEN, BARE).of_means) == pytest.approx(first)
+
+
+def test_intervals_of_few_questions_have_possible_values_only():
+    rows = [
+        ("a", 7, [7]),
+        ("a", 0, [0]),
+        ("b", 3, [5]),
+        ("b", 7, [7]),
+        ("c", 1, [1]),
+        ("c", 6, [6]),
+        ("d", 4, [2]),
+    ]
+    found = evaluate_grades(graded(rows), SEVEN)
+    ends = {name: (one.low, one.high) for name, one in found.of_means.items()}
+    ends["best"] = (found.best_of.curves["uniform"][0].low, found.best_of.curves["uniform"][0].high)
+    low = {"qwk": -1, "bias_points": -7, "spearman": -1, "kendall": -1}
+    high = {"mae_points": 7, "rmse_points": 7, "bias_points": 7, "best": 7}
+    for name, (one, other) in ends.items():
+        if one == one:
+            assert low.get(name, 0) <= one < other <= high.get(name, 1), name
+    assert ends["mae_points"] == pytest.approx([7 * end for end in ends["mae"]])
+    assert all(ends[name][0] == ends[name][0] for name in low)
 
 
 def test_intervals_hold_the_number_and_a_thousand_pairs_take_a_second():

@@ -12,7 +12,7 @@ from scipy.stats import ttest_1samp
 
 from pv_eval import check
 from pv_eval.counts import Sums, count_votes, ratio
-from pv_eval.intervals import Intervals, estimate_all, jackknife
+from pv_eval.intervals import Intervals, cluster_t, estimate_all, jackknife
 from pv_eval.metrics import METRICS, class_sums
 from pv_rl.errors import ConfigError
 
@@ -89,6 +89,25 @@ def test_a_share_near_its_end_stays_below_one_and_a_number_above_one_is_no_share
     assert 0.025 ** (1 / 12) < one.low < one.value < one.high < 1
     other = interval(np.array([1.0] * 11 + [1.3]))
     assert other.value - other.low == pytest.approx(other.high - other.value)
+
+
+def test_a_number_from_minus_one_to_one_has_its_interval_on_the_scale_of_fisher():
+    values = np.array([0.9, 0.5, 0.7])
+    one = estimate_all(sums_of(values), MEAN, Intervals(), signed=True)["mean"]
+    reach = 4.302653 * math.sqrt(0.04 / 3) / (1 - 0.7**2)
+    assert (one.low, one.high) == (
+        pytest.approx(math.tanh(math.atanh(0.7) - reach), abs=1e-6),
+        pytest.approx(math.tanh(math.atanh(0.7) + reach), abs=1e-6),
+    )
+    without = np.array([0.9] + [1.0] * 9)  # a number is 1, and less without one of the questions
+    for end in (
+        cluster_t(1.0, without, Intervals(), alone=np.ones(10)).high,
+        cluster_t(1.0, without, Intervals(), signed=True).high,
+        -cluster_t(-1.0, -without, Intervals(), signed=True).low,
+    ):
+        assert end == 1
+    sevenths = interval(np.full(12, sum([1 / 7] * 7)))
+    assert sevenths.note == "exact (Clopper-Pearson) over 12 questions"
 
 
 def test_all_or_none_right_has_an_exact_interval_over_questions():

@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 
 from pv_eval import Pair, RunInfo, write_run
 from pv_eval.intervals import Intervals
+from pv_eval.report import paper_best_of
 from pv_eval.report.paper import ODD, RIGHT, SIZES, paper_numbers, printed
 from pv_eval.report.paper_layout import write_paper
 from pv_eval.report.paper_models import find_model, read_models
@@ -232,6 +233,23 @@ def test_the_figure_has_a_panel_a_set_with_oracle_and_random(made_paper):
     ends = [[one["curves"][name][-1]["value"] for one in (base, trained)] for name in ("uniform", "oracle")]
     assert ends[0][0] < ends[0][1] <= ends[1][0] == 1
     assert {len(curve) for one in (base, trained) for curve in one["curves"].values()} == {48}
+
+
+def test_the_figure_has_one_legend_below_its_panels_with_whole_names(tmp_path, monkeypatch):
+    figures = []
+    monkeypatch.setattr(paper_best_of, "to_png", lambda figure, dpi: figures.append(figure) or b"")
+    long = "checkpoints/" + "x" * 90 + "/step-300"
+    for folder, verifier, name in (("1", long, "opc"), ("2", "b", "opc"), ("3", "b", "mine")):
+        write_run(
+            tmp_path / folder,
+            *made(("a", True, "q", "T"), ("z", False, "q", "F")),
+            RunInfo(verifier=verifier, set_name=name),
+        )
+    write_paper([tmp_path / one for one in "123"], tmp_path / "out", QUICK)
+    (figure,) = figures
+    assert all(axes.get_legend() is None for axes in figure.axes)
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert ["".join(name.strip("\u200b").split()) for name in names] == [long, "b", "oracle", "random"]
 
 
 def test_the_curves_are_the_means_over_all_subsets(tmp_path):
@@ -456,6 +474,30 @@ def test_a_second_run_of_a_verifier_is_a_row_of_its_own(tmp_path):
         "ProofVerifier-8B, temperature 1 (run 2)": (0.5, 0),
     }
     assert "ProofVerifier-8B and Distill-Qwen3-8B on curated have different temperatures: 0.6 and 1." in text
+
+
+def test_a_gain_and_a_drop_are_over_the_run_that_was_sampled_alike(tmp_path):
+    given = (  # of each model a run at another temperature or of another format comes first
+        ("base", WORSE, 0.2, "verdict"),
+        ("base", ROWS, 0.6, "verdict"),
+        ("base", WORSE, 0.6, "step"),
+        ("mine", ROWS, 0.6, "step"),
+        ("mine", WORSE, 0.6, "verdict"),
+        ("mine", ROWS, 0.6, "verdict"),
+        ("part", WORSE, 0.6, "step"),
+    )
+    runs = [
+        small(tmp_path / str(n), name, "curated", *rows, temperature=temperature, verdict_format=form)
+        for n, (name, rows, temperature, form) in enumerate(given)
+    ]
+    document, _ = written(tmp_path, *runs, models="mine: {base: base}\npart: {full: mine}")
+    gains = {label: cell["gain"]["value"] for label, cell in cells_of(document, "main", "curated").items()}
+    assert {label: gain for label, gain in gains.items() if label.startswith("mine")} == {
+        "mine": pytest.approx(-1 / 3),
+        "mine (run 2)": pytest.approx(0),
+        "mine, format step": pytest.approx(1 / 3),
+    }
+    assert cells_of(document, "ablation", "drop")["part"]["measured"]["value"] == pytest.approx(1 / 3)
 
 
 def test_a_gain_is_on_the_pairs_of_both_and_unpaired_where_there_are_none(tmp_path):

@@ -20,6 +20,8 @@ from pv_eval.report import traces
 from pv_eval.report.summary import summarise
 from pv_eval.report.traces import draw_traces
 from pv_eval.report.writing import write_report
+from pv_judge.pages.blocks import Column, Heading, Table
+from pv_judge.pages.html import to_html
 
 QUICK = Intervals(flips=0)
 ATTACKS = (
@@ -143,6 +145,14 @@ def test_a_page_is_bounded_and_says_what_it_lacks(tmp_path, monkeypatch, limits,
         ]
 
 
+def test_short_traces_are_all_in_the_page(tmp_path, monkeypatch):
+    folder = run(tmp_path / "a", ROWS)
+    monkeypatch.setattr(traces, "MOST", 1000)  # one trace of LEAST characters, or many short ones
+    page = draw_traces(summarise([folder], QUICK)).decode()
+    assert "Traces beyond" not in page
+    assert all(vote[3] is not None for n in range(3) for vote in read(page)[f"p{n}"]["v"][0])
+
+
 def test_bombs_take_little_time(tmp_path):
     bombs = [
         "$" + r"\sqrt{" * 300 + "$",
@@ -244,3 +254,18 @@ def test_a_browser_shows_the_tables_of_the_report_whole(written, browser):
     assert set(page.evaluate(widths)) == {0}
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert [url for url in requests if not url.startswith(("data:", "file:"))] == []
+
+
+def test_a_click_sorts_a_table_by_the_values_of_a_column(tmp_path, browser):
+    cells = ["0.001", "-", "< 0.001", "2.5 (1.0 to 3.0)", "1,000", "-0.3 (-9.0 to +1.0)", "$0.5"]
+    table = Table.of([Column("p", str)], cells)
+    (tmp_path / "page.html").write_text(to_html([Heading("a", level=1), table], sortable=True))
+    page = browser.new_page()
+    page.goto((tmp_path / "page.html").as_uri())
+    shown = "[...document.querySelectorAll('td')].map(one => one.textContent.trim().split(' (')[0])"
+    largest = ["1,000", "2.5", "$0.5", "0.001", "< 0.001", "-0.3"]
+    page.click("th")
+    assert page.evaluate(shown) == [*largest, "-"]
+    page.focus("th")
+    page.keyboard.press("Enter")
+    assert page.evaluate(shown) == [*reversed(largest), "-"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import itertools
 import json
 import math
 import re
@@ -165,11 +166,8 @@ def test_a_terminal_breaks_names_and_no_interval(width):
     assert all(text.count(f"number {n}") == 1 for n in range(5))
 
 
-def test_output_that_is_no_terminal_is_as_wide_as_columns_says(monkeypatch):
-    for given, width in (("80", 80), ("0", 1000), ("1", 1000), ("wide", 1000), ("99999999999", 1000)):
-        monkeypatch.setenv("COLUMNS", given)
-        assert standard_output().width == width
-    monkeypatch.delenv("COLUMNS")
+def test_output_that_is_no_terminal_is_not_cut_at_columns(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     assert standard_output().width == 1000
 
 
@@ -247,7 +245,23 @@ def test_settings_in_order_have_a_scale_and_others_colours_apart():
     scale = choose_colours(4, ordered=True)
     assert sorted(scale, key=light) == scale
     assert choose_colours(2) == ["#0072B2", "#D55E00"]
-    assert len(set(choose_colours(12))) == 12
+    apart = choose_colours(18)
+    assert len(set(apart)) == 18
+    # by the distance of red, green and blue: neither near one another nor near the grey of an oracle's line
+    rgb = [[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in [*apart, "#888888"]]
+    assert min(math.dist(one, two) for one, two in itertools.combinations(rgb, 2)) > 24
+
+
+def test_a_page_of_many_sections_has_links_to_each_and_a_page_that_is_kept_up_to_date_has_none():
+    names = ["a", "<b>", "a", "d"]
+    blocks = [Heading("title", level=1), *map(Heading, names)]
+    page = to_html(blocks)
+    links = re.findall(r'<a href="#(\w+)">(.*?)</a>', page)
+    assert [text for _, text in links] == ["a", "&lt;b&gt;", "a", "d"]
+    assert links == re.findall(r'<h2 id="(\w+)">(.*?)</h2>', page)
+    assert len({place for place, _ in links}) == 4
+    for other in (to_html(blocks[:4]), to_html(blocks, refresh=5)):
+        assert "<nav" not in other
 
 
 def test_all_files_of_a_report_are_written_or_none(tmp_path, monkeypatch):

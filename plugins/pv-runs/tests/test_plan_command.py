@@ -11,6 +11,7 @@ from plan_configs import config
 from pv_rl.errors import DataError
 from pv_runs.plan import Assumed, make_plan
 from pv_runs.plan.command import show
+from pv_runs.plan.ranges import RANGES
 
 
 def printed(capsys, changes=None, **options):
@@ -62,7 +63,7 @@ def test_the_document_holds_the_numbers(tmp_path, capsys):
     assert f"wrote {target}" in printed(capsys, json_file=str(target))
     told = json.loads(target.read_text())
     assert told["runs"] is True
-    assert told["estimate"] == {"measured": False, "factor": 2.0}
+    assert told["estimate"] == {"measured": False, "factor": 2.0, "ranges": RANGES}
     assert told["counts"]["rollouts"] == 480
     assert told["memory"]["fits"] is True
     assert told["memory"]["phases"][0]["gib"] == pytest.approx(

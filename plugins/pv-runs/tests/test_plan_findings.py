@@ -7,10 +7,12 @@ from omegaconf import OmegaConf
 from plan_configs import JUDGE, QWEN3_32B, config
 
 from pv_runs.plan import make_plan
+from pv_runs.recipes import compose
 
 ACTOR = "actor_rollout_ref.actor"
 FSDP = f"{ACTOR}.fsdp_config"
 ROLLOUT = "actor_rollout_ref.rollout"
+MODEL = "actor_rollout_ref.model"
 KWARGS = "reward.custom_reward_function.reward_kwargs"
 NODE = {"trainer.v1.trainer_mode": "sync", "trainer.nnodes": 1, "cluster.nodes": 1}
 
@@ -66,6 +68,11 @@ def test_a_row_that_fits_in_no_micro_batch_cannot_be_trained():
         ({f"{ACTOR}.ppo_mini_batch_size": 30}, "separate_async wants parameter_sync_step"),
         ({f"{ROLLOUT}.checkpoint_engine.backend": "naive"}, "cannot bring weights"),
         ({f"{FSDP}.fsdp_size": 12}, "no multiple of fsdp_size"),
+        ({f"{ACTOR}.strategy": "fsdp2", f"{MODEL}.use_fused_kernels": True}, "the first forward fails"),
+        (
+            {"actor_rollout_ref.ref.log_prob_max_token_len_per_gpu": 12_000},
+            "ref.log_prob_max_token_len_per_gpu leaves",
+        ),
         ({f"{ROLLOUT}.gpu_memory_utilization": 1.5}, "it is a share"),
         (
             {f"{ROLLOUT}.max_model_len": 24_192, "plan.model.max_position_embeddings": 20_000},
@@ -193,6 +200,7 @@ def test_a_longest_row_has_to_fit_in_the_kv_cache():
 
 def test_the_host_is_checked_where_its_memory_is_known():
     assert make_plan(config({"cluster.host_memory_gib": 100})).runs
+    assert compose("8b", ["cluster.host_memory_gib=128"]).cluster.host_memory_gib == 128
     assert only({"cluster.host_memory_gib": 40}, "does not fit", "host")
 
 

@@ -111,9 +111,49 @@ def test_logits_are_bf16_and_a_copy_over_the_temperature():
 
 def test_logits_without_flash_attention_are_kept_in_fp32_too():
     changes = {f"{MODEL}.use_remove_padding": False, f"{ACTOR}.ulysses_sequence_parallel_size": 1}
-    made = make_plan(config({**changes, f"{ACTOR}.ppo_max_token_len_per_gpu": 24_192}))
-    assert part(made, "logits") == 24_192 * 151_936 * 8
-    assert part(made, "logits", of="log-probs") == 24_192 * 151_936 * 4
+    changes |= {
+        f"{ACTOR}.ppo_max_token_len_per_gpu": 24_192,
+        "plan.length_sigma": 1e-3,
+    }  # no padding to speak of
+    made = make_plan(config(changes))
+    assert part(made, "logits") == pytest.approx(24_192 * 151_936 * 8, rel=1e-2)
+    assert part(made, "logits", of="log-probs") == pytest.approx(24_192 * 151_936 * 4, rel=1e-2)
+
+
+def test_a_padded_row_is_as_long_as_the_longest_of_its_micro_batch():
+    # Rows of 1,500 + 778 tokens on average: 24,192 tokens are 10.62 of them.
+    changes = {f"{ACTOR}.ulysses_sequence_parallel_size": 1, f"{ACTOR}.ppo_max_token_len_per_gpu": 24_192}
+    packed, padded = (
+        make_plan(config({**changes, f"{MODEL}.use_remove_padding": packs})) for packs in (True, False)
+    )
+    longest = Lengths(mean=778, sigma=1.0, cut=16_000).expected_longest(24_192 / 2278)
+    factor = (1500 + longest) / 2278
+    assert 1.5 < factor < 2.0
+    assert part(padded, "activations") == pytest.approx(factor * part(packed, "activations"), rel=1e-4)
+    rows = 480 * (2 * 7_568_625_664 * 2278 * factor + 2 * 36 * 4096 * (2278 * factor) ** 2)
+    assert forward_operations(padded.setup, 24_192) == pytest.approx(rows, rel=1e-3)
+    assert any("times the tokens" in one.text for one in padded.findings)
+
+
+@pytest.mark.parametrize(("tokens", "times"), [(40_000, 1), (24_192, 2)])
+def test_the_reference_model_comes_from_the_host_for_each_micro_batch(tokens, times):
+    # A GPU has 15 rows of 2,278 tokens, 34,170.
+    key = "actor_rollout_ref.ref.log_prob_max_token_len_per_gpu"
+    time = make_plan(config({**TINY_RUN, "plan.host_link_gb_s": 1e-6, key: tokens})).time
+    seconds = {one.name: one.seconds for one in time.training}
+    moved = seconds["reference log-probs"] - seconds["old log-probs"]
+    assert moved == pytest.approx(times * 4 * 30_870 / 32 / 1e3, rel=1e-3)
+
+
+def test_what_is_offloaded_moves_in_and_out_once_a_phase():
+    link = {**TINY_RUN, "plan.host_link_gb_s": 1e-6}
+    stays = make_plan(config(link)).time
+    goes = make_plan(config({**link, f"{FSDP}.param_offload": True, f"{FSDP}.optimizer_offload": True})).time
+    before, after = ({one.name: one.seconds for one in time.training} for time in (stays, goes))
+    weights = 4 * 30_870 / 32 / 1e3
+    assert after["old log-probs"] - before["old log-probs"] == pytest.approx(2 * weights)
+    assert after["update"] - before["update"] == pytest.approx(2 * 3 * weights)
+    assert goes.sync.seconds - stays.sync.seconds == pytest.approx(2 * weights)
 
 
 def test_fused_kernels_make_a_chunk_of_logits_at_a_time():
@@ -156,7 +196,7 @@ def test_a_rollout_shares_the_training_gpu_in_sync():
 
 def test_the_host_keeps_the_reference_what_is_offloaded_and_the_old_policy():
     made = make_plan(config({**TINY_RUN, f"{FSDP}.optimizer_offload": True}))
-    assert host(made, "reference model") == pytest.approx(4 * 30_870 * 8 / 32)
+    assert host(made, "reference model") == pytest.approx(2 * 4 * 30_870 * 8 / 32)  # fsdp: with its gradients
     assert host(made, "Adam") == pytest.approx(8 * 30_870 * 8 / 32)
     assert host(made, "copies of the policy") == pytest.approx(4 * 30_870 * 8 / 32)
     assert host(made, "weights") == 0
@@ -211,7 +251,7 @@ def test_operations_of_a_forward_by_hand():
     made = make_plan(
         config({**TINY_RUN, "plan.prompt_tokens": 6, "plan.response_tokens": 4, "plan.length_sigma": 1e-3})
     )
-    assert forward_operations(made.setup) == pytest.approx(
+    assert forward_operations(made.setup, 24_192) == pytest.approx(
         480 * (2 * 20_860 * 10 + 2 * 3 * 20 * 100), rel=1e-4
     )
 
@@ -221,7 +261,7 @@ def test_an_update_is_four_forwards_with_checkpointing_and_three_without():
     for made, passes in ((plan(), 4), (kept, 3)):
         seconds = {duration.name: duration.seconds for duration in made.time.training}
         assert seconds["update"] == pytest.approx(passes * seconds["old log-probs"])
-        expected = passes * forward_operations(made.setup) / (32 * 989e12 * 0.35)
+        expected = passes * forward_operations(made.setup, 12_288) / (32 * 989e12 * 0.35)
         assert seconds["update"] == pytest.approx(expected)
 
 
@@ -280,7 +320,16 @@ def test_a_step_is_a_sum_or_the_longer_of_two(mode):
         assert time.seconds == pytest.approx(max(generation, training) + rest)
     else:
         assert time.seconds == pytest.approx(generation + training + rest + (5 if mode == "sync" else 0))
-    assert time.between == (time.seconds / 2, time.seconds * 2)
+
+
+def test_a_range_is_what_was_measured_and_a_factor_of_two_where_nothing_was(monkeypatch):
+    monkeypatch.setattr("pv_runs.plan.ranges.RANGES", {"update": (0.5, 1.25)})
+    times = {one.name: one for one in plan().time.training}
+    assert times["update"].between == (0.5 * times["update"].seconds, 1.25 * times["update"].seconds)
+    assert times["old log-probs"].between == (
+        times["old log-probs"].seconds / 2,
+        2 * times["old log-probs"].seconds,
+    )
 
 
 def test_a_run_is_priced_by_all_gpus():

@@ -20,8 +20,10 @@ import pyarrow.parquet as pq
 from omegaconf import OmegaConf
 
 from pv_lab import MODEL_DIR
+from pv_runs.model_shape import read_model
 from pv_runs.preflight import Machine, Node, examine, faults, this_machine
 from pv_runs.recipes import compose
+from pv_runs.typed_config import Settings
 
 PROMPT = [{"role": "user", "content": "p : x = 3\nc : x = 3"}]
 LOCAL = (
@@ -423,6 +425,16 @@ def test_what_verl_accepts_is_not_called_wrong(what, run):
     machine = changed if isinstance(changed, Machine) else machine
     only = ["settings", "packages", "gpus", "data"]
     assert faults(examine(config, machine, [], only=only)) == []
+
+
+@pytest.mark.parametrize(("dtype", "each"), [("fp32", 12), ("bf16", 6)])
+def test_a_checkpoint_holds_weights_and_moments_in_their_dtype(dtype, each, run):
+    config, machine, folder = run
+    in_model(huge)(config, machine, folder)
+    config.actor_rollout_ref.actor.fsdp_config.model_dtype = dtype
+    parameters = read_model(Settings(config=config))[0].parameters
+    (text,) = faults(examine(config, machine, [], only=["folders"]))
+    assert f"2 x {each * parameters / 1e9:,.1f} GB" in text
 
 
 def test_a_port_in_use_is_found_and_a_judge_that_listens_is_right(run):

@@ -67,11 +67,9 @@ def _read_each_file_once():
 
 def test_every_run_is_tried():
     assert len(SENSIBLE) >= 3 * len(options("judge"))
-    assert set(CLUSTERS) == set(options("runs"))
+    assert {*CLUSTERS, "sft_small"} == set(options("runs"))  # that one: test_supervised.py
     recipes = options("recipe")
-    assert {(run, recipe) for run, _, _, recipe in SENSIBLE} == set(
-        itertools.product(options("runs"), recipes)
-    )
+    assert {(run, recipe) for run, _, _, recipe in SENSIBLE} == set(itertools.product(CLUSTERS, recipes))
     assert {(mode, recipe) for _, _, mode, recipe in SENSIBLE} == set(itertools.product(MODES, recipes))
 
 
@@ -203,7 +201,9 @@ def test_a_misspelt_group_is_an_error_that_lists_the_groups(group, sign):
 
 
 def test_a_misspelt_run_is_an_error_that_lists_the_runs():
-    with pytest.raises(ConfigError, match="there is no run named '9b'; there are 14b, 32b, 8b, lab, small"):
+    with pytest.raises(
+        ConfigError, match="there is no run named '9b'; there are 14b, 32b, 8b, lab, sft_small, small"
+    ):
         compose("9b")
 
 

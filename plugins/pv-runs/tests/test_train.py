@@ -216,7 +216,7 @@ def test_a_config_that_cannot_be_run_starts_nothing(tmp_path, monkeypatch, overr
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ([], "run=NAME (none was given); there are 14b, 32b, 8b, lab, small"),
+        ([], "run=NAME (none was given); there are 14b, 32b, 8b, lab, sft_small, small"),
         (["run=8b", "run=14b"], "2 were given"),
         (["run=8"], "no run named '8'"),
     ],

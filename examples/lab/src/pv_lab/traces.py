@@ -14,7 +14,7 @@ from pv_lab.algebra import Form
 from pv_lab.problems import Question, Step, recompute
 from pv_rl.errors import DataError
 
-__all__ = ["MODES", "TraceMix", "sample_trace"]
+__all__ = ["MODES", "TraceMix", "off_value", "sample_trace"]
 
 MODES = ("bare", "accept", "reject", "long", "verbose", "loop")
 
@@ -111,11 +111,11 @@ def _look(
     claimed = steps[i].after
     got = right
     if mistaken:
-        got = claimed if claimed != right else _off(rng, right)
+        got = claimed if claimed != right else off_value(rng, right)
     return f"{head} {got} says {claimed} {'ok' if got == claimed else 'bad'}", got == claimed
 
 
-def _off(rng: Random, form: Form) -> Form:
+def off_value(rng: Random, form: Form) -> Form:
     """`form` with its constant off by 1 to 3."""
     while True:
         off = Form(form.coefficient, form.constant + rng.choice((-3, -2, -1, 1, 2, 3)))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pv_eval.run_files import RunInfo, read_run, write_run
     from pv_eval.votes import Pair, Vote, read_vote, score_verdict
 
+__version__ = "0.1.0"
 __all__ = [
     "BestOf",
     "Checked",

@@ -26,7 +26,10 @@ def aggregate(
         str, typer.Option(help="A vote without a verdict: abstain, or reject the proof.")
     ] = "abstain",
     unit: Annotated[
-        str, typer.Option(help="Of costs: usd, tokens or votes.", show_default="the first that all runs have")
+        str,
+        typer.Option(
+            help="Unit of costs: usd, tokens or votes.", show_default="the first that all runs have"
+        ),
     ] = "",
     budget: Annotated[
         list[float] | None,
@@ -37,7 +40,7 @@ def aggregate(
     out: Annotated[
         Path | None, typer.Option(help="Folder for aggregate.html, .md and .json.", show_default="none")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of folds and halves.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the folds and halves.")] = 0,
 ) -> None:
     """Which use of several votes is worth its cost: majority, vetoes, weights, ensembles of verifiers and prompts."""
     from pv_eval.aggregate.members import read_members

@@ -30,8 +30,8 @@ Uniform 1.5/3 = 0.5, optimistic 2/3, pessimistic 1/3.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -144,6 +144,11 @@ class BestOf:
         """The values of k."""
         return range(1, len(self.curves["uniform"]) + 1)
 
+    def to(self, scale: Callable[[float], float]) -> BestOf:
+        """With the curves on another scale, a function that increases."""
+        curves = {line: tuple(one.to(scale) for one in curve) for line, curve in self.curves.items()}
+        return replace(self, curves=curves)
+
 
 def best_of_set(
     counts: VoteCounts,
@@ -159,7 +164,7 @@ def best_of_set(
         counts: pairs of a question are the candidates of a problem.
         how: of the intervals.
         by: the score, see `scores_of`.
-        worth: (P,) of each pair, its grade for example; by default 1 for a right and 0 for a wrong proof.
+        worth: (P,) of each pair, 0 to 1, its grade for example; by default 1 for a right and 0 for a wrong proof.
         at_least: 2 or more; a problem with fewer candidates is left out. By default the largest number that four of
             five of the problems with two candidates have.
 
@@ -186,8 +191,7 @@ def best_of_set(
     table = np.hstack([np.ones((len(several), 1)), *(np.vstack(columns[line]) for line in LINES)])
     names = ("problems", *(f"{line} {k}" for line in LINES for k in range(1, fewest + 1)))
     means = {name: quotient(name, "problems") for name in names[1:]}
-    points = bool((table > 1).any())
-    found = estimate_all(Sums(names=names, table=table), means, how or Intervals(), plain=points)
+    found = estimate_all(Sums(names=names, table=table), means, how or Intervals())
     return BestOf(
         problems=len(several),
         candidates=(fewest, max(map(len, several))),

@@ -31,6 +31,9 @@ class Cost:
         """Of prompt and answer."""
         return self.prompt_tokens + self.answer_tokens
 
+    def __bool__(self) -> bool:
+        return bool(str(self))
+
     def __str__(self) -> str:
         parts = [f"${self.usd:.3g}"] if self.usd == self.usd else []
         tokens = ((self.prompt_tokens, "prompt"), (self.answer_tokens, "answer"))

@@ -157,7 +157,7 @@ def with_labels(counts: VoteCounts, how: Intervals) -> Agreement:
 
     sums = Sums(names=names, table=cells)
     found = estimate_all(sums, {"raw": each(raw_agreement)}, how)
-    found |= estimate_all(sums, {"kappa": each(kappa), "ac1": each(ac1)}, how, plain=True)
+    found |= estimate_all(sums, {"kappa": each(kappa), "ac1": each(ac1)}, how, signed=True)
     raw, by_kappa, by_ac1 = (
         Agreed(**{end: _known(getattr(found[name], end)) for end in ("value", "low", "high")})
         for name in ("raw", "kappa", "ac1")

@@ -7,6 +7,7 @@ votes), or empty (missing); rows with the same proof and human grade, or the sam
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -40,7 +41,7 @@ COLUMNS: Mapping[str, Sequence[str]] = {
 }  # fmt: skip
 """By meaning, the names that are looked for, the likeliest first."""
 NAMES = frozenset({"human", "judge", "model", "verifier"})
-"""Columns that hold a person's or a model's name in many files, so that the first row decides."""
+"""Columns that hold a person's or a model's name in many files, so that their first value decides."""
 EITHER = ("grade", "grades", "score", "rating", "points")
 """Names of grades that do not say whose."""
 SHARES = frozenset({"average_automatic_rating"})
@@ -95,16 +96,17 @@ def read_grades(
         DataError: the file has no such columns, or a value is not a grade; it names line, value and what is allowed.
         ConfigError: an option is unknown or out of bounds.
     """
-    if points is not None and grades is not None and points != grades[-1]:
-        raise ConfigError(f"points={points:g} and grades up to {grades[-1]:g}; give one of the two")
+    allowed = None if grades is None else Scale(grades=tuple(grades), accept=accept)
+    if points is not None and allowed is not None and points != allowed.full:
+        raise ConfigError(f"points={points:g} and grades up to {allowed.full:g}; give one of the two")
     rows, found = _rows(path, columns or {})
     own = {row.most for row in rows if row.most is not None}
-    full, whence = _full(rows, points if grades is None else grades[-1])
+    full, whence = _full(rows, points if allowed is None else allowed.full)
     of_model, why = (
         (model_points, "as given") if model_points is not None else _model_scale(rows, found["model"], full)
     )
-    if of_model is not None and not of_model > 0:
-        raise ConfigError(f"the verifier's full points are {of_model:g}; expected above 0")
+    if of_model is not None and not 0 < of_model < math.inf:
+        raise ConfigError(f"the verifier's full points are {of_model:g}; expected a number above 0")
     pairs: dict[str, Pair] = {}
     votes: list[Vote] = []
     counts: Counter[str] = Counter()
@@ -122,7 +124,8 @@ def read_grades(
                 f"{row.where}: {pair.pair_id[:80]!r} occurs before with another human grade or question; give each "
                 "grading an id of its own"
             )
-        humans += [] if human is None else [human * full]
+        # points of other maxima are seldom among the allowed ones when they are scaled
+        humans += [] if human is None or most != full else [human * full]
         first = row.values.get("sample")
         for share in shares:
             sample = counts[pair.pair_id] if first in (None, "") else _sample(row, first)
@@ -131,7 +134,7 @@ def read_grades(
                 pair_id=pair.pair_id, question_id=pair.question_id, sample=sample, verdict=None, grade=share
             )
             votes.append(vote)
-    scale = Scale(grades=tuple(grades) if grades is not None else _allowed(humans, full), accept=accept)
+    scale = allowed or Scale(grades=_allowed(humans, full), accept=accept)
     notes = [
         "Columns: " + ", ".join(f"{meaning} {column!r}" for meaning, column in found.items()) + ".",
         f"Full points are {full:g}, {whence}.",
@@ -139,9 +142,13 @@ def read_grades(
     if len(own) > 1:
         maxima = ", ".join(f"{one:g}" for one in sorted(own)[:10])
         notes.append(f"Rows have maxima of {maxima}: points are scaled to {full:g}.")
+    if between := sum(not scale.allows(pair.grade) for pair in pairs.values() if pair.grade is not None):
+        notes.append(
+            f"{between} human grades are not allowed ones; each counts as the nearest in exact, within one, accuracy."
+        )
     if of_model is not None:
         notes.append(f"The verifier's grades go up to {of_model:g}, {why}.")
-    elif full > 1 and {one for row in rows for one in row.model} <= {0.0, 1.0, None}:
+    elif full > 1 and {1.0} <= {one for row in rows for one in row.model} <= {0.0, 1.0, None}:
         notes.append("The verifier's grades are all 0 or 1. If 1 means full points, give --model-points 1.")
     if "question" not in found:
         notes.append(
@@ -151,11 +158,18 @@ def read_grades(
 
 
 def _rows(path: Path, given: Mapping[str, str]) -> tuple[list[_Row], dict[str, str]]:
-    """The rows, and the column of each meaning, decided by the first row."""
+    """The rows, and the column of each meaning, decided by the first value of each column."""
     rows: list[_Row] = []
-    found: dict[str, str] = {}
-    for where, row in read_rows(path):
-        found = found or _chosen(row, given)
+    read = list(read_rows(path))
+    if not read:
+        raise DataError(f"{path} has no rows; give a file with a human's and a verifier's grade in each")
+    first: dict[str, Any] = {}
+    for _, row in read:
+        for column, value in row.items():
+            if first.get(column) in (None, ""):
+                first[column] = value
+    found = _chosen(first, given)
+    for where, row in read:
         values = {meaning: row.get(column) for meaning, column in found.items()}
         human = _number(values["human"], where, found["human"])
         model = _several(values["model"], where, found["model"])
@@ -163,8 +177,6 @@ def _rows(path: Path, given: Mapping[str, str]) -> tuple[list[_Row], dict[str, s
         if most is not None and not most > 0:
             raise DataError(f"{where}: its {found['max']} is {most:g}; expected full points above 0")
         rows.append(_Row(where=where, values=values, human=human, model=model, most=most))
-    if not rows:
-        raise DataError(f"{path} has no rows; give a file with a human's and a verifier's grade in each")
     return rows, found
 
 
@@ -186,9 +198,10 @@ def _chosen(row: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, str]:
             found[meaning] = free[0]
     for meaning, whose in (("human", "human's"), ("model", "verifier's")):
         if meaning not in found:
+            odd = [f"{name} is {row[name]!r:.40}" for name in COLUMNS[meaning] if name in row]
             raise DataError(
-                f"no column has the {whose} grade for certain; the file has {_names(row)}. Name it by --column "
-                f"{meaning}=COLUMN"
+                f"no column has the {whose} grade for certain; the file has {_names(row)}"
+                f"{f' ({odd[0]}, which is no grade)' if odd else ''}. Name it by --column {meaning}=COLUMN"
             )
     return found
 
@@ -249,8 +262,8 @@ def _sample(row: _Row, given: object) -> int:
 def _full(rows: Sequence[_Row], points: float | None) -> tuple[float, str]:
     """Full points, and whence they are known."""
     if points is not None:
-        if not points > 0:
-            raise ConfigError(f"the full points are {points:g}; expected above 0")
+        if not 0 < points < math.inf:
+            raise ConfigError(f"the full points are {points:g}; expected a number above 0")
         return points, "as given"
     own = Counter(row.most for row in rows if row.most is not None)
     if own:
@@ -298,7 +311,7 @@ def _allowed(humans: Sequence[float], full: float) -> tuple[float, ...]:
     """Grades of equal steps from 0 to full points that hold all human grades."""
     for step in STEPS:
         whole = [value / step for value in (*humans, full)]
-        if all(abs(one - round(one)) < 1e-6 for one in whole) and full / step <= 1000:
+        if 0.5 < full / step <= 1000 and all(abs(one - round(one)) < 1e-6 for one in whole):
             return tuple(round(place * step, 9) for place in range(round(full / step) + 1))
     raise DataError(
         f"the human grades up to {full:g} have no common step; name the allowed ones by --grades, for example "

@@ -30,6 +30,7 @@ Sources: J. Cohen, Weighted kappa, 1968, doi:10.1037/h0026256. The score: DeepSe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -39,8 +40,8 @@ import numpy as np
 from pv_eval.best_of import BestOf, best_of_set
 from pv_eval.checks import Checked, Finding, check, same_proofs
 from pv_eval.counts import Columns, Floats, Statistic, Sums, VoteCounts, count_votes, quotient, ratio
-from pv_eval.intervals import Estimate, Intervals, estimate_all
-from pv_eval.rank import kendall, rank_sums, spearman
+from pv_eval.intervals import Estimate, Intervals, cluster_t, estimate_all
+from pv_eval.rank import rank_correlations
 from pv_eval.run_files import RunInfo
 from pv_eval.votes import Pair, Vote
 from pv_rl.errors import ConfigError, DataError
@@ -49,8 +50,8 @@ __all__ = ["FLOORS", "Graded", "Scale", "evaluate_grades", "grade_metrics", "gra
 
 FLOORS = ("mean", "median", "most frequent")
 """Constant grades that a verifier has to beat, each the best constant for RMSE, MAE and exact on this very set."""
-PLAIN = ("mae_points", "rmse_points", "bias_points", "qwk")
-"""Metrics that are no shares."""
+SIGNED = ("bias", "qwk")
+"""Metrics from -1 to 1; the others are shares."""
 NEAR = 1e-9
 
 
@@ -65,9 +66,9 @@ class Scale:
 
     def __post_init__(self) -> None:
         listed = list(self.grades)
-        if len(listed) < 2 or listed != sorted(set(listed)) or listed[0] < 0 or listed[-1] == float("inf"):
+        if len(listed) < 2 or listed != sorted(set(listed)) or not all(0 <= one < math.inf for one in listed):
             raise ConfigError(
-                f"grades={self.grades!r:.80}; expected two or more, ascending, the first 0 or more"
+                f"grades={self.grades!r:.80}; expected two or more finite numbers, ascending, from 0 on"
             )
         number = isinstance(self.accept, int | float)
         if self.accept is not None and not (number and listed[0] < self.accept <= self.full):
@@ -78,12 +79,17 @@ class Scale:
         """The scale of a run; None where its verdict format has no grades.
 
         Raises:
-            ConfigError: run.json has an `accept` that is not within the grades.
+            DataError: run.json has an `accept` that is not within the grades.
         """
         form = info.settings.get("format")
         options = form.get("options") if isinstance(form, Mapping) else None
         accept = options.get("accept") if isinstance(options, Mapping) else None
-        return cls(grades=info.grades, accept=accept) if info.grades else None
+        try:
+            return cls(grades=info.grades, accept=accept) if info.grades else None
+        except ConfigError as error:
+            raise DataError(
+                f"settings.format of the run of {info.verifier[:80]!r} in its run.json: {error}"
+            ) from error
 
     @property
     def full(self) -> float:
@@ -101,17 +107,19 @@ class Scale:
         least = self.full if self.accept is None else self.accept
         return next(place for place, grade in enumerate(self.grades) if grade >= least - NEAR)
 
+    def allows(self, share: float) -> bool:
+        """Whether a share of the full points is an allowed grade."""
+        return any(abs(share * self.full - grade) < 1e-6 for grade in self.grades)
+
     def place(self, shares: Floats) -> Floats:
         """(N,) shares of the full points to places of the nearest allowed grade; halfway is the lower."""
         points = np.array(self.grades)
         return np.searchsorted((points[1:] + points[:-1]) / 2 + NEAR, shares * self.full)
 
 
-def grade_metrics(full: float) -> dict[str, Statistic]:
-    """The formulas above, by name, as functions of sums."""
-
-    def square(s: Columns) -> Floats:
-        return ratio(s["square"], s["known"])
+def grade_metrics() -> dict[str, Statistic]:
+    """The formulas above, by name, as functions of sums; `square` is the square of RMSE."""
+    square = quotient("square", "known")
 
     def kappa(s: Columns) -> Floats:
         x, y = ratio(s["x"], s["known"]), ratio(s["y"], s["known"])
@@ -123,9 +131,8 @@ def grade_metrics(full: float) -> dict[str, Statistic]:
 
     return {
         "mae": quotient("absolute", "known"),
-        "mae_points": lambda s: full * ratio(s["absolute"], s["known"]),
-        "rmse_points": lambda s: full * np.sqrt(square(s)),
-        "bias_points": lambda s: full * ratio(s["y"] - s["x"], s["known"]),
+        "square": square,
+        "bias": lambda s: ratio(s["y"] - s["x"], s["known"]),
         "qwk": kappa,
         "score": lambda s: ratio(s["known"] - s["absolute"], s["all"]),
         "exact": quotient("exact", "all"),
@@ -150,7 +157,8 @@ class Graded:
     accept: float
     """Points from which a proof is accepted."""
     of_votes: Mapping[str, Estimate]
-    """Of single votes, by the names of `grade_metrics`."""
+    """Of single votes, by the names of `grade_metrics`; `rmse_points` and `bias_points` instead of `square` and `bias`,
+    and `mae_points`."""
     of_means: Mapping[str, Estimate]
     """Of the mean of a pair's grades; further `spearman` and `kendall` over all pairs, and `kendall_within`: the mean
     of tau-b over the questions in which neither's grades are all the same."""
@@ -192,14 +200,22 @@ def evaluate_grades(
     votes = np.array([np.nan if vote.grade is None else vote.grade for vote in counts.votes])
     of = counts.pair_of_vote
 
+    def points(share: float) -> float:
+        return scale.full * share
+
     def measure(
         question: Floats, weight: Floats, x: Floats, y: Floats, how: Intervals = how
     ) -> dict[str, Estimate]:
         sums = _sums(question, weight, x, y, scale, len(counts.questions))
-        metrics = grade_metrics(scale.full)
-        shares = {name: metric for name, metric in metrics.items() if name not in PLAIN}
-        plain = {name: metric for name, metric in metrics.items() if name in PLAIN}
-        return estimate_all(sums, shares, how) | estimate_all(sums, plain, how, plain=True)
+        metrics = grade_metrics()
+        signed = {name: metrics.pop(name) for name in SIGNED}
+        found = estimate_all(sums, metrics, how) | estimate_all(sums, signed, how, signed=True)
+        in_points = {
+            "mae_points": found["mae"].to(points),
+            "rmse_points": found.pop("square").to(lambda square: points(math.sqrt(square))),
+            "bias_points": found.pop("bias").to(points),
+        }
+        return found | in_points
 
     given = np.bincount(of, weights=~np.isnan(votes), minlength=len(human))
     mean = ratio(np.bincount(of, weights=np.nan_to_num(votes), minlength=len(human)), given)
@@ -229,7 +245,7 @@ def evaluate_grades(
         if couples is None
         else measure(counts.question[first], shared, human[first], human[second]),
         graded_twice=0 if couples is None else round(float(shared.sum())),
-        best_of=best_of_set(counts, how, "grade", worth=human * scale.full) if choice else None,
+        best_of=best_of_set(counts, how, "grade", worth=human).to(points) if choice else None,
         best_of_full=best_of_set(counts, how, "grade", worth=full) if choice else None,
         problems=found.problems,
         how=how,
@@ -290,16 +306,17 @@ def _ranks(
     if not known.any():
         none = Estimate(value=np.nan, note="no vote has a grade")
         return dict.fromkeys(("spearman", "kendall", "kendall_within"), none), 0
-    sums, statistic, within = rank_sums(
+    ranks = rank_correlations(
         counts.question[known], counts.weight[known], human[known], mean[known], len(counts.questions)
     )
-    found = estimate_all(
-        sums, {"spearman": statistic(spearman), "kendall": statistic(kendall)}, how, plain=True
-    )
-    tau = within(kendall)
+    found = {
+        "spearman": cluster_t(ranks.spearman, ranks.spearman_without, how, signed=True),
+        "kendall": cluster_t(ranks.kendall, ranks.kendall_without, how, signed=True),
+    }
+    tau = ranks.kendall_within
     has = ~np.isnan(tau)
     inside = Sums(names=("tau", "has"), table=np.column_stack([np.where(has, tau, 0.0), has]))
-    return found | estimate_all(inside, {"kendall_within": quotient("tau", "has")}, how, plain=True), int(
+    return found | estimate_all(inside, {"kendall_within": quotient("tau", "has")}, how, signed=True), int(
         has.sum()
     )
 

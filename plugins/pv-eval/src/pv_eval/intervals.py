@@ -7,10 +7,11 @@ standard error comes from leaving out whole questions (the jackknife), and the r
     df  = min(Q - 1, 2Q/(K - 1)),      K = Q sum_q d_q^4 / (sum_q d_q^2)^2, the kurtosis
     low, high = value -+ t(df) se
 
-A share, which has values in [0, 1], has its interval on the logit scale, where the error is se / (p (1 - p)); so it is
-never outside of [0, 1]. 2Q/(K - 1) are the degrees of freedom of the variance's own estimate: they are few where few
-questions decide a number, as five wrong proofs of 300 do for balanced accuracy. docs/concepts/evaluation.md
-has the simulated coverage, by `benchmarks/interval_coverage.py`: BCa, which was used before, covers less at every size.
+A share, which has values in [0, 1], has its interval on the logit scale, where the error is se / (p (1 - p)), and a
+number r in [-1, 1], such as a correlation or a kappa, on that of (r + 1)/2, which is Fisher's z; so no interval has
+values that the number cannot have. 2Q/(K - 1) are the degrees of freedom of the variance's own estimate: they are few
+where few questions decide a number, as the five wrong proofs of a set of 300 do for balanced accuracy.
+docs/concepts/evaluation.md has the simulated coverage, by `benchmarks/interval_coverage.py`.
 
 A share that is 0 or 1 in each question has no spread. Its interval is exact (Clopper-Pearson) over questions, each
 taken as one draw, however many proofs it has; a note gives their number.
@@ -29,8 +30,8 @@ Source: J. MacKinnon et al. 2023, doi:10.1002/jae.2969 (jackknife over clusters)
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -51,6 +52,9 @@ __all__ = [
 FEW = 10
 """An interval of fewer questions, or of fewer degrees of freedom than these would give, gets a note."""
 
+NEAR = 1e-9
+"""Errors of rounding."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
@@ -60,6 +64,10 @@ class Estimate:
     low: float = math.nan
     high: float = math.nan
     note: str = ""
+
+    def to(self, scale: Callable[[float], float]) -> Estimate:
+        """On another scale, a function that increases."""
+        return replace(self, value=scale(self.value), low=scale(self.low), high=scale(self.high))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +91,12 @@ class Intervals:
 
 
 def estimate_all(
-    sums: Sums, statistics: Mapping[str, Statistic], how: Intervals, *, plain: bool = False
+    sums: Sums,
+    statistics: Mapping[str, Statistic],
+    how: Intervals,
+    *,
+    plain: bool = False,
+    signed: bool = False,
 ) -> dict[str, Estimate]:
     """An estimate of each statistic.
 
@@ -92,12 +105,17 @@ def estimate_all(
         statistics: by name.
         how: the level.
         plain: True for numbers that are no shares, such as differences and lengths: no logit scale.
+        signed: True for numbers from -1 to 1.
     """
     total, left = sums.columns(sums.table.sum(axis=0)), sums.columns(without_each(sums.table))
     alone = sums.columns(sums.table)
     return {
         name: cluster_t(
-            float(statistic(total)), statistic(left), how, alone=None if plain else statistic(alone)
+            float(statistic(total)),
+            statistic(left),
+            how,
+            alone=None if plain or signed else statistic(alone),
+            signed=signed,
         )
         for name, statistic in statistics.items()
     }
@@ -111,7 +129,9 @@ def without_each(table: Floats) -> Floats:
     return left
 
 
-def cluster_t(value: float, left_out: Floats, how: Intervals, *, alone: Floats | None = None) -> Estimate:
+def cluster_t(
+    value: float, left_out: Floats, how: Intervals, *, alone: Floats | None = None, signed: bool = False
+) -> Estimate:
     """The interval of one number.
 
     Args:
@@ -119,12 +139,16 @@ def cluster_t(value: float, left_out: Floats, how: Intervals, *, alone: Floats |
         left_out: (Q,) values without each question, NaN where undefined.
         how: the level.
         alone: (Q,) values of each question alone, for a share; None for another number.
+        signed: True for a number from -1 to 1.
     """
     from scipy.special import stdtrit
 
     number = len(left_out)
     if math.isnan(value):
         return Estimate(value=value, note="undefined: division by zero")
+    limited = alone is not None or signed
+    if limited and abs(value - round(value)) <= 1e-12:  # sums of sevenths, in another order
+        value = float(round(value))
     if number < 2 or not how.flips:
         return Estimate(value=value, note="one question only" if how.flips else "no interval was asked for")
     if np.isnan(left_out).any():
@@ -132,17 +156,20 @@ def cluster_t(value: float, left_out: Floats, how: Intervals, *, alone: Floats |
             value=value, note="undefined without one of the questions: a class occurs in that one only"
         )
     error, freedom = jackknife(left_out)
-    share = alone is not None and min(value, left_out.min()) >= 0 and max(value, left_out.max()) <= 1
-    if error <= 1e-9 * max(1.0, abs(value)):
+    if error <= NEAR * max(1.0, abs(value)):
         if alone is not None and value in (0.0, 1.0) and (draws := int((~np.isnan(alone)).sum())):
             return exact(round(value * draws), draws, how)
         return Estimate(value=value, note="the same without each question, which is no certainty")
     reach = float(stdtrit(freedom, (1 + how.level) / 2)) * error
-    if share and 0 < value < 1:
-        middle, reach = math.log(value / (1 - value)), reach / (value * (1 - value))
-        low, high = _share(middle - reach), _share(middle + reach)
+    least = -1.0 if signed else 0.0
+    limited &= bool(least <= value <= 1 and least - NEAR <= left_out.min() and left_out.max() <= 1 + NEAR)
+    if limited and least < value < 1:
+        share = (value - least) / (1 - least)
+        middle, reach = math.log(share / (1 - share)), reach / (value - least) / (1 - share)
+        low, high = (least + (1 - least) * _share(end) for end in (middle - reach, middle + reach))
     else:
         low, high = value - reach, value + reach
+        low, high = (max(least, low), min(1.0, high)) if limited else (low, high)
     return Estimate(value=value, low=low, high=high, note=_few(number, freedom))
 
 
@@ -166,16 +193,18 @@ def zero_test(sums: Sums, statistic: Statistic) -> float:
     if len(left_out) < 2 or np.isnan(left_out).any():
         return math.nan
     error, freedom = jackknife(left_out)
-    return 2 * float(stdtr(freedom, -abs(value) / error)) if error > 1e-9 * max(1.0, abs(value)) else math.nan
+    return 2 * float(stdtr(freedom, -abs(value) / error)) if error > NEAR * max(1.0, abs(value)) else math.nan
 
 
 def exact(hits: int, number: int, how: Intervals) -> Estimate:
     """The Clopper-Pearson interval of `hits` of `number` questions."""
-    from scipy.stats import binomtest
+    from scipy.special import betaincinv
 
-    ends = binomtest(hits, number).proportion_ci(how.level, method="exact")
+    tail = (1 - how.level) / 2
+    low = float(betaincinv(hits, number - hits + 1, tail)) if hits else 0.0
+    high = float(betaincinv(hits + 1, number - hits, 1 - tail)) if hits < number else 1.0
     note = f"exact (Clopper-Pearson) over {number} questions"
-    return Estimate(value=hits / number, low=float(ends.low), high=float(ends.high), note=note)
+    return Estimate(value=hits / number, low=low, high=high, note=note)
 
 
 def _share(logit: float) -> float:

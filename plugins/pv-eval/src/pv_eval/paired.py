@@ -178,10 +178,9 @@ def mcnemar(only_first: int, only_second: int) -> float:
         only_first: b, pairs on which the first alone is right.
         only_second: c, likewise.
     """
-    from scipy.stats import binomtest
+    from scipy.special import bdtr
 
-    number = only_first + only_second
-    return float(binomtest(only_first, number).pvalue) if number else 1.0
+    return min(1.0, 2 * float(bdtr(min(only_first, only_second), only_first + only_second, 0.5)))
 
 
 def sign_flip(
@@ -215,12 +214,12 @@ def sign_flip(
         return 1.0
     moves, shares = given / np.abs(given).max() / sizes.sum(axis=0), sizes / sizes.sum(axis=0)
     each, square, both = moves[moved], float((moves.sum(axis=1) ** 2).sum()), shares.T @ shares
-    crossed = each.sum(axis=1, keepdims=True) * shares[moved]
+    columns = np.hstack([each, each.sum(axis=1, keepdims=True) * shares[moved]])
 
     def size(signs: Floats) -> Floats:
         """(F,) T^2 / (1 + T^2) of (F, M) signs, which has a value where the spread is 0."""
-        means = signs @ each
-        spread = square - 2 * (means * (signs @ crossed)).sum(axis=1) + ((means @ both) * means).sum(axis=1)
+        means, crossed = np.hsplit(signs @ columns, 2)
+        spread = square - 2 * (means * crossed).sum(axis=1) + ((means @ both) * means).sum(axis=1)
         away = means.sum(axis=1) ** 2
         return away / np.maximum(away + np.maximum(spread, 0), 1e-300)
 

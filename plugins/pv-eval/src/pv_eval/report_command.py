@@ -54,21 +54,25 @@ def report(
     from pv_eval.report.paper_layout import write_paper
     from pv_eval.report.tables import main_table
     from pv_eval.report.writing import write_report
+    from pv_eval.run_files import find_runs
     from pv_judge.pages.blocks import Heading, Items
     from pv_judge.pages.terminal import print_blocks, print_line, standard_output
 
     with errors_to_exit():
         if layout not in ("report", "paper"):
             raise ConfigError(f"--layout is {layout!r}; expected report or paper")
+        if out is None:
+            find_runs(folders[:1])  # the error names the run that is missing, not the report's folder in it
+        folder = out or folders[0] / "report"
         if layout == "paper":
-            page, files = write_paper(folders, out or folders[0] / "report", models=models)
+            page, files = write_paper(folders, folder, models=models)
             print_blocks(page, standard_output())
             for path in files:
                 print_line(standard_output(), f"wrote {path}")
             return
         if models is not None:
             raise ConfigError("--models is for --layout paper; add --layout paper, or leave --models out")
-        summary, files = write_report(folders, out or folders[0] / "report", cases=cases)
+        summary, files = write_report(folders, folder, cases=cases)
     console = standard_output()
     for group in summary.groups:
         if len(summary.groups) > 1:

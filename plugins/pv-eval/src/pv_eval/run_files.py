@@ -96,8 +96,9 @@ class RunInfo:
             ("verdict_format", "a text", isinstance(self.verdict_format, str)),
             (
                 "grades",
-                "different numbers, ascending, the first 0 or more",
+                "none, or two or more different numbers, ascending, the first 0 or more",
                 grades
+                and len(self.grades) != 1
                 and list(self.grades) == sorted(set(self.grades))
                 and all(one >= 0 for one in self.grades),
             ),
@@ -115,12 +116,13 @@ def _number(value: Any, kind: Any) -> bool:
     return value is None or (isinstance(value, kind) and not isinstance(value, bool) and math.isfinite(value))
 
 
-def write_run(folder: Path, pairs: Iterable[Pair], votes: Iterable[Vote], info: RunInfo) -> None:
+def write_run(folder: str | Path, pairs: Iterable[Pair], votes: Iterable[Vote], info: RunInfo) -> None:
     """Write the three files, all or none. Creates the folder.
 
     Raises:
         DataError: the settings have a value that JSON does not have.
     """
+    folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     write_together(
         {
@@ -147,7 +149,8 @@ def find_runs(folders: Iterable[Path]) -> list[Path]:
         inside = _runs_inside(folder)
         if not inside:
             raise DataError(
-                f"{folder} has no {VOTES}, and no folder in it has one; a run is a folder with {PAIRS}, {VOTES}, {RUN}"
+                f"{folder} has no {VOTES}, and no folder in it has one (links in it are not followed); a run is a "
+                f"folder with {PAIRS}, {VOTES}, {RUN}"
             )
         for run in inside:
             found.setdefault(run.resolve(), run)
@@ -172,7 +175,7 @@ def _runs_inside(folder: Path) -> list[Path]:
     return runs
 
 
-def read_run(folder: Path, *, traces: bool = True) -> tuple[list[Pair], list[Vote], RunInfo]:
+def read_run(folder: str | Path, *, traces: bool = True) -> tuple[list[Pair], list[Vote], RunInfo]:
     """Read a run. `check` checks it across rows.
 
     Args:
@@ -182,6 +185,7 @@ def read_run(folder: Path, *, traces: bool = True) -> tuple[list[Pair], list[Vot
     Raises:
         DataError: a file is missing, is not one of a run, is of a later version, or has an invalid value.
     """
+    folder = Path(folder)
     lacking = [name for name in (PAIRS, VOTES, RUN) if not (folder / name).is_file()]
     if lacking:
         raise DataError(
@@ -205,9 +209,11 @@ def _to_parquet(kind: type[Row], rows: Iterable[Row]) -> bytes:
     import pyarrow.parquet as pq
 
     def clean(value: Any) -> Any:
-        """Halves of surrogate pairs cannot be stored."""
+        """Halves of surrogate pairs and whole numbers beyond int64 cannot be stored."""
         if isinstance(value, tuple):
             return [clean(one) for one in value]
+        if type(value) is int and not -(2**63) <= value < 2**63:
+            return float(value)
         return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
     listed = list(rows)
@@ -281,7 +287,7 @@ def _from_json(path: Path) -> RunInfo:
     if path.stat().st_size > LARGEST:
         raise DataError(f"{path} has more than {LARGEST} bytes, so it is not the run.json of a run")
     try:
-        given = json.loads(path.read_text(encoding="utf-8"))
+        given = json.loads(path.read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path} cannot be read as JSON: {error}") from error
     known = [one.name for one in fields(RunInfo)]
@@ -295,4 +301,7 @@ def _from_json(path: Path) -> RunInfo:
             f"{path} has the keys {', '.join(given)[:200]}; expected verifier, and optionally {', '.join(known[1:])}. "
             "Put anything else into settings"
         )
-    return RunInfo(**given)
+    try:
+        return RunInfo(**given)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error

@@ -70,8 +70,7 @@ def evaluate_verifier(request: Request, console: Console) -> Path:
     )
     folder = run_folder(request.out, info, {(vote.pair_id, vote.sample) for vote in votes})
     write_run(folder, found.pairs, votes, info)
-    cost = str(cost_of(votes, info))
-    if cost:
+    if cost := cost_of(votes, info):
         _say(console, f"A verdict took {cost} on average.")
     return folder
 

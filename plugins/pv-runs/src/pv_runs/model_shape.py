@@ -13,7 +13,10 @@ from pv_judge.config import STRICT, read_config
 from pv_rl.errors import ConfigError, DataError
 from pv_runs.typed_config import Settings
 
-__all__ = ["ModelShape", "read_model"]
+__all__ = ["DTYPE_BYTES", "ModelShape", "read_model"]
+
+DTYPE_BYTES = {"fp32": 4, "float32": 4, "bf16": 2, "bfloat16": 2, "fp16": 2, "float16": 2, "half": 2}
+"""Of a value, by the names that verl takes (verl/utils/torch_dtypes.py)."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

@@ -4,11 +4,19 @@ Each patch waits for its module to be imported (``import verl`` stays light), ch
 relies on is still there, and replaces references that other modules took earlier.
 """
 
-from pv_cpu.patches import offload_policy, poll_interval, process_group, ray_cluster, trl_beside, value_model
+from pv_cpu.patches import (
+    offload_policy,
+    poll_interval,
+    process_group,
+    ray_cluster,
+    torchrun_group,
+    trl_beside,
+    value_model,
+)
 
 __all__ = ["PATCHES", "apply"]
 
-PATCHES = (process_group, offload_policy, poll_interval, value_model, ray_cluster, trl_beside)
+PATCHES = (process_group, torchrun_group, offload_policy, poll_interval, value_model, ray_cluster, trl_beside)
 
 
 def apply() -> None:

@@ -10,8 +10,9 @@ from pv_eval.aggregate.budget import Choice, best_at, budget_steps
 from pv_eval.aggregate.members import Member, price
 from pv_eval.aggregate.options import Option, Result, all_options, deciding, estimates
 from pv_eval.intervals import Estimate, Intervals
+from pv_eval.report.names import in_title
 from pv_judge.pages.blocks import Block, Column, Heading, Items, Paragraph, Table
-from pv_judge.pages.text import estimate, number, percent, plain, plural, points
+from pv_judge.pages.text import estimate, number, percent, plural, points
 
 __all__ = ["Aggregation", "aggregate_votes", "blocks", "document"]
 
@@ -23,6 +24,9 @@ WORDS = {
 }
 NAMED = {"balanced_accuracy": "balanced accuracy", "accuracy": "accuracy"}
 FEW = (1, 2, 4, 8, 16, 32, 64, 128)
+MOST = 200
+"""Lines of a table that has every option."""
+TINY = 1e-9
 DEFINITIONS = (
     "majority: the verdict of most votes, a tie is a coin. pessimistic: one rejection is a veto. at least m: accepts "
     "if m votes accept. Exactly, over all subsets of the votes that were sampled.",
@@ -88,10 +92,11 @@ def blocks(found: Aggregation, *, short: bool = False) -> Iterator[Block]:
 
     Args:
         found: what was measured.
-        short: leave out the rules `at least m`, and of ensembles all but the least and the most votes.
+        short: leave out the rules `at least m`, and of ensembles all but the least and the most votes. Of more than 200
+            options ensembles are left out that an option of the same cost or less beats.
     """
     counts = found.members[0].counts
-    yield Heading("Several votes of " + ", ".join(one.name for one in found.members), level=1)
+    yield Heading("Several votes of " + in_title(one.name for one in found.members), level=1)
     treated = "does not vote" if found.missing == "abstain" else "is a rejection"
     yield Paragraph(
         f"On {plural(len(counts.pairs), 'pair')} of {plural(len(counts.questions), 'question')} that all voted on. "
@@ -101,11 +106,13 @@ def blocks(found: Aggregation, *, short: bool = False) -> Iterator[Block]:
     yield Heading("The best at a budget")
     yield _budget_table(found)
     yield Heading("Decision rules")
+    shown = _shown(found, short)
     yield Paragraph(
         f"The gain is in points of {NAMED[found.decides]} over one vote of {found.members[0].name}; the cost of a "
-        "point is what is paid beyond that vote for each of them."
+        f"point is what is paid beyond that vote for each of them. The table has {len(shown)} of "
+        f"{plural(len(found.results), 'option')}; aggregate.json, which --out writes, has all."
     )
-    yield _rules_table(found, short)
+    yield _rules_table(found, shown)
     yield Items(
         [
             *(f"{one.name}: a verdict takes {one.cost or 'an unknown cost'}." for one in found.members),
@@ -120,7 +127,7 @@ def _budget_table(found: Aggregation) -> Table:
         Column("budget", lambda one: number(one.budget), f"{found.unit} a proof"),
         Column(
             "best",
-            lambda one: plain(one.best.name, 120) if one.best else "none is as cheap",
+            lambda one: one.best.name if one.best else "none is as cheap",
             left=True,
             wrap=True,
         ),
@@ -132,7 +139,7 @@ def _budget_table(found: Aggregation) -> Table:
     return Table.of(columns, found.choices)
 
 
-def _rules_table(found: Aggregation, short: bool) -> Table:
+def _rules_table(found: Aggregation, shown: Sequence[Result]) -> Table:
     columns: list[Column[Result]] = [
         Column("verifiers", lambda one: one.option.who, left=True),
         Column("votes", lambda one: one.option.votes),
@@ -146,11 +153,11 @@ def _rules_table(found: Aggregation, short: bool) -> Table:
         Column("gain", lambda one: estimate(one.gain.value, one.gain.low, one.gain.high, points), "points"),
         Column("cost of a point", lambda one: number(one.cost_of_a_point), found.unit),
     ]
-    return Table.of(columns, _shown(found, short), repeated=3)
+    return Table.of(columns, shown, repeated=3)
 
 
 def _shown(found: Aggregation, short: bool) -> list[Result]:
-    """Results by verifiers, then by votes."""
+    """Results by verifiers, then by votes. Of very many, ensembles are left out that a cheaper option beats."""
     most: dict[tuple[str, ...], tuple[int, ...]] = {}
     for one in found.results:
         own = one.option
@@ -163,10 +170,22 @@ def _shown(found: Aggregation, short: bool) -> list[Result]:
             return not short and (last or (even and option.rule == "at least 1"))
         return last or (even and (not short or len(option.each) == 1 or option.each[0] == 1))
 
-    return sorted(
-        (one for one in found.results if kept(one.option)),
-        key=lambda one: (len(one.option.verifiers), one.option.verifiers, one.option.each),
-    )
+    shown = [one for one in found.results if kept(one.option)]
+    if len(shown) > MOST:
+        best = _unbeaten(found)
+        shown = [one for one in shown if len(one.option.verifiers) == 1] + [
+            one for one in best if len(one.option.verifiers) > 1
+        ]
+    return sorted(shown, key=lambda one: (len(one.option.verifiers), one.option.verifiers, one.option.each))
+
+
+def _unbeaten(found: Aggregation) -> list[Result]:
+    """Those that are better than every option of the same cost or less."""
+    best: list[Result] = []
+    for one in sorted(found.results, key=lambda one: (one.option.cost, -one.numbers[found.decides].value)):
+        if not best or one.numbers[found.decides].value > best[-1].numbers[found.decides].value + TINY:
+            best.append(one)
+    return best
 
 
 def _share(one: Estimate) -> str:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -95,16 +96,21 @@ def _decide_one(
 ) -> tuple[float, float, float]:
     sums, shares, none = np.zeros(1), np.ones(1), 1.0
     for row, k, weight in zip(votes, each, weights, strict=True):
-        table = subset_shares(*row, k)
-        # of i - j, from -k to k
-        margin = np.array([np.trace(table, offset) for offset in range(k, -k - 1, -1)])
-        lead = np.arange(-k, k + 1)[margin > 0]
+        lead, margin, silent = _leads(*row, k)
         sums = (sums[:, None] + weight * lead).ravel()
-        shares = (shares[:, None] * margin[margin > 0]).ravel()
-        none *= table[0, 0]
+        shares = (shares[:, None] * margin).ravel()
+        none *= silent
     accepted, rejected = float(shares[sums > TINY].sum()), float(shares[sums < -TINY].sum())
     tied = max(0.0, 1 - accepted - rejected - none)
     return accepted + tied / 2, rejected + tied / 2, float(none)
+
+
+@lru_cache(10_000)
+def _leads(accepted: int, rejected: int, missing: int, k: int) -> tuple[np.ndarray, Floats, float]:
+    """Of k of a pair's votes: each possible i - j, its probability, and that of no verdict."""
+    table = subset_shares(accepted, rejected, missing, k)
+    margin = np.array([np.trace(table, offset) for offset in range(k, -k - 1, -1)])
+    return np.arange(-k, k + 1)[margin > 0], margin[margin > 0], float(table[0, 0])
 
 
 def by_logit(counts: VoteCounts, k: int, seed: int = 0) -> Shares:

@@ -18,18 +18,19 @@ from pv_eval.provenance import UNKNOWN, sampling_details, set_fingerprint, setti
 from pv_eval.report.names import tails, tell_apart
 from pv_eval.run_files import RunInfo, find_runs
 from pv_eval.steps import Steps
-from pv_judge.pages.text import plain, plural
+from pv_eval.votes import Pair
+from pv_judge.pages.text import plain, plural, shorten
 from pv_rl.errors import DataError, PvRlError
 
 __all__ = ["Entry", "Refused", "SetName", "read_entries"]
 
 LONGEST = 80
-"""Characters of a name."""
+"""Characters of a name, which is cut in the middle."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SetName:
-    """A column: runs are in one only if ids, questions, labels and weights of all pairs are the same."""
+    """A column: runs are in one only if the truth of all pairs is the same, see `set_fingerprint`."""
 
     name: str
     """As tables show it, unique in the board."""
@@ -98,9 +99,10 @@ def read_entries(folders: Sequence[Path], how: Intervals) -> tuple[list[Entry], 
             name = folder.resolve().name
             refused.append(Refused(folder=name, reason=_reason(error, folder, name)))
     runs: list[_Run] = []
+    lean: dict[object, tuple[Pair, ...]] = {}
     for path, end in zip(paths.values(), tails(list(paths)), strict=True):
         try:
-            runs.append(_read(path, end, how))
+            runs.append(_read(path, end, how, lean))
         except (PvRlError, OSError) as error:
             refused.append(Refused(folder=end, reason=_reason(error, path, end)))
     if not runs:
@@ -114,18 +116,23 @@ def _reason(error: Exception, folder: Path, name: str) -> str:
     return plain(str(error).replace(str(folder), name), 500)
 
 
-def _read(path: Path, end: str, how: Intervals) -> _Run:
+def _read(path: Path, end: str, how: Intervals, lean: dict[object, tuple[Pair, ...]]) -> _Run:
+    """A run without texts. Runs on the same pairs share them: `lean` has those of the runs before."""
     run = read_counted(path, traces=False)
-    lean = (
-        replace(pair, question="", proof="", steps=(), reference="", rubric="") for pair in run.counts.pairs
-    )
+    fingerprint = set_fingerprint(run.pairs)
+    key = (fingerprint, *(pair.pair_id for pair in run.counts.pairs))
+    if key not in lean:
+        lean[key] = tuple(
+            replace(pair, question="", proof="", steps=(), reference="", rubric="")
+            for pair in run.counts.pairs
+        )
     return _Run(
         folder=end,
         info=run.info,
-        counts=replace(run.counts, pairs=tuple(lean)),
+        counts=replace(run.counts, pairs=lean[key]),
         extra=_extra(run.grades(how), run.first_errors(how)),
         cost=cost_of(run.counts.votes, run.info),
-        fingerprint=set_fingerprint(run.pairs),
+        fingerprint=fingerprint,
         labelled=sum(pair.label is not None for pair in run.pairs),
     )
 
@@ -143,7 +150,7 @@ def _extra(graded: Graded | None, steps: Steps | None) -> dict[str, Estimate]:
 def _arrange(runs: Sequence[_Run]) -> list[Entry]:
     sets = list(dict.fromkeys((one.info.set_name, one.fingerprint, one.labelled) for one in runs))
     names = tell_apart(
-        [plain(name, LONGEST) or "a set without a name" for name, _, _ in sets],
+        [shorten(name, LONGEST) or "a set without a name" for name, _, _ in sets],
         [(plural(key[2], "pair"), key[1], f"set {number}") for number, key in enumerate(sets, 1)],
     )
     columns = {
@@ -165,7 +172,7 @@ def _arrange(runs: Sequence[_Run]) -> list[Entry]:
         seed = f"seed {UNKNOWN if run.info.seed is None else run.info.seed}"
         details.setdefault(row, (*own, seed, f"repeat {repeat}", f"verifier {row + 1}"))
     told = tell_apart(
-        [plain(key[0], LONGEST) or "a verifier without a name" for key in rows],
+        [shorten(key[0], LONGEST) or "a verifier without a name" for key in rows],
         [details[row] for row in rows.values()],
     )
     return [

@@ -20,13 +20,18 @@ DEFINITIONS = (
     "Balanced accuracy: the mean of the accuracies on right and on wrong proofs, 50 % for a verifier that accepts "
     "everything. Avg@n: mean share of the n votes on a proof that are its label; any n has the same expectation. A "
     "vote without a verdict is wrong.",
-    "Runs share a column only if the ids, questions, labels and weights of all pairs are the same; a set's fingerprint "
-    "is their hash. Runs of one name are different verifiers where revision, temperature, prompt or sampling differ.",
+    "Runs share a column only if the ids, questions, labels, grades, first wrong steps and weights of all pairs are "
+    "the same; a set's fingerprint is their hash. Runs of one name are different verifiers where revision, "
+    "temperature, prompt or sampling differ.",
     "p: by question (sign flips, or t where few questions differ), on the pairs that both verifiers voted on. Holm: p "
     "corrected for all verifiers of the set. Differences to the best of a set are too large, because it is the best "
     "on these very pairs.",
     "Cost: mean of a verdict, in tokens as the server counted them and in USD at the prices that were given.",
 )
+COSTS = 4
+"""Columns behind the sets: votes, tokens, USD, date."""
+FEW, MOST = 5, 7
+"""Sets of a main table that is whole, and of a part."""
 Row: TypeAlias = "TableColumn[Any]"
 
 
@@ -37,7 +42,7 @@ def blocks(board: Board) -> Iterator[Block]:
         f"{plural(len(board.verifiers), 'verifier')} on {plural(len(board.columns), 'set')}, with "
         f"{100 * board.how.level:g} % intervals over questions. Made from votes by pv-eval board."
     )
-    yield main_table(board)
+    yield from _main_tables(board)
     if board.means:
         yield Paragraph(
             "The mean over sets is of verifiers that were run on every set; each set counts alike.",
@@ -90,6 +95,18 @@ def main_table(board: Board) -> Table:
         TableColumn("last run", lambda one: _last([cell.entry.date for cell in cells[one]])),
     ]
     return Table.of(columns, board.verifiers)
+
+
+def _main_tables(board: Board) -> list[Table]:
+    """The main table, of many sets in parts that fit a screen of 1280 pixels and a sheet of A4."""
+    table = main_table(board)
+    if len(board.columns) <= FEW:
+        return [table]
+    last = len(table.columns) - COSTS
+    first = last - len(board.columns)
+    sets = [range(start, min(start + MOST, last)) for start in range(first, last, MOST)]
+    chosen = [[*range(first), *sets[0]], *([0, *one] for one in sets[1:]), [0, *range(last, last + COSTS)]]
+    return [table.part(places) for places in chosen]
 
 
 def _mean(board: Board, verifier: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from pv_eval.report.summary import Entry, Group
@@ -13,12 +13,14 @@ from pv_judge.pages.figure import check_figure, choose_colours, clean, new_figur
 from pv_judge.pages.text import plain
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from pv_eval.best_of import BestOf
     from pv_eval.intervals import Estimate
 
-__all__ = ["draw_charts", "length_name", "with_lengths"]
+__all__ = ["draw_charts", "legend_below", "length_name", "whole_label", "with_lengths"]
 
 Drawn: TypeAlias = "Sequence[tuple[Entry, str]]"
 """Entries with their colours, which are the same in all figures of a set."""
@@ -37,7 +39,7 @@ def draw_charts(group: Group) -> dict[str, bytes]:
     Raises:
         SetupError: matplotlib is missing.
     """
-    check_figure("a report's figures")
+    check_figure("a report")
     coloured = list(zip(group.entries, choose_colours(len(group.entries)), strict=True))
     drawn = {f"{group.prefix}reliability": _draw(_reliability, coloured)}
     for unit, entries in with_lengths(group.entries).items():
@@ -68,6 +70,8 @@ def _draw(paint: Painter, entries: Drawn) -> bytes:
         axes = figure.subplots()
         paint(axes, entries)
         clean(axes)
+        handles, labels = axes.get_legend_handles_labels()
+        legend_below(figure, dict(zip(labels, handles, strict=True)))
         return to_png(figure, dpi=110)
 
 
@@ -90,7 +94,6 @@ def _reliability(axes: Axes, entries: Drawn) -> None:
         axes.scatter(shares, values, s=sizes, color=colour, label=_label(entry), alpha=0.8)
     axes.set(xlabel="share of votes that accept", ylabel="share of right proofs")
     axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
-    _legend(axes)
 
 
 def _length(axes: Axes, entries: Drawn) -> None:
@@ -110,8 +113,7 @@ def _length(axes: Axes, entries: Drawn) -> None:
             capsize=3,
         )
     axes.set_xticks(range(len(BARS)), ["verdict True", "verdict False", "right votes", "wrong votes"])
-    axes.set_ylabel(f"mean length, {entries[0][0].info.length_unit}")
-    _legend(axes)
+    axes.set(ylim=(0, None), ylabel=f"mean length, {entries[0][0].info.length_unit}")
 
 
 def _best_of(axes: Axes, entries: Drawn) -> None:
@@ -136,7 +138,6 @@ def _best_of(axes: Axes, entries: Drawn) -> None:
             axes.plot(found.sizes, _values(found)[bound], style, color=colour, linewidth=1.3, label=label)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set(xlabel="k, proofs to choose from", ylabel="chosen proof is right", ylim=(-0.03, 1.03))
-    _legend(axes)
 
 
 def _values(found: BestOf) -> dict[str, list[float]]:
@@ -144,21 +145,37 @@ def _values(found: BestOf) -> dict[str, list[float]]:
 
 
 def _label(entry: Entry) -> str:
-    return "\u200b" + _wrapped(entry.name)  # a label that begins with _ would be left out
+    return whole_label(entry.name)
+
+
+def whole_label(name: str) -> str:
+    """A name for a legend, whole, on several lines if need be."""
+    return "\u200b" + _wrapped(name)  # a label that begins with _ would be left out
 
 
 def _wrapped(name: str) -> str:
     return textwrap.fill(plain(name, 1000), LINE)
 
 
-def _legend(axes: Axes) -> None:
-    """Below the axes, whole; the figure grows by its lines."""
-    labels = axes.get_legend_handles_labels()[1]
-    if labels:
-        figure = axes.get_figure(root=True)
-        columns = 1 if len(labels) == 1 or max(map(len, labels)) > LINE // 2 else 2
-        figure.legend(loc="outside lower center", frameon=False, fontsize=9, ncols=columns)
-        figure.set_figheight(HEIGHT + 0.2 * sum(1 + label.count("\n") for label in labels) / columns)
+def legend_below(figure: Figure, lines: Mapping[str, Artist]) -> None:
+    """Add a legend below the axes, whole; the figure grows by its lines.
+
+    Args:
+        figure: with its axes.
+        lines: what is drawn, by label.
+    """
+    if lines:
+        columns = 1 if len(lines) == 1 or max(map(len, lines)) > LINE // 2 else 2
+        figure.legend(
+            list(lines.values()),
+            list(lines),
+            loc="outside lower center",
+            frameon=False,
+            fontsize=9,
+            ncols=columns,
+        )
+        more = 0.2 * sum(1 + label.count("\n") for label in lines) / columns
+        figure.set_figheight(figure.get_figheight() + more)
 
 
 def _reach(estimates: Sequence[Estimate]) -> list[list[float]]:

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
-from pv_data import __version__
+from pv_eval import __version__
+from pv_eval.evaluation import Evaluation
 from pv_eval.intervals import Estimate
 from pv_eval.report import tables
 from pv_eval.report.cases import Case
 from pv_eval.report.charts import length_name, with_lengths
 from pv_eval.report.grade_tables import grade_blocks, step_blocks
+from pv_eval.report.names import in_title
 from pv_eval.report.paper import PAPER, SIZES
 from pv_eval.report.passage import excerpt, find_passage
 from pv_eval.report.ranking_table import ranking_table
@@ -48,12 +50,12 @@ def content(summary: Summary) -> Iterator[Block]:
     """All of it; the first block is the title. With several sets each is a section of its own."""
     groups, how = summary.groups, summary.how
     several = len(groups) > 1
-    names = dict.fromkeys(entry.name for entry in summary.entries)
-    yield Heading("Report of " + ", ".join(names), level=1)
-    yield Items([_about(group, entry) for group in groups for entry in group.entries])
+    yield Heading("Report of " + in_title(entry.name for entry in summary.entries), level=1)
+    if not several:
+        yield _about(groups[0])
     yield Paragraph(
         f"Numbers have {100 * how.level:g} % cluster-t intervals over questions; without one, - or the number alone. "
-        f"By pv-data {__version__}."
+        f"By pv-eval {__version__}."
         + (" Verifiers are compared within a set, each with the set's first." if several else "")
     )
     if summary.cases:
@@ -61,6 +63,7 @@ def content(summary: Summary) -> Iterator[Block]:
     for group in groups:
         if several:
             yield Heading(group.name)
+            yield _about(group)
         for section in SECTIONS:
             yield from _deeper(section(group)) if several else section(group)
     yield Heading("What the numbers are")
@@ -73,14 +76,25 @@ def _deeper(blocks: Iterable[Block]) -> Iterator[Block]:
         yield replace(block, level=block.level + 1) if isinstance(block, Heading) else block
 
 
-def _about(group: Group, entry: Entry) -> str:
-    info, found = entry.info, entry.evaluation
-    how = [f"temperature {info.temperature:g}"] if info.temperature is not None else []
-    how += [f"seed {info.seed}"] if info.seed is not None else []
+def _about(group: Group) -> Block:
+    """What was sampled, and how; a set's size once where all its runs have it."""
+    sizes = [_size(entry.evaluation) for entry in group.entries]
+    same = len(set(sizes)) == 1 and len(sizes) > 1
+    lines = [f"{group.name}: {sizes[0]}"] * same
+    for entry, size in zip(group.entries, sizes, strict=True):
+        info = entry.info
+        how = [] if same else [size]
+        how += [plural(entry.evaluation.votes, "vote")]
+        how += [f"temperature {info.temperature:g}"] if info.temperature is not None else []
+        how += [f"seed {info.seed}"] if info.seed is not None else []
+        lines.append(f"{entry.name}{'' if same else f' on {group.name}'}: {', '.join(how)}")
+    return Items(lines)
+
+
+def _size(found: Evaluation) -> str:
     return (
-        f"{entry.name} on {group.name}: {plural(found.pairs, 'pair')} of "
-        f"{plural(found.questions, 'question')}, {found.right} right and {found.pairs - found.right} wrong proofs, "
-        f"{plural(found.votes, 'vote')}" + "".join(f", {one}" for one in how)
+        f"{plural(found.pairs, 'pair')} of {plural(found.questions, 'question')}, {found.right} right and "
+        f"{found.pairs - found.right} wrong proofs"
     )
 
 
@@ -91,8 +105,9 @@ def _numbers(group: Group) -> Iterator[Block]:
 
 
 def _cautions(group: Group) -> list[str]:
-    """Findings of the check, notes of the run, and notes of numbers; each with whose it is."""
-    lines = []
+    """Findings of the check, notes of the run, and notes of numbers; each once, with whose it is."""
+    lines: list[str] = []
+    whose: dict[str, dict[str, None]] = {}
     if group.apart:
         lines.append(f"It is another set than an earlier one of the same name: {group.apart}.")
     first = {pair.pair_id for pair in group.first.counts.pairs}
@@ -103,9 +118,8 @@ def _cautions(group: Group) -> list[str]:
                 f"{entry.name}: has {len(own)} pairs and {group.first.name} {len(first)}, {len(own & first)} of them "
                 "the same. Only comparisons are on the same pairs; the other numbers are of each run's own."
             )
-        lines += [f"{entry.name}: {problem}" for problem in found.problems]
-        lines += [f"{entry.name}: {note}" for note in entry.info.notes]
-        lines += [f"{entry.name}: {note}" for note in _notes(found.metrics)]
+        for note in (*map(str, found.problems), *entry.info.notes, *_notes(found.metrics)):
+            whose.setdefault(note, {})[entry.name] = None
         if found.sampling_error == found.sampling_error:
             lines.append(
                 f"{entry.name}: sampling anew on the same pairs moves Avg@{found.samples[0]} by about "
@@ -113,15 +127,18 @@ def _cautions(group: Group) -> list[str]:
             )
         if found.without_length:
             lines.append(f"{entry.name}: {plural(found.without_length, 'vote')} without a length.")
-    return lines
+    return lines + [
+        f"{'All' if len(names) == len(group.entries) > 1 else ', '.join(names)}: {note}"
+        for note, names in whose.items()
+    ]
 
 
 def _notes(metrics: Mapping[str, Estimate]) -> list[str]:
     by_note: dict[str, list[str]] = {}
     for name, estimate in metrics.items():
-        if estimate.note and name != "accuracy_of_always_true":
-            by_note.setdefault(estimate.note, []).append(name)
-    return [f"{', '.join(names)}: {note}." for note, names in by_note.items()]
+        if estimate.note and name in tables.SHOWN:
+            by_note.setdefault(estimate.note, []).append(tables.metric_name(name))
+    return [f"{'; '.join(names)}: {note}." for note, names in by_note.items()]
 
 
 def _beside_paper(group: Group) -> Iterator[Block]:

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-__all__ = ["tails", "tell_apart"]
+from pv_judge.pages.text import plural
+
+__all__ = ["in_title", "tails", "tell_apart"]
+
+MOST = 3
+"""Names in a title."""
+
+
+def in_title(names: Iterable[str]) -> str:
+    """Different names, or of more than three how many: `a, b`, `6 verifiers`."""
+    different = list(dict.fromkeys(names))
+    return ", ".join(different) if len(different) <= MOST else plural(len(different), "verifier")
 
 
 def tell_apart(names: Sequence[str], details: Sequence[Sequence[str]]) -> list[str]:

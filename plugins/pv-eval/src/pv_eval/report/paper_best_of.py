@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from textwrap import wrap
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pv_eval.best_of import BestOf, best_of_set
 from pv_eval.intervals import Estimate
+from pv_eval.report.charts import legend_below, whole_label
 from pv_eval.report.paper import BASE, VERIFIER
 from pv_eval.report.paper_runs import Missing, Run, Runs
 from pv_judge.pages.blocks import Column, Table
 from pv_judge.pages.figure import check_figure, choose_colours, clean, new_figure, to_png
 from pv_judge.pages.text import percent, plain, plural
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
 
 __all__ = ["Panel", "best_of_panels", "draw_panels", "lacking", "panel_table"]
 
@@ -85,11 +89,6 @@ def panel_table(panel: Panel) -> Table:
     return Table.of(columns, panel.lines)
 
 
-def _legend(label: str) -> str:
-    """The whole name; a label that begins with _ would be left out."""
-    return "\u200b" + "\n".join(wrap(plain(label, 500), 44))
-
-
 def lacking(runs: Runs) -> list[Missing]:
     """Votes that the paper's own figure needs, at the least."""
     these = [run.verifier for run in runs.on(SET)]
@@ -109,7 +108,7 @@ def draw_panels(panels: Sequence[Panel]) -> bytes:
     Raises:
         SetupError: matplotlib is missing.
     """
-    check_figure("a report's figures")
+    check_figure("a report")
     from matplotlib import rc_context
     from matplotlib.ticker import MaxNLocator
 
@@ -121,6 +120,8 @@ def draw_panels(panels: Sequence[Panel]) -> bytes:
     with rc_context({"text.parse_math": False}):  # a name may hold $
         figure = new_figure(6.2 * across, 4.2 * down)
         grid = figure.subplots(down, across, squeeze=False)
+        lines: dict[str, Artist] = {}
+        bounds = [whole_label(name) for name in ("oracle", "random")]
         for axes in grid.flat[len(panels) :]:
             axes.set_axis_off()
         for panel, axes in zip(panels, grid.flat, strict=False):
@@ -137,10 +138,11 @@ def draw_panels(panels: Sequence[Panel]) -> bytes:
             ):
                 sizes = range(1, len(curve) + 1)
                 values = [one.value for one in curve]
-                axes.plot(sizes, values, style, color=colour, linewidth=1.8, label=_legend(label))
+                (line,) = axes.plot(sizes, values, style, color=colour, linewidth=1.8)
+                lines.setdefault(whole_label(label), line)
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
             axes.set(xlabel="k, proofs to choose from", ylabel="chosen proof is right", ylim=(-0.03, 1.03))
             axes.set_title(panel.text, fontsize=10)
-            axes.legend(frameon=False, fontsize=8)
             clean(axes)
+        legend_below(figure, {name: lines[name] for name in sorted(lines, key=bounds.__contains__)})
         return to_png(figure, dpi=110)

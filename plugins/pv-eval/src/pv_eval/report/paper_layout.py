@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from pv_data import __version__
+from pv_eval import __version__
 from pv_eval.intervals import Intervals
 from pv_eval.report.paper import PAPER
 from pv_eval.report.paper_best_of import Panel, best_of_panels, draw_panels, lacking, panel_table
@@ -59,7 +59,7 @@ def _page(
         "Gains and averages are of unrounded numbers, gains on the pairs that both voted on."
     )
     yield Paragraph(
-        f"paper.json has a cluster-t interval of {100 * runs.how.level:g} % for each measured number. By pv-data "
+        f"paper.json has a cluster-t interval of {100 * runs.how.level:g} % for each measured number. By pv-eval "
         f"{__version__}."
     )
     for table in tables:
@@ -111,14 +111,14 @@ def _document(
 ) -> dict[str, Any]:
     """A tree of plain values: measured numbers are shares, the paper's are percent and points; null for no number.
 
-    Keys: `format`, `pv_data`, `intervals`, `paper` (its title), `runs`, `models`; `tables`, each with `name`,
+    Keys: `format`, `pv_eval` (version), `intervals`, `paper` (its title), `runs`, `models`; `tables`, each with `name`,
     `columns`, `lines` (`label`, `row`, `group`, and by column the `cells` with `measured`, `gain`, `paper` and
     `paper_gain`) and `missing`; `best_of_k`, with `sets` and `missing`; `notes`.
     """
     shown = {run.verifier for run in runs.runs}
     return {
         "format": FORMAT,
-        "pv_data": __version__,
+        "pv_eval": __version__,
         "intervals": runs.how,
         "paper": PAPER,
         "runs": [_run(run) for run in runs.runs],

@@ -135,8 +135,8 @@ def ablation_tables(runs: Runs) -> Iterator[PaperTable]:
             if not beside:
                 lacks.votes(runs.resolve(row), "curated")
                 lines.append(Line(label=row, row=row, cells=_ablation(row, runs, whole, None, None)))
-            lines += [_ablated(runs, whole, run, row) for run in beside]
-        lines += [_ablated(runs, whole, run, "") for run in these if not runs.models[run.verifier].row]
+            lines += [_ablated(runs, run, row) for run in beside]
+        lines += [_ablated(runs, run, "") for run in these if not runs.models[run.verifier].row]
         yield PaperTable(
             name="ablation",
             title="Data ablation",
@@ -154,11 +154,12 @@ def ablation_tables(runs: Runs) -> Iterator[PaperTable]:
         )
 
 
-def _ablated(runs: Runs, whole: Run | None, run: Run, row: str) -> Line:
-    kept = runs.models[run.verifier].kept
+def _ablated(runs: Runs, run: Run, row: str) -> Line:
+    model = runs.models[run.verifier]
     label = label_of(run.verifier, run.tag, row)
     runs.used.add(run.folder)
-    return Line(label=label, row=row, cells=_ablation(row, runs, whole, run, kept))
+    cells = _ablation(row, runs, runs.alike(model.full, run), run, model.kept)
+    return Line(label=label, row=row, cells=cells)
 
 
 def _ablation(

@@ -112,9 +112,21 @@ class Runs:
         return None
 
     def base_of(self, run: Run) -> Run | None:
-        """The run of its verifier's base model on the same set, with the same tag if there is one."""
-        base = self.models[run.verifier].base
-        return self.find(base, run.set_name, run.tag) or self.find(base, run.set_name)
+        """The run of its verifier's base model, see `alike`."""
+        return self.alike(self.models[run.verifier].base, run)
+
+    def alike(self, name: str, run: Run) -> Run | None:
+        """A verifier's run on the set of another run: one with the same temperature and format, else its first."""
+        verifier = self.resolve(name)
+
+        def likeness(one: Run) -> tuple[bool, ...]:
+            given = ((each.info.temperature, each.info.verdict_format, each.tag) for each in (one, run))
+            return tuple(first == second for first, second in zip(*given, strict=True))
+
+        these = [one for one in self.on(run.set_name) if one.verifier == verifier]
+        found = max(these, key=likeness, default=None)
+        self.used.update({found.folder} if found else ())
+        return found
 
     def paired(self, first: Run, second: Run) -> tuple[VoteCounts, VoteCounts] | None:
         """Both on the pairs that both voted on; None, with a note, where they cannot be paired."""
@@ -181,9 +193,10 @@ def read_runs(folders: Sequence[Path], how: Intervals, models: Path | None = Non
         raise DataError("no run was given; give the folder of one run or more")
     found: list[Run] = []
     notes: dict[str, None] = {}
-    for folder in find_runs(folders):
-        read = read_counted(folder, traces=False)
-        run = Run(folder=folder, info=read.info, counts=read.counts, tag=_tag(read.info, found))
+    counted = [read_counted(folder, traces=False) for folder in find_runs(folders)]
+    # the paper's votes are verdicts, so a verifier's first run on a set is one of verdicts if there is one
+    for read in sorted(counted, key=lambda read: read.info.verdict_format != "verdict"):
+        run = Run(folder=read.folder, info=read.info, counts=read.counts, tag=_tag(read.info, found))
         found.append(run)
         for line in (*map(str, read.problems), *_oddities(run)):
             notes[f"{run.where}: {line}"] = None
@@ -195,8 +208,11 @@ def _tag(info: RunInfo, before: Sequence[Run]) -> str:
     same = [run for run in before if (run.verifier, run.set_name) == (info.verifier, info.set_name)]
     if not same:
         return ""
-    tag = f", temperature {info.temperature:g}" if info.temperature is not None else ""
-    tag = "" if info.temperature == same[0].info.temperature else tag
+    first, tag = same[0].info, ""
+    if info.temperature != first.temperature and info.temperature is not None:
+        tag += f", temperature {info.temperature:g}"
+    if info.verdict_format != first.verdict_format:
+        tag += f", format {plain(info.verdict_format, 40)}"
     times = Counter(run.tag.partition(" (run ")[0] for run in same)[tag]
     return f"{tag} (run {times + 1})" if times else tag
 

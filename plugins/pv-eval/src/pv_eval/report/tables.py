@@ -16,12 +16,14 @@ from pv_judge.pages.blocks import Column, Table
 from pv_judge.pages.text import coefficient, estimate, p_value, percent, points, whole
 
 __all__ = [
+    "SHOWN",
     "agreement_table",
     "best_of_table",
     "bins_table",
     "lengths_table",
     "main_table",
     "majority_table",
+    "metric_name",
     "number_tables",
     "paper_table",
     "slices_table",
@@ -86,14 +88,7 @@ def number_tables(entries: Sequence[Entry]) -> list[Table]:
         [0, *range(start, min(start + WIDEST, len(table.columns)))]
         for start in range(first + WIDEST, len(table.columns), WIDEST)
     ]
-    return [
-        replace(
-            table,
-            columns=[table.columns[place] for place in chosen],
-            rows=[[row[place] for place in chosen] for row in table.rows],
-        )
-        for chosen in places
-    ]
+    return [table.part(chosen) for chosen in places]
 
 
 def paper_table(entries: Sequence[Entry], set_name: str) -> Table | None:
@@ -225,12 +220,17 @@ def versus_table(versus: Versus) -> Table:
     found = versus.comparison
     tests = found.sign_flip_p
     columns: list[Column[str]] = [
-        Column("metric", lambda name: ", ".join(SHOWN[name]).removesuffix(", %"), left=True),
+        Column("metric", metric_name, left=True),
         Column("difference", lambda name: _interval(found.differences[name], points), "points"),
         Column("p", lambda name: p_value(tests[name]) if name in tests else "", "by question"),
         Column("test", lambda name: found.tests.get(name, ""), left=True),
     ]
     return Table.of(columns, SHOWN)
+
+
+def metric_name(name: str) -> str:
+    """One of `SHOWN` as tables name it, with its unit: `wrong proofs, accuracy`."""
+    return ", ".join(SHOWN[name]).removesuffix(", %")
 
 
 def _sizes(best_of: BestOf) -> list[int]:

@@ -19,6 +19,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from pv_data.audit.mathml import formulas, to_html
+from pv_eval.report.names import in_title
 from pv_eval.report.summary import Entry, Group, Summary
 from pv_eval.votes import Pair, Vote
 from pv_judge.pages.excerpt import cut
@@ -62,7 +63,7 @@ def draw_traces(summary: Summary) -> bytes:
         len(vote.trace) for *_, votes in rows for those in votes for vote in those if vote.trace is not None
     ]
     longest = max(LEAST, min(LONGEST, room // max(1, len(lengths))))
-    allowed = max(0, room // LEAST)
+    allowed = sum(used <= room for used in itertools.accumulate(min(one, longest) for one in lengths))
     pairs: dict[str, list[Any]] = {group.name: [] for group in summary.groups}
     documents, traces = [], itertools.count()
     for (group, pair, by_verifier), given in zip(rows, inputs, strict=True):
@@ -95,7 +96,7 @@ def draw_traces(summary: Summary) -> bytes:
         open_templates("pv_eval", "report")
         .get_template("traces.html.j2")
         .render(
-            title="Traces of " + ", ".join(dict.fromkeys(entry.name for entry in summary.entries)),
+            title="Traces of " + in_title(entry.name for entry in summary.entries),
             notes=_notes(len(everything) - len(rows), lengths, longest, allowed, table.full),
             index=_json({"sets": sets, "several": len(sets) > 1}),
             documents=documents,

@@ -21,7 +21,7 @@ from pv_eval.logit import verdict_logit
 from pv_eval.request import Request, Sampling
 from pv_eval.sets.base import messages_of
 from pv_eval.verifiers.progress import Progress
-from pv_eval.verifiers.trace_cache import OF_THE_MODEL, Trace, TraceCache
+from pv_eval.verifiers.trace_cache import OF_THE_MODEL, OF_THE_PROMPT, Trace, TraceCache
 from pv_eval.votes import Pair
 from pv_judge.answer import JudgeFailure, Messages
 from pv_judge.budget import BudgetKeeper
@@ -35,7 +35,7 @@ from pv_verdicts import VerdictFormat
 __all__ = ["Question", "Traces", "ask_all", "client_settings", "look_up"]
 
 PATIENCE = 50
-"""This many failed requests in a row, the model's own failures not counted, end the run."""
+"""This many failed requests in a row end the run; failures of the model or of a prompt are not counted."""
 WATCH_S = 1.0
 BYTES_A_TOKEN = 1_000
 """Of an answer with log-probabilities: a token with its alternatives takes about 600."""
@@ -265,7 +265,7 @@ class _Run:
                 f"the server refuses requests with a seed ({failure}). Use --no-send-seed; the samples are then not "
                 "reproducible"
             ) from failure
-        self._in_vain += 1
+        self._in_vain = 0 if failure.kind in OF_THE_PROMPT else self._in_vain + 1
         self._state.last_error = str(failure)
         if self._in_vain >= self._patience:
             self._stop(f"{self._in_vain} requests in a row failed; the last error: {failure}")

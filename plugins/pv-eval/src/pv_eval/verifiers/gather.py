@@ -24,7 +24,7 @@ from pv_eval.sets.rows import SUFFIXES
 from pv_eval.verifiers.client import Traces, ask_all, client_settings, look_up
 from pv_eval.verifiers.progress import Progress, shown
 from pv_eval.verifiers.recorded import read_traces
-from pv_eval.verifiers.trace_cache import OF_THE_MODEL, TraceCache
+from pv_eval.verifiers.trace_cache import OF_THE_MODEL, OF_THE_PROMPT, TraceCache
 from pv_eval.votes import Pair
 from pv_judge.rowfiles.steps import SUFFIXES as DUMPS
 from pv_rl.errors import ConfigError
@@ -153,10 +153,13 @@ def _asked(
             with opened as (model, server), shown(state, console):
                 gone = server.gone if server is not None else lambda: ""
                 answers = ask_all(left, model, sampling, cache, state, gone=gone)
-            _check_answered(answers, state)
+            _check_answered(answers, traces, state)
             traces |= answers
     finally:
         cache.close()
+    asked = {
+        id(trace): trace.usage for trace in traces.values()
+    }  # pairs with the same messages share a trace
     traces = {key: replace(trace, usd=usd_of(trace.usage, known_as)) for key, trace in traces.items()}
     info = RunInfo(
         verifier=request.name or name,
@@ -175,16 +178,18 @@ def _asked(
                 "tokens": state.tokens,
                 "known": state.known,
             },
-            "usage": add_usage(trace.usage for trace in traces.values()),
+            "usage": add_usage(asked.values()),
             "missing": dict(state.failures),
         },
     )
     return traces, info
 
 
-def _check_answered(answers: Traces, state: Progress) -> None:
-    """Votes of requests that all failed would be a table of zeros."""
+def _check_answered(answers: Traces, cached: Traces, state: Progress) -> None:
+    """Votes of requests that all failed would be a table of zeros; what is left of a run may be prompts that fail."""
     if any(trace.text is not None or trace.missing in OF_THE_MODEL for trace in answers.values()):
+        return
+    if cached and all(trace.missing in OF_THE_PROMPT for trace in answers.values()):
         return
     reasons = in_words(Counter(trace.missing for trace in answers.values()))
     raise Stopped(

@@ -37,6 +37,8 @@ TOKENS = ("tokens", "response_length", "completion_tokens")
 MARK = re.compile(r"<proof (data-[0-9a-f]{24})>")
 """Of our own prompts: a hash of problem, proof and what else they show (`pv_data.prompt.mark_of`)."""
 FURTHER = frozenset({"steps", "reference", "rubric"})
+ANSWERS = {"label": "true or false", "grade": "points", "first_error": "a number, 0 for no wrong step"}
+"""What an answer without a trace may be, by the format's truth."""
 ALLOWED = {"sample": "a whole number from 0", "usd": "a finite number, 0 or more, or empty"}
 
 
@@ -106,7 +108,7 @@ def read_traces(
         reasons = in_words(left) or "it has no rows"
         raise DataError(
             f"{file} has no trace of the set {found.name} ({reasons}). A row needs pair_id, or problem and proof, or "
-            f"the prompt that holds both (input), and {', '.join(TRACES)} or {_column(form)}"
+            f"the prompt that holds both (input), and {', '.join(TRACES)} or {_column(form)} ({ANSWERS[form.truth]})"
         )
     counted = all(trace.tokens is not None for trace in traces.values())
     return Recorded(file=file, traces=traces, left_out=dict(left), other_labels=others, counted=counted)
@@ -148,16 +150,13 @@ def _answer(given: object, form: VerdictFormat) -> Answer | None:
         verdict = label_of(given)
         return None if verdict is None else Answer(accepts=verdict)
     number = -1.0 if given == "none" else number_of(given)
-    if number is None:
-        return None
     try:
-        truth = form.read_truth(number)
+        truth = form.read_truth(given if number is None else number)
     except DataError:
         return None
     if form.truth == "first_error":
         return Answer(accepts=truth == 0, first_error=int(truth))
-    accept = getattr(form, "accept", form.grades[-1]) / form.grades[-1]
-    return Answer(accepts=truth >= accept - 1e-9, grade=float(truth))
+    return Answer(accepts=truth >= form.accept - 1e-9, grade=float(truth))
 
 
 def _number(row: Mapping[str, Any], column: str, where: str) -> float | None:

@@ -12,11 +12,13 @@ from pv_judge.answer import Messages, Usage
 from pv_judge.cache import AnswerCache, CachedAnswer, cache_key
 from pv_verdicts import Answer, VerdictFormat, build_format
 
-__all__ = ["OF_THE_MODEL", "Trace", "TraceCache", "to_vote"]
+__all__ = ["OF_THE_MODEL", "OF_THE_PROMPT", "Trace", "TraceCache", "to_vote"]
 
 OF_THE_MODEL = ("truncated", "refusal")
 """Reasons for a missing verdict that are the model's own. Such traces are kept like an answer: asking again would
 select."""
+OF_THE_PROMPT = ("context_length", "no_text", "too_large")
+"""Failures that show a server that answers: another prompt or sample may have a trace. They are asked again."""
 LOGIT = "logit"
 """Key of a trace's logit, which is kept beside the trace."""
 

@@ -7,7 +7,7 @@ model, of a data set or of a config as it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 __all__ = [
@@ -128,6 +128,14 @@ class Table:
         """A row for each thing."""
         rows = [[column.show(thing) for column in columns] for thing in things]
         return cls(columns, rows, repeated, tones or {})
+
+    def part(self, places: Sequence[int]) -> Table:
+        """Some of its columns, by number."""
+        return replace(
+            self,
+            columns=[self.columns[place] for place in places],
+            rows=[[row[place] for place in places] for row in self.rows],
+        )
 
 
 @dataclass(frozen=True)

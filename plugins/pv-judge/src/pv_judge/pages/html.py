@@ -61,7 +61,7 @@ SORT = """
     const rows = [...body.rows].map((row) => [row.cells[head.cellIndex].textContent.trim(), row]);
     const known = rows.filter(([text]) => !empty(text));
     const numbers = known.every(([text]) => number.test(text));
-    const value = (text) => parseFloat(number.exec(text)[1].replaceAll(",", ""));
+    const value = (text) => parseFloat(number.exec(text)[1].replaceAll(",", "")) - (text[0] === "<" ? 1e-9 : 0);
     const up = head.ariaSort ? head.ariaSort === "descending" : !numbers;
     known.sort(([a], [b]) => numbers ? value(a) - value(b) : a.localeCompare(b, "en", { numeric: true }));
     if (!up) known.reverse();
@@ -80,6 +80,9 @@ SORT = """
 """
 """The script of a page whose tables can be sorted; without it the tables are read as they are."""
 
+FEWEST = 4
+"""Sections of a page that has a list of contents."""
+
 
 def _hash(script: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
@@ -93,7 +96,7 @@ def to_html(
     refresh: float | None = None,
     sortable: bool = False,
 ) -> str:
-    """A page with its pictures inside.
+    """A page with its pictures inside, and with a list of contents where it has four sections or more.
 
     Args:
         blocks: all of it.
@@ -105,11 +108,15 @@ def to_html(
     known = list(blocks)
     scripts = [UPDATE] * bool(refresh) + [SORT] * sortable
     heading = next((block.text for block in known if isinstance(block, Heading)), "Report")
+    sections = [
+        (place, one.text) for place, one in enumerate(known) if isinstance(one, Heading) and one.level == 2
+    ]
     return _template().render(
         blocks=known,
         pictures={name: base64.b64encode(data).decode("ascii") for name, data in (pictures or {}).items()},
         title=title or heading,
         refresh=max(1, round(refresh)) if refresh else None,
+        contents=[] if refresh or len(sections) < FEWEST else sections,
         scripts=[(Markup(script), _hash(script)) for script in scripts],
     )
 

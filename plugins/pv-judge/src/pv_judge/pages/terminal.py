@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Console, Group, RenderableType
@@ -42,12 +40,12 @@ NAME = 12
 
 
 def standard_output(width: int = 1000) -> Console:
-    """A console as wide as the terminal; where output is no terminal, as COLUMNS says, or `width` columns wide."""
+    """A console as wide as the terminal; where output is no terminal, `width` columns wide, whatever COLUMNS says.
+
+    Python's readline puts COLUMNS into the environment of all processes that are started later.
+    """
     console = Console(highlight=False)
-    if console.is_terminal:
-        return console
-    columns = os.environ.get("COLUMNS", "")
-    return Console(highlight=False, width=int(columns) if re.fullmatch("[1-9][0-9]{1,3}", columns) else width)
+    return console if console.is_terminal else Console(highlight=False, width=width)
 
 
 def print_blocks(blocks: Iterable[Block], console: Console) -> None:

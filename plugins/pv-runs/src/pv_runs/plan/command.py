@@ -11,6 +11,7 @@ from pv_judge.pages.writing import to_json
 from pv_rl.errors import ConfigError
 from pv_runs.plan.output import blocks, document
 from pv_runs.plan.planning import Plan, make_plan
+from pv_runs.preflight.supervised import is_supervised
 from pv_runs.recipes import check, compose
 from pv_runs.recipes.compose import split_run
 
@@ -39,6 +40,10 @@ def plan_run(arguments: Sequence[str], *, json_file: str | None) -> bool:
             "pv-rl plan estimates GPUs, and cluster=cpu has none. Name the cluster that you will use"
         )
     config = compose(run, overrides)
+    if is_supervised(config):
+        raise ConfigError(
+            f"pv-rl plan estimates runs with rollouts, and run={run} is supervised and has none"
+        )
     check(config, to_run=False, overrides=overrides)
     validate(config)
     plan = make_plan(config)

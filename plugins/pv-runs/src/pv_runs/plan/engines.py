@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pv_rl.errors import ConfigError
+from pv_runs.model_shape import DTYPE_BYTES
 from pv_runs.typed_config import Settings
 
-__all__ = ["BYTES", "Rollout", "Training", "read_rollout", "read_training"]
+__all__ = ["Rollout", "Training", "read_rollout", "read_training"]
 
 
-BYTES = {"fp32": 4, "float32": 4, "bf16": 2, "bfloat16": 2, "fp16": 2, "float16": 2, "half": 2}
-"""Of a value, by the names that verl takes (verl/utils/torch_dtypes.py)."""
 ACTOR = "actor_rollout_ref.actor"
 FSDP = f"{ACTOR}.fsdp_config"
 MODEL = "actor_rollout_ref.model"
 ROLLOUT = "actor_rollout_ref.rollout"
+REFERENCE = "actor_rollout_ref.ref"
 STRATEGIES = ("fsdp", "fsdp2")
 
 
@@ -50,7 +50,7 @@ class Training:
     fused: bool
     """`use_fused_kernels`: logits are made in chunks and never all there."""
     remove_padding: bool
-    """`use_remove_padding`, which needs flash-attn."""
+    """`use_remove_padding`. Without it every row of a micro-batch is as long as its longest."""
     eager_entropy: bool
     """Neither compiled nor in chunks: the entropy of the old log-probs makes whole copies of the logits."""
     update_entropy: bool
@@ -60,7 +60,9 @@ class Training:
     update_tokens: int
     """Tokens of a micro-batch on one GPU, of an update."""
     log_prob_tokens: int
-    """Tokens of a micro-batch on one GPU, of old and reference log-probs."""
+    """Tokens of a micro-batch on one GPU, of old log-probs."""
+    reference_tokens: int
+    """The same of reference log-probs."""
     dynamic: bool
     """`use_dynamic_bsz`: micro-batches by tokens, not by rows."""
     old_log_prob: bool
@@ -111,25 +113,25 @@ def read_training(settings: Settings, longest: int) -> Training:
         settings.integer(f"{FSDP}.ulysses_sequence_parallel_size", 1, least=1),
     )
     dynamic = settings.flag(f"{ACTOR}.use_dynamic_bsz")
-    rows = -(-longest // ulysses)
-    if dynamic:
-        update = settings.integer(f"{ACTOR}.ppo_max_token_len_per_gpu", least=1)
-        log_prob = settings.integer(f"{ROLLOUT}.log_prob_max_token_len_per_gpu", update, least=1)
-    else:
-        update = rows * settings.integer(f"{ACTOR}.ppo_micro_batch_size_per_gpu", least=1)
-        log_prob = rows * settings.integer(
-            f"{ROLLOUT}.log_prob_micro_batch_size_per_gpu", update // rows, least=1
-        )
+    limit, each = "max_token_len_per_gpu", 1
+    if not dynamic:
+        limit, each = "micro_batch_size_per_gpu", -(-longest // ulysses)
+    rows = settings.integer(f"{ACTOR}.ppo_{limit}", least=1)
+    update = rows * each
+    log_prob, of_reference = (
+        each * settings.integer(f"{place}.log_prob_{limit}", rows, least=1) for place in (ROLLOUT, REFERENCE)
+    )
     entropy = bool(settings.number(f"{ACTOR}.entropy_coeff", 0)) or settings.flag(
         f"{ACTOR}.calculate_entropy", False
     )
+    dtype = "fsdp_config.model_dtype"
     return Training(
         nodes=settings.integer("trainer.nnodes", least=1),
         gpus_per_node=settings.integer("trainer.n_gpus_per_node", least=1),
         strategy=settings.choice(f"{ACTOR}.strategy", STRATEGIES, "fsdp"),
         fsdp_size=settings.integer(f"{FSDP}.fsdp_size", -1),
         ulysses=ulysses,
-        weight_bytes=BYTES[settings.choice(f"{FSDP}.model_dtype", tuple(BYTES), "fp32")],
+        weight_bytes=DTYPE_BYTES[settings.choice(f"{ACTOR}.{dtype}", tuple(DTYPE_BYTES), "fp32")],
         param_offload=settings.flag(f"{FSDP}.param_offload", False),
         optimizer_offload=settings.flag(f"{FSDP}.optimizer_offload", False),
         offload_policy=settings.flag(f"{FSDP}.offload_policy", False),
@@ -147,11 +149,12 @@ def read_training(settings: Settings, longest: int) -> Training:
         temperature_one=settings.number(f"{ROLLOUT}.temperature", 1.0) == 1.0,
         update_tokens=update,
         log_prob_tokens=log_prob,
+        reference_tokens=of_reference,
         dynamic=dynamic,
         old_log_prob=not settings.flag("algorithm.rollout_correction.bypass_mode", False),
         reference=reference,
-        reference_bytes=BYTES[
-            settings.choice("actor_rollout_ref.ref.fsdp_config.model_dtype", tuple(BYTES), "fp32")
+        reference_bytes=DTYPE_BYTES[
+            settings.choice(f"{REFERENCE}.fsdp_config.model_dtype", tuple(DTYPE_BYTES), "fp32")
         ],
         critic=settings.value("algorithm.adv_estimator", "gae") == "gae",
     )
@@ -228,7 +231,7 @@ def read_rollout(settings: Settings, separate: bool) -> Rollout:
         max_batched_tokens=settings.integer(f"{ROLLOUT}.max_num_batched_tokens", 8192, least=1),
         chunked_prefill=settings.flag(f"{ROLLOUT}.enable_chunked_prefill", True),
         max_model_len=settings.optional_integer(f"{ROLLOUT}.max_model_len"),
-        weight_bytes=BYTES[settings.choice(f"{ROLLOUT}.dtype", tuple(BYTES), "bfloat16")],
+        weight_bytes=DTYPE_BYTES[settings.choice(f"{ROLLOUT}.dtype", tuple(DTYPE_BYTES), "bfloat16")],
         bucket_mb=settings.integer(
             f"{ROLLOUT}.checkpoint_engine.update_weights_bucket_megabytes", 2048, least=1
         ),

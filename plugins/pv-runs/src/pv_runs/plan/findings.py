@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from pv_runs.plan.engines import ACTOR, FSDP, MODEL, ROLLOUT
+from pv_runs.plan.engines import ACTOR, FSDP, MODEL, REFERENCE, ROLLOUT
 from pv_runs.plan.memory import Memory
 from pv_runs.plan.setup import Setup
+from pv_runs.plan.tokens import padding
 
 __all__ = [
     "Finding",
@@ -100,9 +101,23 @@ def _training_division(setup: Setup) -> Iterator[Finding]:
             f"an update has {batch.mini_batch} x {batch.n} = {rows} rows, no multiple of the {training.data_parallel} "
             "data parallel groups (verl/workers/engine_workers.py)"
         )
-    for name, cap in (("ppo", training.update_tokens), ("log_prob", training.log_prob_tokens)):
-        key = f"{ACTOR if name == 'ppo' else ROLLOUT}.{name}_max_token_len_per_gpu"
-        follows = name == "log_prob" and cap == training.update_tokens  # then one change is enough
+    if training.strategy == "fsdp2" and training.fused and not model.tie_word_embeddings:
+        yield stops(
+            "use_fused_kernels reads the output layer's weights, which strategy fsdp2 shards apart where they are not "
+            "the input's (tie_word_embeddings): the first forward fails (apply_fsdp2, verl/utils/fsdp_utils.py)",
+            f"{ACTOR}.strategy=fsdp",
+        )
+    caps = (
+        (f"{ACTOR}.ppo", training.update_tokens),
+        (f"{ROLLOUT}.log_prob", training.log_prob_tokens),
+        (
+            f"{REFERENCE}.log_prob",
+            training.reference_tokens if training.reference else training.update_tokens,
+        ),
+    )
+    for name, cap in caps:
+        key = f"{name}_max_token_len_per_gpu"
+        follows = name != f"{ACTOR}.ppo" and cap == training.update_tokens  # then one change is enough
         if training.dynamic and not follows and cap * ulysses < batch.longest:
             yield stops(
                 f"a row can have {batch.longest:,} tokens and {key} leaves {cap:,} x {ulysses} = {cap * ulysses:,}: "
@@ -210,8 +225,9 @@ def _left_out(setup: Setup) -> Iterator[Finding]:
     if training.critic:
         text = "adv_estimator gae trains a critic too, which is not counted: add about as much again"
         yield warning(text, "algorithm.adv_estimator=grpo")
-    if not training.remove_padding:
-        yield note("use_remove_padding is off; padding takes memory and time that are not counted")
+    if (padded := padding(setup, training.update_tokens)) > 1.05:
+        text = "use_remove_padding is off: rows of a micro-batch are all as long as its longest, which makes an update"
+        yield note(f"{text} compute {padded:.2g} times the tokens")
     if setup.rollout.switches:
         yield note("training GPUs that are lent to generation (hybrid_rollout) are not counted in its time")
     if training.ulysses > setup.model.num_key_value_heads:

@@ -137,7 +137,8 @@ def host_parts(setup: Setup) -> tuple[Part, ...]:
     """Parts of one node, the sum over its GPUs.
 
     - the reference model, which verl's FSDP engine always keeps there (`CPUOffload` for `forward_only`,
-      verl/workers/engine/fsdp/transformer_impl.py), in its own `model_dtype`;
+      verl/workers/engine/fsdp/transformer_impl.py), in its own `model_dtype`; twice with `strategy: fsdp`, which
+      allocates gradients with it (`init_flat_param_attributes`, torch/distributed/fsdp/_flat_param.py);
     - what is offloaded: weights, gradients, Adam's states, inputs of layers;
     - in separate_async a copy of the policy for old log-probs, and one more with several updates a sync
       (`_compute_old_log_prob`, verl/trainer/ppo/v1/trainer_separate_async.py);
@@ -149,8 +150,9 @@ def host_parts(setup: Setup) -> tuple[Part, ...]:
     stays = training.stays_on_host
     copies = (1 + (batch.sync_step > 1)) if batch.separate and training.old_log_prob else 0
     inputs = training.activation_offload and training.checkpointing
+    first = training.strategy == "fsdp"
     parts = (
-        ("reference model", training.reference, (training.reference_bytes, count, share)),
+        ("reference model", training.reference, (training.reference_bytes * (1 + first), count, share)),
         ("weights", training.param_offload or stays, (each, count, share)),
         ("gradients", stays, (each, count, share)),
         ("Adam", training.optimizer_offload or stays, (2 * each, count, share)),

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pv_judge.pages.blocks import Block, Column, Heading, Paragraph, Table, Tone
 from pv_runs.plan.assumed import Assumed
 from pv_runs.plan.planning import Plan
-from pv_runs.plan.step_time import FACTOR
+from pv_runs.plan.ranges import FACTOR, RANGES
 
 __all__ = ["blocks", "document"]
 
@@ -23,6 +23,8 @@ class Line(NamedTuple):
     amount: str
     how: str = ""
     tone: Tone = ""
+    between: tuple[float, float] | None = None
+    """Where a duration is to be expected."""
 
 
 def blocks(plan: Plan) -> Iterator[Block]:
@@ -61,7 +63,7 @@ def document(plan: Plan) -> dict[str, Any]:
     setup = asdict(plan.setup)
     return {
         "runs": plan.runs,
-        "estimate": {"measured": False, "factor": FACTOR},
+        "estimate": {"measured": False, "factor": FACTOR, "ranges": RANGES},
         "layout": plan.layout,
         "memory": {**memory, "fits": plan.memory.fits, "host_gib": plan.memory.host_gib},
         "remedy": plan.remedy,
@@ -81,7 +83,13 @@ def _table(lines: Iterator[Line], unit: str = "") -> Table:
         Column(unit, lambda line: line.amount),
         Column("", lambda line: line.how, left=True, wrap=True),
     ]
+    if any(line.between for line in known):
+        columns.insert(2, Column("from, to", _range))
     return Table.of(columns, known, tones={number: line.tone for number, line in enumerate(known)})
+
+
+def _range(line: Line) -> str:
+    return "{:.1f} {:.1f}".format(*line.between) if line.between else ""
 
 
 def _memory(plan: Plan) -> Iterator[Line]:
@@ -115,11 +123,10 @@ def _time(plan: Plan) -> Iterator[Line]:
     for name, durations in (("generation", time.generation), ("training", time.training)):
         yield Line(name, f"{sum(one.seconds for one in durations):.1f}", tone="strong")
         for one in durations:
-            yield Line(f"  {one.name}", f"{one.seconds:.1f}", one.how)
+            yield Line(f"  {one.name}", f"{one.seconds:.1f}", one.how, between=one.between)
     for one in (time.sync, *([time.judge] if time.judge else []), time.other):
-        yield Line(one.name, f"{one.seconds:.1f}", one.how)
-    low, high = time.between
-    yield Line("a step", f"{time.seconds:.0f}", f"{time.how}; from {low:.0f} to {high:.0f}", "strong")
+        yield Line(one.name, f"{one.seconds:.1f}", one.how, between=one.between)
+    yield Line("a step", f"{time.seconds:.0f}", time.how, "strong", time.between)
 
 
 def _findings(plan: Plan) -> Iterator[Block]:

@@ -124,16 +124,18 @@ def _micro_batches(setup: Setup, ulysses: int) -> Change | None:
     """Micro-batches of no more than the longest row."""
     training = setup.training
     tokens = -(-setup.batch.longest // ulysses)
-    fewer = max(training.update_tokens, training.log_prob_tokens) > tokens
+    now = (training.update_tokens, training.log_prob_tokens, training.reference_tokens)
+    fewer = max(now) > tokens
     if not training.dynamic or (ulysses == training.ulysses and not fewer):
         return None
     overrides = {f"{ACTOR}.ppo_max_token_len_per_gpu": str(tokens)}
-    if training.log_prob_tokens != training.update_tokens:  # else it follows from that of the actor
+    if len(set(now)) > 1:  # else they follow from that of the actor
         overrides[f"{ROLLOUT}.log_prob_max_token_len_per_gpu"] = str(tokens)
         overrides["actor_rollout_ref.ref.log_prob_max_token_len_per_gpu"] = str(tokens)
     if ulysses != training.ulysses:
         overrides[f"{ACTOR}.ulysses_sequence_parallel_size"] = str(ulysses)
     values = {"ulysses": ulysses, "update_tokens": tokens, "log_prob_tokens": tokens}
+    values["reference_tokens"] = tokens
     return _change(setup, "training", overrides, **values)
 
 

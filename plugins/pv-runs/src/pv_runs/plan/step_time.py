@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pv_runs.plan.memory import kv_cache, weight_shard_bytes
+from pv_runs.plan.ranges import between
 from pv_runs.plan.setup import Setup
-from pv_runs.plan.tokens import Counts, lengths_of
+from pv_runs.plan.tokens import Counts, lengths_of, padding
 
 __all__ = [
-    "FACTOR",
     "Duration",
     "StepTime",
     "forward_operations",
@@ -20,10 +20,6 @@ __all__ = [
 ]
 
 
-FACTOR = 2.0
-"""How far off the estimate may be, in either direction, without anything being wrong."""
-
-
 @dataclass(frozen=True)
 class Duration:
     """Seconds of a step."""
@@ -32,6 +28,11 @@ class Duration:
     seconds: float
     how: str
     """The formula with its numbers put in."""
+
+    @property
+    def between(self) -> tuple[float, float]:
+        """Seconds, as far off as such a part was measured to be."""
+        return between(self.name, self.seconds)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +60,8 @@ class StepTime:
 
     @property
     def between(self) -> tuple[float, float]:
-        """Seconds, a factor of `FACTOR` down and up."""
-        return self.seconds / FACTOR, self.seconds * FACTOR
+        """Seconds of a step, likewise."""
+        return between("a step", self.seconds)
 
 
 def step_time(setup: Setup, counts: Counts, judged: bool) -> StepTime:
@@ -114,9 +115,12 @@ def step_time(setup: Setup, counts: Counts, judged: bool) -> StepTime:
 
 
 def _sync(setup: Setup) -> Duration:
-    """`N b / bandwidth`, once a step."""
+    """`N b / bandwidth`, once a step; and offloaded weights come to the GPU and go back."""
     size, rate = setup.model.parameters * setup.rollout.weight_bytes, setup.assumed.sync_gb_s
-    return Duration("sync of the weights", size / (rate * 1e9), f"{size:.3g} B / {rate:g} GB/s")
+    training, link = setup.training, setup.assumed.host_link_gb_s
+    moved = 2 * training.weight_bytes * setup.model.parameters / training.shards * training.param_offload
+    how = f"{size:.3g} B / {rate:g} GB/s" + f" + {moved:.3g} B / {link:g} GB/s" * bool(moved)
+    return Duration("sync of the weights", size / (rate * 1e9) + moved / (link * 1e9), how)
 
 
 def _total(durations: tuple[Duration, ...]) -> float:
@@ -194,18 +198,25 @@ def decoding_steps(setup: Setup) -> tuple[float, str]:
     return steps, said
 
 
-def forward_operations(setup: Setup) -> float:
+def forward_operations(setup: Setup, tokens: int) -> float:
     """`2 N D + 2 L A sum s^2`, floating-point operations of one forward over all rows of a step.
 
     N are the parameters that a token is multiplied with, D the tokens of prompts and responses. The second term is the
-    attention over half of the s x s pairs of a row, with A values a token, in each of the L layers. (arXiv 2001.08361;
-    verl/utils/flops_counter.py has three times this for an update, with the input's matrix counted in N.)
+    attention over half of the s x s pairs of a row, with A values a token, in each of the L layers. Where rows are
+    padded D and s are those of the padded rows. (arXiv 2001.08361; verl/utils/flops_counter.py has three times this
+    for an update, with the input's matrix counted in N.)
+
+    Args:
+        setup: the run.
+        tokens: of a micro-batch, at most; longer ones have more padding.
     """
     assumed, batch, model, lengths = setup.assumed, setup.batch, setup.model, lengths_of(setup)
-    prompt, response = assumed.prompt_tokens, lengths.mean
+    prompt, response, padded = assumed.prompt_tokens, lengths.mean, padding(setup, tokens)
     squares = batch.rollouts * (prompt**2 + 2 * prompt * response + lengths.second_moment)
-    tokens = batch.rollouts * (prompt + response)
-    return 2 * model.matmul_parameters * tokens + 2 * model.num_hidden_layers * model.query_width * squares
+    if padded > 1:
+        squares = batch.rollouts * (padded * (prompt + response)) ** 2
+    each = 2 * model.matmul_parameters * batch.rollouts * (prompt + response) * padded
+    return each + 2 * model.num_hidden_layers * model.query_width * squares
 
 
 def micro_batches(setup: Setup, rows: float, tokens: int) -> int:
@@ -226,53 +237,59 @@ def micro_batches(setup: Setup, rows: float, tokens: int) -> int:
 
 
 def training_times(setup: Setup, counts: Counts) -> tuple[Duration, ...]:
-    """Old log-probs, reference log-probs, updates, and what offloading moves.
+    """Old log-probs, reference log-probs and updates, each with what it moves between a GPU and its host.
 
     A forward is one pass over the rows; an update is a forward and a backward of twice its work, and one forward more
-    with gradient checkpointing.
+    with gradient checkpointing. Offloaded weights come and go once a phase (`BaseEngineCtx`). Those of the reference
+    model come for each micro-batch, because its offloading is FSDP's own; with `offload_policy` so do the policy's, for
+    the forward and the backward, and its gradients go back.
     """
     training, batch, parameters = setup.training, setup.batch, setup.model.parameters
     gather, scatter = 2 * parameters, 4 * parameters
-    asked = batch.sync_step * micro_batches(setup, batch.rollouts / batch.sync_step, training.log_prob_tokens)
+    shard = parameters / training.shards
+    weights = training.weight_bytes * shard
+
+    def asked(tokens: int) -> int:
+        return batch.sync_step * micro_batches(setup, batch.rollouts / batch.sync_step, tokens)
+
+    old, reference = asked(training.log_prob_tokens), asked(training.reference_tokens)
     rows = batch.n * min(batch.mini_batch, batch.prompts)
     updates = counts.updates * micro_batches(setup, rows, training.update_tokens)
     backward = gather * (1 + training.reshard)
     scattered = counts.updates if training.no_sync else updates
     times: list[Duration] = []
     if training.old_log_prob:
-        times.append(_passes(setup, "old log-probs", 1, asked * gather, asked))
+        moved = 2 * weights * training.param_offload + weights * old * training.stays_on_host
+        times.append(_passes(setup, "old log-probs", 1, training.log_prob_tokens, old, old * gather, moved))
     if training.reference:
-        times.append(_passes(setup, "reference log-probs", 1, asked * gather, asked))
+        moved = training.reference_bytes * shard * reference
+        tokens = training.reference_tokens
+        times.append(_passes(setup, "reference log-probs", 1, tokens, reference, reference * gather, moved))
     passes = (4 if training.checkpointing else 3) * batch.ppo_epochs
-    times.append(_passes(setup, "update", passes, updates * backward + scattered * scatter, updates))
-    moved = _moved(setup)
-    return (*times, moved) if moved.seconds else tuple(times)
+    moved = 2 * weights * (training.param_offload + 2 * training.optimizer_offload)
+    moved += 3 * weights * updates * training.stays_on_host
+    gathered = updates * backward + scattered * scatter
+    times.append(_passes(setup, "update", passes, training.update_tokens, updates, gathered, moved))
+    return tuple(times)
 
 
-def _passes(setup: Setup, name: str, passes: int, gathered: float, count: int) -> Duration:
-    """The longer of `passes x operations / (GPUs peak MFU)` and of what FSDP moves meanwhile."""
+def _passes(
+    setup: Setup, name: str, passes: int, tokens: int, count: int, gathered: float, moved: float
+) -> Duration:
+    """The longer of `passes x operations / (GPUs peak MFU)` and what FSDP moves meanwhile; then the host's link."""
     training, peak, mfu = setup.training, setup.cluster.gpu.bf16_tflops, setup.assumed.train_mfu
-    operations = passes * forward_operations(setup)
+    operations = passes * forward_operations(setup, tokens)
     compute = operations / (training.gpus * peak * 1e12 * mfu)
-    rate = setup.assumed.gather_gb_s
+    rate, link = setup.assumed.gather_gb_s, setup.assumed.host_link_gb_s
     moving = gathered / (rate * 1e9) if training.gpus > 1 else 0.0
     if moving > compute:
         how = f"{gathered:.3g} B of weights and gradients in {count} micro-batches / {rate:g} GB/s"
-        return Duration(name, moving, f"{how} (computing: {compute:.1f} s)")
-    how = (
-        f"{passes} pass{'es' * (passes > 1)}, {operations:.3g} operations / ({training.gpus} GPUs x {peak:g}e12 x "
-        f"{mfu:g}) (FSDP's traffic: {moving:.1f} s)"
-    )
-    return Duration(name, compute, how)
-
-
-def _moved(setup: Setup) -> Duration:
-    """Bytes between a GPU and its host: in and out for every phase, and the reference's weights for its forward."""
-    training, rate = setup.training, setup.assumed.host_link_gb_s
-    shard = setup.model.parameters / training.shards
-    phases = 1 + training.old_log_prob + 1  # update, old log-probs, sync of the weights
-    moved = (
-        2 * training.weight_bytes * shard * (phases * training.param_offload + 2 * training.optimizer_offload)
-    )
-    moved += training.reference_bytes * shard if training.reference else 0
-    return Duration("to and from the host", moved / (rate * 1e9), f"{moved:.3g} B / {rate:g} GB/s")
+        how += f" (computing: {compute:.1f} s)"
+    else:
+        how = (
+            f"{passes} pass{'es' * (passes > 1)}, {operations:.3g} operations / ({training.gpus} GPUs x {peak:g}e12 x "
+            f"{mfu:g}) (FSDP's traffic: {moving:.1f} s)"
+        )
+    if moved:
+        how += f" + {moved:.3g} B to and from the host / {link:g} GB/s"
+    return Duration(name, max(moving, compute) + moved / (link * 1e9), how)

@@ -13,7 +13,7 @@ from statistics import NormalDist
 from pv_rl.errors import ConfigError
 from pv_runs.plan.setup import Setup
 
-__all__ = ["Counts", "Lengths", "count", "lengths_of"]
+__all__ = ["Counts", "Lengths", "count", "lengths_of", "padding"]
 
 
 NORMAL = NormalDist()
@@ -113,6 +113,20 @@ def lengths_of(setup: Setup) -> Lengths:
     return Lengths(
         mean=assumed.response_tokens, sigma=assumed.length_sigma, cut=float(setup.batch.max_response)
     )
+
+
+def padding(setup: Setup, tokens: int) -> float:
+    """Tokens that a micro-batch of so many computes, over those: 1 with `use_remove_padding`.
+
+    Without, each of its k rows is as long as its longest: `(p + E[max of k]) / (p + m)` for prompts of p and responses
+    of mean m. verl counts real tokens when it cuts micro-batches, so k does not depend on it.
+    """
+    lengths, prompt = lengths_of(setup), setup.assumed.prompt_tokens
+    if setup.training.remove_padding:
+        return 1.0
+    mean = prompt + lengths.mean
+    rows = tokens / (mean if setup.training.dynamic else setup.batch.longest)
+    return (prompt + lengths.expected_longest(max(1.0, min(rows, setup.batch.rollouts)))) / mean
 
 
 def count(setup: Setup) -> Counts:

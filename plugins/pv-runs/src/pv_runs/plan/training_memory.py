@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pv_runs.plan.setup import GIB, Setup
+from pv_runs.plan.tokens import padding
 
 __all__ = [
     "Part",
@@ -66,9 +67,12 @@ def training_phases(setup: Setup) -> tuple[Phase, ...]:
     weights, gradients = _shard(setup, "weights", 1), _shard(setup, "gradients", 1)
     adam, always = _shard(setup, "Adam", 2), _always(setup)
     coming = (gathered(setup, True), activations(setup, training.update_tokens, True), update_logits(setup))
+    asked = (training.log_prob_tokens,) * training.old_log_prob + (
+        training.reference_tokens,
+    ) * training.reference
     inferring = (
         gathered(setup, False),
-        activations(setup, training.log_prob_tokens, False),
+        activations(setup, max(asked, default=0), False),
         log_prob_logits(setup),
     )
     update = (weights, gradients, adam, *coming, _lost(setup, coming), *always)
@@ -160,7 +164,7 @@ def gathered(setup: Setup, backward: bool) -> Part:
 
 
 def activations(setup: Setup, tokens: int, backward: bool) -> Part:
-    """What is kept of the forward.
+    """What is kept of the forward; padding counts as tokens.
 
     A layer keeps `W = 2 (8 H + 3 (A + K) + 4 I)` bytes a token: inputs of both norms and their fp32 copies, queries,
     keys, values and the attention's output, and the four products of the MLP (after arXiv 2205.05198, for a gated MLP,
@@ -170,6 +174,7 @@ def activations(setup: Setup, tokens: int, backward: bool) -> Part:
     `L T W`. Forward alone: one layer's `T W`.
     """
     model, training = setup.model, setup.training
+    tokens = round(tokens * padding(setup, tokens))
     hidden, inner, layers = model.hidden_size, model.intermediate_size, model.num_hidden_layers
     layer = COMPUTE_BYTES * (8 * hidden + 3 * (model.query_width + model.key_width) + 4 * inner)
     if not backward:
@@ -213,6 +218,7 @@ def log_prob_logits(setup: Setup) -> Part:
 
 def _logits(setup: Setup, tokens: int, each: int) -> Part:
     vocabulary = setup.model.vocab_size
+    tokens = round(tokens * padding(setup, tokens))
     if setup.training.fused:
         tokens, each = min(tokens, CHUNK), FUSED_BYTES
     return Part(

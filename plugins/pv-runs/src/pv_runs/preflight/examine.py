@@ -23,6 +23,7 @@ from pv_runs.preflight.model import check_model
 from pv_runs.preflight.packages import check_packages
 from pv_runs.preflight.ports import check_ports
 from pv_runs.preflight.secrets import check_secrets
+from pv_runs.preflight.supervised import check_conversations, check_supervised, is_supervised
 from pv_runs.preflight.values import check_values
 from pv_runs.recipes import check
 from pv_runs.weight_metrics import remarks
@@ -45,6 +46,13 @@ CHECKS: Mapping[str, Callable[[DictConfig, Machine], Iterable[Finding]]] = {
     "data": check_data,
     "ports": check_ports,
 }
+SUPERVISED: Mapping[str, Callable[[DictConfig, Machine], Iterable[Finding]]] = {
+    "packages": check_packages,
+    "gpus": check_gpus,
+    "model": check_model,
+    "data": check_conversations,
+}
+"""The same of a run without rollouts and rewards."""
 
 
 def examine(
@@ -92,12 +100,16 @@ def _examine(
     more: MoreChecks,
 ) -> dict[str, list[Finding]]:
     found: dict[str, list[Finding]] = {}
-    if not only or SETTINGS in only:
+    checks = CHECKS
+    if is_supervised(config):
+        checks, more = SUPERVISED, {}
+        found[SETTINGS] = _guarded(lambda: check_supervised(config))
+    elif not only or SETTINGS in only:
         found[SETTINGS] = [
             *_guarded(lambda: check_values(config, machine)),
             *_guarded(lambda: _check_settings(config, overrides)),
         ]
-    for name, run in CHECKS.items():
+    for name, run in checks.items():
         if not only or name in only:
             found[name] = _guarded(lambda run=run: run(config, machine))
     if not only or "folders" in only:

@@ -13,7 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 from pv_rl.errors import PvRlError
 from pv_rl.hookspecs import Finding
 from pv_rl.recipes.choices import value
-from pv_runs.model_shape import read_model
+from pv_runs.model_shape import DTYPE_BYTES, read_model
 from pv_runs.preflight.findings import note, right, wrong
 from pv_runs.preflight.machine import RAY_INIT, Machine, ray_folder
 from pv_runs.preflight.secrets import loggers
@@ -28,8 +28,8 @@ OF_REWARD = ("ledger", "cache")
 """Options of a judge that name a folder or a file."""
 OF_LOGGERS = {"tensorboard": "TENSORBOARD_DIR", "wandb": "WANDB_DIR", "swanlab": "SWANLAB_LOG_DIR"}
 """Variables that name a logger's folder, which is the run's without them."""
-BYTES = {"model": 4, "optimizer": 8, "hf_model": 2}
-"""Bytes of a parameter in a checkpoint: float32 weights, two moments of Adam, bfloat16 weights."""
+VALUES = {"model": 1, "optimizer": 2}
+"""Values of a parameter in a checkpoint, in the dtype of the weights: itself, two moments of Adam."""
 RAY = "Ray's folder"
 SOCKET = 107 - len("/session_2026-11-29_21-21-24_697123_1234567/sockets/plasma_store")
 """Characters of Ray's folder: a Unix socket has a name of up to 107."""
@@ -141,7 +141,10 @@ def _checkpoint(config: DictConfig) -> float:
     except PvRlError:
         return 0
     contents: object = value(config, "actor_rollout_ref.actor.checkpoint.save_contents")
-    return parameters * sum(BYTES.get(str(one), 0) for one in contents or ())  # pyright: ignore[reportGeneralTypeIssues]
+    saved = [str(one) for one in contents or ()]  # pyright: ignore[reportGeneralTypeIssues]
+    each = DTYPE_BYTES.get(str(value(config, "actor_rollout_ref.actor.fsdp_config.model_dtype")), 4)
+    half = 2 * ("hf_model" in saved)
+    return parameters * (half + each * sum(VALUES.get(one, 0) for one in saved))
 
 
 def _kept(config: DictConfig) -> int:

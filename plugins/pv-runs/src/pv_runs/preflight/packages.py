@@ -14,6 +14,7 @@ from pv_rl.recipes.choices import value
 from pv_runs.preflight.findings import note, right, wrong
 from pv_runs.preflight.machine import Machine
 from pv_runs.preflight.secrets import loggers
+from pv_runs.preflight.supervised import is_supervised
 
 __all__ = ["check_packages"]
 
@@ -101,7 +102,8 @@ def _needed(config: DictConfig) -> Iterator[tuple[str, str]]:
     engine = str(value(config, "actor_rollout_ref.rollout.name"))
     if engine in ENGINES:
         yield ENGINES[engine], f"actor_rollout_ref.rollout.name={engine}"
-    attention = "actor_rollout_ref.model.override_config.attn_implementation"
+    model = "model" if is_supervised(config) else "actor_rollout_ref.model"
+    attention = f"{model}.override_config.attn_implementation"
     if (value(config, attention) or "flash_attention_2") == "flash_attention_2":
         yield "flash_attn", f"flash_attention_2 (verl's default; {attention}=sdpa does without)"
     for part in ("actor", "ref"):

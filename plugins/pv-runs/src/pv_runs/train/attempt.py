@@ -69,7 +69,7 @@ def attempt(folder: Path, config: DictConfig, record: Record, console: Console) 
         write_record(folder, record)
         say(console, f"{folder}: verl's log is verl.log")
         progress = Progress(metrics, config.trainer.total_training_steps, console)
-        may_ask = config.trainer.use_v1 and "one_step_off" not in config.launch.module
+        may_ask = config.trainer.get("use_v1") and "one_step_off" not in config.launch.module
         exit_code, asked = None, False
         try:
             with (

@@ -55,7 +55,7 @@ def check_runs(
         config = compose(run, [*fixed, *values])
         OmegaConf.set_struct(config, False)
         config.run_dir = str(place / str(number) if sweep else place)
-        same = f"{config.ray_kwargs}{config.launch.env}"
+        same = f"{config.get('ray_kwargs')}{config.launch.env}"
         machines[same] = machine = machines.get(same) or this_machine(config, Path.cwd())
         only = () if there else ANYWHERE
         results.append(

@@ -17,6 +17,7 @@ from pv_runs.metrics_log import parse_line
 __all__ = ["Progress", "say"]
 
 SHOWN = (
+    ("loss", ("train/loss",), "{:.4f}"),
     ("reward", (metric_names.SCORE, "critic/score/mean"), "{:.3f}"),
     ("length", ("response_length/mean",), "{:.0f}"),
     ("vetoed", (metric_names.VETOED,), "{:.1%}"),
