@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from pv_eval import __version__
 from pv_eval.aggregate_command import aggregate
 from pv_eval.board_command import board
 from pv_eval.grades_command import grades
@@ -312,6 +313,23 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
 data_app = typer.Typer()
 """The same commands under the names that they have in `pv-data`."""
 for new, older, command in (

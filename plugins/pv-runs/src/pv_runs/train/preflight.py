@@ -10,6 +10,7 @@ from omegaconf import OmegaConf
 from rich.console import Console
 from rich.markup import escape
 
+from pv_judge.pages.text import plural
 from pv_rl.errors import ConfigError
 from pv_rl.hookspecs import Finding
 from pv_runs.preflight import Checks, Machine, MoreChecks, examine, faults, this_machine
@@ -87,7 +88,7 @@ def show(found: Checks, console: Console) -> bool:
             console.print(f"{MARKS[one.state]} {name:9}{text}{remedy}", highlight=False)
     states = [one.state for findings in found.values() for one in findings]
     wrong = states.count("wrong")
-    notes = f", {states.count('note')} notes" if "note" in states else ""
+    notes = f", {plural(states.count('note'), 'note')}" if "note" in states else ""
     console.print(f"{wrong} wrong{notes}: this run would fail." if wrong else f"Nothing wrong{notes}.")
     return not wrong
 
