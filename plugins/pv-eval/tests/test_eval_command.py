@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import re
 import subprocess
 import sys
 import textwrap
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timezone
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -25,8 +29,9 @@ def test_votes_and_their_record_are_written_and_the_report_with_them(tmp_path):
     out = tmp_path / "out"
     with JudgeServer(Script(reply=by_mark, faults=[Fault(kind="refusal", requests=[5])])) as server:
         arguments = ["run", "--set", f"table:{small_set(tmp_path)}", "--verifier", server.url, "--out", out]
-        arguments += ["--model", "judge", "-n", 2, "--resamples", 100, "--client", "limits.concurrency=1"]
-        result = run(*arguments, "--client", "prices={judge: {input: 1.0, output: 2.0}}")
+        arguments += ["--model", "judge", "-n", 2, "--client", "limits.concurrency=1"]
+        priced = ("--client", "prices={judge: {input: 1.0, output: 2.0}}")
+        result = run(*arguments, *priced)
         assert result.exit_code == 0, result.output
         assert len(server.chats()) == 16
     pairs, votes, info = read_run(out)
@@ -46,14 +51,26 @@ def test_votes_and_their_record_are_written_and_the_report_with_them(tmp_path):
     assert "Traces without a verdict because of the model itself, of 16: refusal: 1." in info.notes
     spent = info.settings["spent"]
     assert spent["requests"] == 16
-    assert spent["usd"] > 0
+    used = info.settings["usage"]
+    # in millionths: 1 a token of a prompt, 2 a token of an answer
+    paid = (used["prompt_tokens"] + 2 * used["completion_tokens"]) / 1e6
+    assert used["requests"] == 16
+    assert spent["usd"] == pytest.approx(paid)
+    assert sum(vote.usd or 0 for vote in votes) == pytest.approx(paid)
+    cost = f"A verdict took ${paid / 16:.3g}, {used['prompt_tokens'] / 16:.0f} prompt tokens, "
+    assert cost in result.output
+    assert info.settings["date"] == datetime.now(timezone.utc).date().isoformat()
+    assert info.settings["versions"]["pv-eval"] == version("pv-eval")
     assert info.settings["sampling"]["n"] == 2
     assert info.settings["prompt"].startswith("verifier@")
     report = json.loads((out / "report" / "report.json").read_text())
     assert report
-    again = run(*arguments)  # all of it is known: no server is needed any more
+    again = run(*arguments, *priced)  # all of it is known: no server is needed any more
     assert again.exit_code == 0, again.output
     assert read_run(out)[1] == votes
+    assert run(*arguments).exit_code == 0
+    assert {vote.usd for vote in read_run(out)[1]} == {None}  # prices are not in the cache, tokens are
+    assert read_run(out)[2].settings["usage"] == used
 
 
 def serving(monkeypatch, script: Script, gone=lambda server: "") -> list[Path]:
@@ -156,7 +173,7 @@ def test_traces_of_a_file_need_no_server(tmp_path):
     assert result.exit_code == 0, result.output
     assert read_run(tmp_path / "of")[2].verifier == "grpo-seed-0, step 40"
 
-    chosen = run("best-of-k", tmp_path / "out", "--resamples", 0, "--json", tmp_path / "best.json")
+    chosen = run("best-of-k", tmp_path / "out", "--json", tmp_path / "best.json")
     assert chosen.exit_code == 0, chosen.output
     curves = json.loads((tmp_path / "best.json").read_text())["verifiers"]["traces"]["curves"]
     # two of four candidates are right; a perfect verifier misses only where both of k are wrong: 1 - 1/6 for k = 2
@@ -256,8 +273,29 @@ def test_an_evaluation_without_an_answer_fails_with_the_servers_words(tmp_path):
     with JudgeServer(Script(reply=by_mark)) as server:
         assert run(*arguments, "--verifier", server.url, "--no-report").exit_code == 0
     kept = read_run(out)[1]
-    assert run(*arguments[:-3], 2, *arguments[-2:], "--verifier", server.url).exit_code == 3
+    more = [2 if one == 1 else one for one in arguments]  # votes
+    assert run(*more, "--verifier", server.url).exit_code == 3
     assert read_run(out)[1] == kept
+
+
+def test_a_run_whose_last_prompts_are_too_long_can_be_made_again(tmp_path):
+    arguments = ["run", "--set", f"table:{small_set(tmp_path)}", "--model", "m", "-n", 1, "--no-report"]
+    arguments += ["--out", tmp_path / "out"]
+    text = "This model's maximum context length is 4096 tokens"
+    fault = Fault(kind="status", status=400, text=text, contains="guess")
+    with JudgeServer(Script(reply=by_mark, faults=[fault])) as server:
+        for asked in (8, 12):  # four are too long, and asked again
+            result = run(*arguments, "--verifier", server.url)
+            assert result.exit_code == 0, result.output
+            assert "context_length: 4" in result.output
+            assert len(server.chats()) == asked
+            (tmp_path / "out" / "run.json").unlink()  # as if it had been stopped
+    with JudgeServer(
+        Script(faults=[replace(fault, contains="")])
+    ) as server:  # nothing is known of the other seed
+        result = run(*arguments, "--seed", 1, "--verifier", server.url)
+    assert result.exit_code == 3
+    assert text in result.output
 
 
 def test_another_sampling_is_another_run_in_the_folder(tmp_path):
@@ -290,13 +328,18 @@ def test_the_commands_wait_for_nothing_heavy():
 
 def test_the_readmes_example_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    text = textwrap.dedent((Path(__file__).parents[1] / "README.md").read_text())
+    page = Path(__file__).parents[1] / "README.md"
+    text = textwrap.dedent(page.read_text())
     for name, rows in re.findall(r"cat > (\S+) <<'END'\n(.*?)\n +END", text, re.DOTALL):
         Path(name).write_text(textwrap.dedent(rows) + "\n")
     (command,) = re.findall(r"pv-eval (run --set table:.*)", text)
     result = run(*command.split(), "--no-report")
     assert result.exit_code == 0, result.output
     assert [vote.verdict for vote in read_run(Path("runs/base"))[1]] == [True, False]
+    result = run("grades", "grades.jsonl")
+    assert result.exit_code == 0, result.output
+    assert "QWK" in result.output
+    assert doctest.testfile(str(page), module_relative=False) == (0, 4)
 
 
 def test_pv_data_has_the_same_commands_under_their_older_names():

@@ -17,7 +17,7 @@ from eval_cases import by_mark, run, small_set
 from judge_server import JudgeServer, Script
 from places import ROOT
 
-from pv_eval import Bootstrap, check, evaluate, read_run
+from pv_eval import Intervals, check, evaluate, read_run
 from pv_eval.votes import score_verdict
 
 TRACES = ("Fine.\n### True", "No.\n### False", "I do not know.", "```\n### True\n```")
@@ -118,7 +118,7 @@ def measured(tmp_path_factory):
             done = subprocess.run(command, cwd=where, env=environment, capture_output=True, text=True)
             assert done.returncode == 0, done.stdout + done.stderr
     pairs, votes, _ = read_run(folder / "out")
-    found = evaluate(check(pairs, votes), Bootstrap(resamples=0)).metrics
+    found = evaluate(check(pairs, votes), Intervals(flips=0)).metrics
     ours = {name: found[of].value for name, of in (("acc", "accuracy"), ("accepted",) * 2, ("missing",) * 2)}
     return ours, folder
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from panel import JudgeServer, Script
+from rich.console import Console
 from small_run import Run, by_text
 from typer.testing import CliRunner
 
@@ -35,6 +36,7 @@ from pv_eval.sets.published import published, table_of_sets
 from pv_eval.sets.sources import read_source
 from pv_eval.sets.truth import Judges, PointRule, grade_of, rubric_of
 from pv_eval.votes import Vote
+from pv_judge.pages import terminal
 from pv_judge.pages.markdown import to_markdown
 from pv_rl.errors import ConfigError, DataError
 
@@ -429,10 +431,14 @@ def invoke(*arguments: object):
     return CliRunner().invoke(app, ["sets", *map(str, arguments)])
 
 
-def test_the_command_lists_every_set_and_tries_one(tmp_path):
+def test_the_command_lists_every_set_and_tries_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(terminal, "standard_output", lambda: Console(highlight=False, width=100))
     listed = invoke()
     assert listed.exit_code == 0
     assert all(re.search(rf"^{name}:", listed.output, re.MULTILINE) for name in SETS)
+    assert max(map(len, listed.output.splitlines())) <= 100
+    cells = " ".join(cell for row in table_of_sets().rows for cell in row)
+    assert set(re.split(r"[;\s]+", cells)) <= set(re.split(r"[;\s]+", listed.output))  # no word is cut
     path = parquet(tmp_path / "train.parquet", [proofbench_row(n, 7) for n in range(435)])
     tried = invoke("--try", f"proofbench:{path}")
     assert tried.exit_code == 1

@@ -27,6 +27,7 @@ from pv_eval.votes import Pair
 from pv_judge.answer import TokenLogprobs
 from pv_judge.config import read_config
 from pv_rl.errors import ConfigError, SetupError
+from pv_verdicts import Answer, build_format
 
 PROMPT = VerifierPrompt.load()
 FAST = {"retries": {"attempts": 1}, "breaker": {"failures": 1000}}
@@ -57,7 +58,7 @@ def gather(folder: Path, url: str, asked: list[Pair], sampling: Sampling, patien
     )
     state = Progress()
     try:
-        traces, left = look_up(asked, PROMPT, sampling.n, remembered, state)
+        traces, left = look_up(asked, PROMPT, sampling.n, remembered, state, build_format())
         if left:
             traces |= ask_all(left, model, sampling, remembered, state, patience=patience)
     finally:
@@ -204,6 +205,10 @@ def test_a_server_that_gives_nothing_ends_it_in_words_and_nothing_is_lost(tmp_pa
     with JudgeServer(Script(reply=by_mark)) as server:
         traces, state = gather(tmp_path, server.url, pairs(100), Sampling(n=1))
         assert (len(traces), state.known, len(server.chats())) == (100, 5, 95)
+    long = Fault(kind="status", status=400, text="maximum context length is 9 tokens")
+    with JudgeServer(Script(faults=[long])) as server:  # the server answers, so nothing is in vain
+        _, state = gather(tmp_path, server.url, pairs(9), Sampling(n=1, seed=1), patience=3)
+    assert state.failures == {"context_length": 9}
 
 
 def test_a_budget_ends_it_before_it_is_passed(tmp_path):
@@ -227,7 +232,9 @@ def test_settings_out_of_bounds_are_refused(wrong):
 
 def test_a_trace_of_another_kind_than_text_has_the_verdict_that_was_given():
     pair = pairs(1)[0]
-    assert to_vote(pair, 0, Trace(text=None, verdict=False), unit="characters").verdict is False
+    assert (
+        to_vote(pair, 0, Trace(text=None, answer=Answer(accepts=False)), unit="characters").verdict is False
+    )
     assert to_vote(pair, 0, Trace(text=None, missing="timeout"), unit="characters").verdict is None
     kept = to_vote(pair, 0, Trace(text="x\n### True", tokens=9), unit="tokens", keep_trace=False)
     assert (kept.verdict, kept.length, kept.trace) == (True, 9, None)

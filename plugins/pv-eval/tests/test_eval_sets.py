@@ -122,6 +122,8 @@ def test_what_a_set_says_is_one_line_each_and_no_control_character(tmp_path):
     said = open_set(f"table:{lines(tmp_path / 'a.jsonl', rows)}").describe()
     assert not any("\x1b" in sentence or "\n" in sentence for sentence in said)
     assert "20 further rules" in said[1]
+    rows = [row(n, rule=None) for n in range(2)]
+    assert "rule" not in " ".join(open_set(f"table:{lines(tmp_path / 'b.jsonl', rows)}").describe())
 
 
 def test_points_become_labels_by_the_rule():

@@ -92,7 +92,9 @@ def test_verdicts_without_a_trace_and_numbered_samples_are_read(tmp_path):
     )
     for one in (path, lines(tmp_path / "t.jsonl", rows)):
         read = read_traces(one, small_set())
-        assert [(key, read.traces[key].verdict, read.traces[key].missing) for key in sorted(read.traces)] == [
+        assert [
+            (key, read.traces[key].answer.accepts, read.traces[key].missing) for key in sorted(read.traces)
+        ] == [
             (("p0", 0), False, ""),
             (("p0", 1), True, ""),
             (("p1", 0), None, "no verdict"),

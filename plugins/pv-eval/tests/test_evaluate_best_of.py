@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from evaluate_cases import counted, drawn, pair, votes
 
-from pv_eval import best_of_curve, best_of_k, check
+from pv_eval import best_of_curve, best_of_k, check, weighted_best_of_k
 from pv_eval.best_of import best_of_set, oracle_curve, scores_of
 from pv_eval.counts import count_votes
-from pv_eval.intervals import Bootstrap
+from pv_eval.intervals import Intervals
 from pv_rl.errors import ConfigError, DataError
 
-BARE = Bootstrap(resamples=0)
+BARE = Intervals(flips=0)
 TIES = ("uniform", "optimistic", "pessimistic")
 
 
@@ -61,6 +61,32 @@ def test_equal_scores_are_chance_and_perfect_ones_the_oracle():
     misses = [comb(3, k) / comb(5, k) for k in range(1, 6)]
     assert oracle_curve(correct) == pytest.approx([1 - miss for miss in misses])
     assert best_of_curve(correct, correct, "pessimistic") == pytest.approx(oracle_curve(correct))
+
+
+@pytest.mark.parametrize(
+    ("scores", "uniform"),
+    [
+        ([0.1 + 0.2, 0.3], 0.5),
+        ([0.3, 0.1 + 0.2], 0.5),
+        (
+            [float(np.mean([0.1, 0.7, 0.3])), float(np.mean([0.3, 0.1, 0.7]))],
+            0.5,
+        ),  # the same logits in another order
+        ([1e12 + 1, 1e12], 0.5),
+        ([1.0, 1.0 + 1e-8], 0.0),
+        ([-1e-8, 0.0], 0.0),
+        ([float("-inf"), float("-inf")], 0.5),
+        ([float("inf"), 1e300], 1.0),
+        # each is near its neighbour, so all five are one group
+        ([1 + 2e-9, 1.0, 1 + 5e-10, 1 + 1e-9, 1 + 1.5e-9], 0.2),
+    ],
+)
+def test_scores_that_differ_in_the_last_bits_are_tied(scores, uniform):
+    correct = [True] + [False] * (len(scores) - 1)
+    assert best_of_k(scores, correct, len(scores)) == pytest.approx(uniform)
+    if len(scores) == 2 and max(map(abs, scores)) < 1e15:
+        answers = weighted_best_of_k(["x", "y"], correct, 2, scores)
+        assert answers.value == pytest.approx(uniform)
 
 
 def test_thousands_of_candidates_neither_overflow_nor_leave_the_unit_interval():
@@ -142,7 +168,7 @@ def test_problems_with_few_candidates_are_left_out_and_counted():
 
 def test_intervals_are_over_problems():
     counts = count_votes(check(*drawn(30, 3, 4)))
-    curve = best_of_set(counts, Bootstrap(resamples=500)).curves["uniform"]
+    curve = best_of_set(counts, Intervals(flips=500)).curves["uniform"]
     assert all(one.low < one.value < one.high for one in curve)
     # k = 1 is the mean of 30 shares of right proofs: 2 standard errors are about as wide
     shares = [counts.label[counts.question == q].mean() for q in range(30)]

@@ -12,11 +12,11 @@ from evaluate_cases import counted, drawn, pair, votes
 from pv_eval import check
 from pv_eval.calibration import calibration
 from pv_eval.counts import count_votes
-from pv_eval.intervals import Bootstrap
+from pv_eval.intervals import Intervals
 from pv_eval.metrics import KINDS, lengths
 from pv_rl.errors import ConfigError
 
-BARE = Bootstrap(resamples=0)
+BARE = Intervals(flips=0)
 
 
 def test_the_example_of_the_docstring():
@@ -67,6 +67,19 @@ def test_it_equals_a_loop_with_weights(bins):
     assert found.ece.value == pytest.approx(ece)
     assert found.brier.value == pytest.approx(brier)
     assert [one.pairs for one in found.bins] == [len(groups[n]) for n in sorted(groups)]
+
+
+def test_bins_of_all_or_none_have_exact_intervals_over_questions():
+    rows = [(f"a{n}", True, f"q{n // 2}", "TTTT") for n in range(12)]
+    rows += [(f"b{n}", False, f"r{n}", "FFFF") for n in range(4)]
+    rows += [(f"c{n}", n % 2 == 0, f"s{n}", "TTFF") for n in range(6)]
+    none, half, every = calibration(counted(*rows), Intervals()).bins
+    # 12 proofs of 6 questions count as 6: p^6 = 0.025 at the lower end
+    assert (every.pairs, every.right.low, every.right.high) == (12, pytest.approx(0.025 ** (1 / 6)), 1)
+    assert every.right.note == "exact (Clopper-Pearson) over 6 questions"
+    assert (none.right.value, none.right.low, none.right.high) == (0, 0, pytest.approx(1 - 0.025**0.25))
+    assert 0.05 < half.right.low < 0.5 < half.right.high < 0.95
+    assert "exact" not in half.right.note
 
 
 def test_bins_that_cannot_be_are_refused():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from evaluate_cases import made, pair, votes
 
-from pv_eval import RunInfo, read_run, write_run
+from pv_eval import RunInfo, Vote, read_run, write_run
 from pv_rl.errors import DataError
 
 INFO = RunInfo(verifier="v", set_name="opc", temperature=0.6, seed=1, notes=("cut",), settings={"top_p": 0.9})
@@ -34,6 +35,8 @@ def test_a_run_comes_back_as_it_was(tmp_path):
     given = [*votes("a", "TFN", length=3.0, trace="x\ny", logit=-1.5), *votes("b", "T", "é")]
     write_run(tmp_path / "new", pairs, given, INFO)
     assert read_run(tmp_path / "new") == (pairs, given, INFO)
+    bare = [replace(vote, trace=None) for vote in given]
+    assert read_run(tmp_path / "new", traces=False) == (pairs, bare, INFO)
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == [
         "pairs.parquet",
         "run.json",
@@ -77,6 +80,11 @@ def test_a_missing_file_is_named(tmp_path):
         ("pairs.parquet", {"pair_id": pa.array(["a", None])}, "row 1: the pair of 'None' has pair_id=None"),
         ("votes.parquet", {"sample": pa.array([0, 1, 0.5, 2])}, "sample is double"),
         ("votes.parquet", {"sample": pa.array([0, 1, -1, 2])}, "row 2: the vote of 'b' has sample=-1"),
+        (
+            "pairs.parquet",
+            {"weight": pa.array([1.0, 1e300])},
+            "weight=1e\\+300; expected a number from 0 to 1e50",
+        ),
     ],
 )
 def test_a_table_of_wrong_values_is_refused(tmp_path, file, columns, text):
@@ -117,6 +125,7 @@ def test_other_tables_and_later_versions_are_refused(tmp_path):
         ('{"format": 1, "verifier": ""}', "verifier=''"),
         ('{"format": 1, "verifier": "v", "seed": "one"}', "seed='one'"),
         ('{"format": 1, "verifier": "v", "length_unit": "miles"}', "expected tokens or characters"),
+        ('{"format": 2, "verifier": "v", "grades": [1]}', r"run\.json: a run has grades=.* two or more"),
         (" " * 1_000_001, "more than 1000000 bytes"),
     ],
 )
@@ -124,6 +133,15 @@ def test_a_run_json_that_is_none_is_refused(tmp_path, text, said):
     (write(tmp_path) / "run.json").write_text(text)
     with pytest.raises(DataError, match=said):
         read_run(tmp_path)
+
+
+def test_a_byte_order_mark_and_whole_numbers_beyond_int64_are_read_and_written(tmp_path):
+    vote = Vote(pair_id="p", question_id="q", sample=0, verdict=True, length=10**30)
+    write_run(tmp_path, [], [vote], RunInfo(verifier="v"))
+    path = tmp_path / "run.json"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    _, (found,), info = read_run(tmp_path)
+    assert (found.length, info.verifier) == (1e30, "v")
 
 
 def test_settings_that_json_does_not_have_are_refused_and_nothing_is_written(tmp_path):

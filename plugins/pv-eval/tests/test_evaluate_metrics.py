@@ -13,10 +13,10 @@ from evaluate_cases import counted, drawn, made, pair, votes
 
 from pv_eval import check, evaluate
 from pv_eval.counts import count_votes
-from pv_eval.intervals import Bootstrap
-from pv_eval.metrics import METRICS, class_sums, sampling_error
+from pv_eval.intervals import Intervals
+from pv_eval.metrics import METRICS, class_sums, floors, sampling_error
 
-BARE = Bootstrap(resamples=0)
+BARE = Intervals(flips=0)
 
 
 def measure(counts) -> dict[str, float]:
@@ -87,6 +87,37 @@ def test_who_accepts_everything_is_at_half_by_balanced_accuracy():
     assert found["accuracy"] == pytest.approx(0.9)
     assert found["balanced_accuracy"] == pytest.approx(0.5)
     assert found["accepted"] == 1
+
+
+def test_floors_are_those_of_who_reads_nothing():
+    # 3 right, 1 wrong; this verifier accepts 5 of 8 votes
+    found = floors(
+        counted(
+            ("a", True, "q", "TT"), ("b", True, "r", "TF"), ("c", True, "s", "TN"), ("d", False, "t", "TF")
+        )
+    )
+    accepts, rejects, coin, own, perfect = (
+        found[name]
+        for name in ("accepts everything", "rejects everything", "coin", "coin, own rate", "perfect")
+    )
+    assert (accepts["accuracy"], accepts["precision"], accepts["f1"]) == (0.75, 0.75, pytest.approx(6 / 7))
+    assert (rejects["accuracy"], rejects["precision_wrong"], rejects["f1_wrong"]) == (
+        0.25,
+        0.25,
+        pytest.approx(0.4),
+    )
+    assert math.isnan(accepts["precision_wrong"])
+    assert math.isnan(rejects["precision"])
+    assert (rejects["f1"], accepts["accepted"], rejects["accepted"]) == (0, 1, 0)
+    assert found["majority class"] == accepts
+    assert (coin["accuracy"], coin["precision"], coin["f1"]) == (0.5, 0.75, pytest.approx(0.6))
+    # own rate 5/8: accuracy 3/4 * 5/8 + 1/4 * 3/8, F1 2 * 3/4 * 5/8 / (11/8)
+    assert (own["accuracy"], own["f1"]) == (pytest.approx(18 / 32), pytest.approx(15 / 22))
+    assert perfect["f1"] == perfect["f1_wrong"] == perfect["accuracy"] == 1
+    assert all(one["balanced_accuracy"] == 0.5 for one in (accepts, rejects, coin, own))
+    assert math.isnan(floors(counted(("a", True, "q", "T")))["coin"]["balanced_accuracy"])
+    wrong = floors(counted(("a", False, "q", "T"), ("b", False, "r", "T"), ("c", True, "s", "T")))
+    assert wrong["majority class"]["accuracy"] == pytest.approx(2 / 3)
 
 
 def test_an_absent_class_gives_no_number_and_a_note():

@@ -9,10 +9,11 @@ from itertools import product
 import numpy as np
 import pytest
 from evaluate_cases import counted, drawn, made
+from scipy.stats import ttest_1samp
 
 from pv_eval import check, compare
-from pv_eval.counts import count_votes
-from pv_eval.intervals import Bootstrap
+from pv_eval.counts import VoteCounts, count_votes
+from pv_eval.intervals import Intervals
 from pv_eval.paired import mcnemar, sign_flip
 from pv_rl.errors import DataError
 
@@ -40,6 +41,78 @@ def test_many_sign_flips_are_drawn_and_never_give_zero():
     assert sign_flip(differences) == sign_flip(differences) != sign_flip(differences, seed=1)
 
 
+def test_sign_flips_are_studentised_within_each_class():
+    # by hand, for each of the 8 signs: T of two classes with unequal weights
+    moved = np.array([[0.5, 0.0], [0.3, 0.4], [0.0, -0.1]])
+    weights = np.array([[2.0, 0.0], [1.0, 1.0], [0.0, 3.0]])
+    sizes = []
+    for signs in product((1, -1), repeat=3):
+        means = [sum(s * moved[q, c] for q, s in enumerate(signs)) / weights[:, c].sum() for c in (0, 1)]
+        spread = sum(
+            sum((s * moved[q, c] - weights[q, c] * means[c]) / weights[:, c].sum() for c in (0, 1)) ** 2
+            for q, s in enumerate(signs)
+        )
+        sizes.append(abs(sum(means)) / math.sqrt(spread))
+    assert sign_flip(moved, weights) == pytest.approx(np.mean([one >= sizes[0] - 1e-9 for one in sizes]))
+    assert sign_flip(np.full(8, 0.25)) == 2 / 2**8  # no spread at all: only the same signs reach it
+
+
+def better(wrong: list[tuple[int, int]], right: list[int]) -> tuple[VoteCounts, VoteCounts]:
+    """Verifiers with 4 of 8 right votes, and with some more: (proofs, more) by question of wrong proofs, and of a right
+    proof each."""
+    rows: list[list[tuple[str, bool, str, str]]] = [[], []]
+    questions = [(False, *one) for one in wrong] + [(True, 1, more) for more in right]
+    for q, (label, proofs, more) in enumerate(questions):
+        for proof in range(proofs):
+            for of_one, votes in zip(rows, (4, 4 + more), strict=True):
+                said = ("T" if label else "F") * votes + ("F" if label else "T") * (8 - votes)
+                of_one.append((f"{q}-{proof}", label, f"q{q}", said))
+    first, second = rows
+    return counted(*first), counted(*second)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "test"),
+    [
+        ([(90, 2), *((1, 1 + n % 3) for n in range(12))], [1, -1] * 30, "sign flips"),
+        ([(90, 2), *((1, 1 + n % 3) for n in range(10))], [1, -1] * 20, "sign flips"),
+        ([(2, 2), (3, 2), (1, 3), (2, 2), (1, 1)], [1, -1] * 40, "cluster t"),
+        ([(1, 2), (2, 3), (1, 2)], [1, 2] * 4, "cluster t"),
+    ],
+)
+def test_p_of_balanced_accuracy_agrees_with_its_interval(wrong, right, test):
+    first, second = better(wrong, right)
+    found = compare(first, second)
+    difference = found.differences["balanced_accuracy"]
+    assert difference.low > 0.05
+    assert found.tests["balanced_accuracy"] == test
+    assert found.sign_flip_p["balanced_accuracy"] < 0.03
+    # sums that are not studentised contradict it: 12.5 points, 10.8 to 14.2, beside p = .06
+    moved = second.right - first.right
+    sums = sum(
+        np.bincount(first.question, moved * (first.label == label)) / (first.label == label).sum() / 2
+        for label in (True, False)
+    )
+    signs = np.random.default_rng(0).choice([-1, 1], (10_000, len(sums)))
+    if test == "sign flips":
+        assert np.mean(np.abs(signs @ sums) >= sums.sum() - 1e-9) > 0.05
+
+
+def test_few_questions_have_the_p_of_the_interval():
+    first, second = better([], [2, 2, 1, 2, 1])
+    found = compare(first, second)
+    moved = np.array([2, 2, 1, 2, 1]) / 8
+    assert found.tests["accuracy"] == "cluster t"
+    assert found.sign_flip_p["accuracy"] == pytest.approx(
+        ttest_1samp(moved, 0).pvalue
+    )  # 0.002; signs give 0.0625
+    many = compare(*better([], [2, 2, 1, 2, 1, 1, 1, 2]))
+    assert (many.tests["accuracy"], many.sign_flip_p["accuracy"]) == ("sign flips", 2 / 2**8)
+    same = compare(*better([], [2, 2, 2]))  # no spread, so no t and no interval
+    assert (same.tests["accuracy"], same.sign_flip_p["accuracy"]) == ("sign flips", 0.25)
+    assert "no certainty" in same.differences["accuracy"].note
+
+
 def test_a_comparison_by_hand():
     first = counted(
         ("a", True, "q", "TTT"), ("b", False, "q", "TTF"), ("c", True, "r", "FFT"), ("d", True, "r", "TFN")
@@ -53,8 +126,9 @@ def test_a_comparison_by_hand():
     assert found.differences["accuracy_wrong"].value == pytest.approx(2 / 3)
     assert (found.only_first, found.only_second, found.ties) == (0, 2, (1, 0))
     assert found.mcnemar_p == pytest.approx(0.5)
-    # by question 2/3 and 1/3, both up: 2 of 4 sign vectors reach the sum
-    assert found.sign_flip_p["accuracy"] == pytest.approx(0.5)
+    # mean right by question 2/6 and 1/6: 1/4, without each 1/6 and 2/6, so se = sqrt(1/2 * 2/144) = 1/12; t(1) of 3
+    assert found.sign_flip_p["accuracy"] == pytest.approx(2 * (0.5 - math.atan(3) / math.pi))
+    assert found.tests["accuracy"] == "cluster t"
     assert (found.pairs, found.questions, found.left_out) == (4, 2, 0)
 
 
@@ -82,7 +156,7 @@ def test_what_is_hard_for_both_cancels_in_the_interval_of_a_difference():
     rows = [(f"p{n}", True, f"q{n}", "T" * (n % 9) + "F" * (8 - n % 9)) for n in range(60)]
     more = [(*row[:3], ("T" + row[3])[:8] if n % 2 else row[3]) for n, row in enumerate(rows)]
     first, second = counted(*rows), counted(*more)
-    difference = compare(first, second, Bootstrap()).differences["accuracy"]
+    difference = compare(first, second, Intervals()).differences["accuracy"]
     assert difference.low > 0
     assert difference.high - difference.low < 0.05  # each alone is about 0.16 wide
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import importlib.util
 import inspect
 import json
@@ -23,9 +22,8 @@ from typer.testing import CliRunner
 from pv_eval import Pair, RunInfo, Vote, check, compare, evaluate, read_vote, write_run
 from pv_eval.best_of import best_of_set
 from pv_eval.counts import count_votes
-from pv_eval.intervals import Bootstrap
+from pv_eval.intervals import Intervals
 from pv_eval.report.cases import disagreements, worst_errors
-from pv_eval.report.paper import SIZES, paper_numbers
 from pv_eval.report.passage import Passage, excerpt, find_passage
 from pv_eval.report.writing import write_report
 from pv_eval.report_command import report
@@ -33,7 +31,7 @@ from pv_rl.errors import DataError
 
 PAPER = places.SHARED / "paper"
 EVIL = "<script>alert(1)</script> \x1b[31mred\x1b[0m \u202egnp.exe ```` | a*b_c $x$ </pre><img src=x onerror=y> \ud800 "
-QUICK = Bootstrap(resamples=100)
+QUICK = Intervals(flips=100)
 
 
 def evil_run(folder: Path, name: str, seed: int) -> Path:
@@ -78,6 +76,25 @@ def test_hostile_text_of_models_and_data_stays_in_its_place(written):
         assert (written / name).read_bytes().startswith(b"\x89PNG")
 
 
+def test_the_main_table_has_the_floors_and_ranking_a_table(written):
+    floors: dict[str, list[str]] = {}
+    for line in (written / "report.md").read_text().splitlines():
+        name, *cells = line.strip("| ").split(" | ")
+        if name.startswith(("(", "\\(")):
+            floors.setdefault(name.strip("()\\"), []).extend(cells)
+    pairs, _ = drawn(6, 3, 4)
+    share = f"{100 * sum(one.label for one in pairs) / len(pairs):.1f}"
+    # missing, Avg@n, balanced, right, wrong, accepted; precision and F1 of right proofs; precision of wrong ones
+    assert floors["accepts everything"][2:9] == ["0.0", share, "50.0", "100.0", "0.0", "100.0", share]
+    assert floors["rejects everything"][4:9] == ["50.0", "0.0", "100.0", "0.0", "-"]
+    assert floors["coin"][3:9] == ["50.0", "50.0", "50.0", "50.0", "50.0", share]
+    assert floors["majority class"] == floors["accepts everything"]
+    found = json.loads((written / "report.json").read_text())["runs"][0]["evaluation"]["ranking"]["votes"]
+    assert 0 < found["auroc"]["low"] < found["auroc"]["value"] < found["auroc"]["high"] < 1
+    assert f"{found['auroc']['value']:.3f}" in (written / "report.md").read_text()
+    assert set(found["selective"]) == {"0.5", "0.8", "1.0"}
+
+
 def test_the_json_has_the_numbers_and_no_nan(written):
     given = json.loads((written / "report.json").read_text(), parse_constant=pytest.fail)
     assert [run["name"] for run in given["runs"]][1] == "_trained"
@@ -96,39 +113,6 @@ def test_the_papers_numbers_are_said_to_be_the_papers(written):
     assert "as printed in" in text
     assert "18 pairs of 6 questions, the paper's set has 292 of 65: not the same set" in text
     assert "measured here" in text
-
-
-def test_the_papers_numbers_are_those_of_its_tables():
-    if not PAPER.is_dir():
-        pytest.skip("the paper's tables are not beside this checkout")
-
-    def table(name):
-        return list(csv.DictReader((PAPER / name).open()))
-
-    def ours(set_name):
-        return {(row.model, row.slice): row.percent for row in paper_numbers(set_name)}
-
-    curated = ours("curated")
-    assert curated.pop(("OPC-R1-8B", "")) == 64.6
-    assert curated == {(r["model"], ""): float(r["curated_avg8"]) for r in table("results_main.csv")}
-    transfer = table("results_transfer.csv")
-    for name in ("opc", "proofbench"):
-        expected = {(row["model"], ""): float(row[name]) for row in transfer if row[name]}
-        found = ours(name)
-        found.pop(("OPC-R1-8B", ""), None)
-        assert found == expected
-    style = table("results_style.csv")
-    assert sorted(ours("style").values()) == sorted(
-        float(row[column]) for row in style for column in ("base_8b", "proofverifier_8b")
-    )
-    errors = table("results_error_types.csv")
-    assert ours("error_types") == {
-        (model, row["error_type"].lower()): float(row[column])
-        for row in errors
-        for model, column in (("Distill-Qwen3-8B", "base_acc"), ("ProofVerifier-8B", "proofverifier_acc"))
-    }
-    sizes = json.loads((PAPER / "hyperparameters_and_claims.json").read_text())["testsets"]
-    assert {name: (sizes[name]["pairs"], sizes[name]["questions"]) for name in SIZES} == SIZES
 
 
 @pytest.mark.parametrize("place", [0, 1400, 1990, 5000, 8400, 9990])
@@ -202,23 +186,31 @@ def command(*arguments: object):
 
 def test_the_command_writes_beside_the_first_run_and_prints_a_table(tmp_path):
     run = evil_run(tmp_path / "a", f"base {EVIL}", 0)
-    answer = command(run, "--resamples", 100)
+    answer = command(run)
     assert answer.exit_code == 0, answer.output
     assert "\x1b" not in answer.output
     assert "Avg@n" in answer.output
     assert {path.name for path in (run / "report").iterdir()} == {
-        *("report.html", "report.md", "report.json", "best_of.png", "length.png", "reliability.png")
+        *(
+            "report.html",
+            "report.md",
+            "report.json",
+            "traces.html",
+            "best_of.png",
+            "length.png",
+            "reliability.png",
+        )
     }
 
 
 def test_the_command_says_in_a_line_what_is_wrong(tmp_path):
     pairs, given = made(("a", True, "q", "T"))
+    (tmp_path / "empty").mkdir()
     write_run(tmp_path / "twice", [*pairs, *pairs], given, RunInfo(verifier="v"))
     for arguments, text in (
-        ([tmp_path / "none"], "there is no folder"),
-        ([tmp_path], "has no pairs.parquet"),
+        ([tmp_path / "none"], "none; a run is a folder with pairs.parquet, votes.parquet, run.json"),
+        ([tmp_path / "empty"], "has no votes.parquet, and no folder in it has one"),
         ([tmp_path / "twice"], "pair ids that occur more than once"),
-        ([tmp_path / "twice", "--resamples", 5], "take 100 or more"),
         ([tmp_path / "twice", "--out", tmp_path / "no" / "where"], "there is no folder"),
     ):
         answer = command(*arguments)
@@ -232,10 +224,17 @@ def test_one_class_one_question_and_one_sample_still_make_a_report(tmp_path):
     write_run(tmp_path / "a", *made(("a", True, "q", "N")), RunInfo(verifier="v"))
     write_run(tmp_path / "b", *made(("z", False, "r", "T")), RunInfo(verifier="v"))
     summary, files = write_report([tmp_path / "a", tmp_path / "b"], tmp_path / "out", QUICK)
-    assert [entry.name for entry in summary.entries] == ["v", "v (2)"]
+    assert [group.name for group in summary.groups] == [
+        "a set without a name (a)",
+        "a set without a name (b)",
+    ]
     text = (tmp_path / "out" / "report.md").read_text()
-    assert "not compared. the two verifiers have no pair in common" in text
+    assert (
+        "another set than an earlier one of the same name: the two verifiers have no pair in common" in text
+    )
     assert "1 pairs, all right proofs" in text
+    assert "balanced, accuracy; wrong proofs, accuracy; " in text  # as the tables name them
+    assert "accuracy\\_" not in text
     assert all(path.is_file() for path in files)
 
 
@@ -268,10 +267,10 @@ def test_a_thousand_pairs_with_eight_votes_take_less_than_five_seconds():
     _, other = drawn(200, 5, 8, seed=9)
     start = time.process_time()
     first, second = (check(pairs, votes) for votes in (given, other))
-    found = evaluate(first, Bootstrap(resamples=1000))
+    found = evaluate(first, Intervals(flips=1000))
     counts = count_votes(first)
-    best_of_set(counts, Bootstrap(resamples=1000))
-    compare(counts, count_votes(second), Bootstrap(resamples=1000))
+    best_of_set(counts, Intervals(flips=1000))
+    compare(counts, count_votes(second), Intervals(flips=1000))
     assert time.process_time() - start < 5
     assert not math.isnan(found.metrics["accuracy"].low)
 
@@ -300,8 +299,7 @@ def test_real_judge_traces_of_one_class_make_a_report(tmp_path):
     summary, _ = write_report([tmp_path / "run"], tmp_path / "out", QUICK)
     found = summary.entries[0].evaluation.metrics
     assert found["accuracy"].value == found["accuracy_wrong"].value == 1
-    assert math.isnan(found["accuracy"].low)
-    assert "no certainty" in found["accuracy"].note
+    assert "exact" in found["accuracy"].note
     assert math.isnan(found["accuracy_right"].value)
     text = (tmp_path / "out" / "report.md").read_text()
     assert "all wrong proofs: numbers that need both classes are none" in text

@@ -364,6 +364,14 @@ def test_an_environment_that_the_transport_cannot_use_is_one_line_of_a_config_er
     assert "hunter2" not in str(error.value)
 
 
+def test_a_missing_package_is_not_called_a_fault_of_the_environment(monkeypatch):
+    monkeypatch.setitem(sys.modules, "h2", None)
+    with pytest.raises(
+        ConfigError, match=r"httpx cannot be used: .*'h2' package is not installed.*httpx\[http2\]"
+    ):
+        JudgeClient(config(endpoints=(Endpoint(url="http://127.0.0.1:1", model="judge"),)))
+
+
 def test_whatever_the_transport_raises_is_a_failure_of_the_row(monkeypatch):
     async def check() -> list:
         client = JudgeClient(config(endpoints=(Endpoint(url="http://127.0.0.1:1", model="judge"),)))

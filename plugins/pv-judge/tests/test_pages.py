@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import itertools
 import json
 import math
 import re
@@ -15,14 +16,36 @@ import pytest
 from jinja2 import UndefinedError
 from rich.console import Console
 
-from pv_judge.pages.blocks import Beside, Column, Curve, Excerpt, Heading, Items, Paragraph, Picture, Table
+from pv_judge.pages.blocks import (
+    Beside,
+    Column,
+    Curve,
+    Excerpt,
+    Heading,
+    Items,
+    Link,
+    Paragraph,
+    Picture,
+    Table,
+)
 from pv_judge.pages.curve import condense, marks, polylines, sparkline
 from pv_judge.pages.excerpt import cut
 from pv_judge.pages.figure import choose_colours
 from pv_judge.pages.html import to_html
 from pv_judge.pages.markdown import to_markdown
-from pv_judge.pages.terminal import print_blocks
-from pv_judge.pages.text import estimate, markdown, natural, number, one_line, percent, plain, redact, visible
+from pv_judge.pages.terminal import print_blocks, standard_output
+from pv_judge.pages.text import (
+    estimate,
+    markdown,
+    natural,
+    number,
+    one_line,
+    percent,
+    plain,
+    redact,
+    shorten,
+    visible,
+)
 from pv_judge.pages.writing import write_pages
 
 EVIL = (
@@ -43,6 +66,7 @@ def everything(text: str) -> list:
         Heading(text, level=1),
         Paragraph(text, "bad"),
         Items([text]),
+        Link(text, "traces.html#a%2Fb/c/0"),
         Table.of([column, curve], [text], tones={0: "warn"}),
         Picture("figure", text),
         Excerpt(text, [(text, "text"), (text, "mark"), (text, "gap")]),
@@ -70,7 +94,7 @@ def test_html_shows_hostile_text_as_text_runs_and_fetches_nothing_but_itself(ref
     page = to_html(everything(EVIL), {"figure": b"\x89PNG"}, refresh=refresh)
     found = Tags()
     found.feed(page)
-    assert not {"link", "iframe", "object", "a", "form"} & set(found.tags)
+    assert not {"link", "iframe", "object", "form"} & set(found.tags)
     assert found.tags.count("img") == 1
     scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
     digests = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts]
@@ -79,7 +103,7 @@ def test_html_shows_hostile_text_as_text_runs_and_fetches_nothing_but_itself(ref
     assert len(scripts) == found.tags.count("script") == (1 if refresh else 0)
     assert not [name for name, _ in found.attributes if name.startswith("on")]
     links = [value for name, value in found.attributes if name in ("src", "href", "srcset")]
-    assert [link[:22] for link in links if link] == ["data:image/png;base64,"]
+    assert [link[:22] for link in links if link] == ["traces.html#a%2Fb/c/0", "data:image/png;base64,"]
     assert not set("\x1b\x07\u202e\ud800") & set(page)
     assert "\\x1b[2J" in found.text
     assert "{{ 7 * 7 }}" in found.text
@@ -126,6 +150,37 @@ def test_a_wide_table_continues_below_with_the_names_of_its_rows():
     assert text.count("first") == text.count("name") > 1
 
 
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_a_terminal_breaks_names_and_no_interval(width):
+    name = "organisation/a-verifier-with-a-long-name, temperature 0.6"
+    numbers = [Column(f"number {n}", lambda _: "68.7 (65.0 to 74.4)", "accuracy, %") for n in range(5)]
+    second = Column("a slice of the set", lambda _: "kind of error " * 3, left=True)
+    console = Console(file=io.StringIO(), width=width)
+    print_blocks([Table.of([NAMES, second, *numbers], [name], repeated=2)], console)
+    text = console.file.getvalue()
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= width
+    assert "…" not in text
+    assert text.count("(65.0 to 74.4)") == len(numbers)
+    assert text.count("68.7 (65.0 to 74.4)") == (len(numbers) if width >= 60 else 0)
+    assert all(text.count(f"number {n}") == 1 for n in range(5))
+
+
+def test_output_that_is_no_terminal_is_not_cut_at_columns(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert standard_output().width == 1000
+
+
+def test_an_interval_is_apart_from_its_number_in_html():
+    columns = [NAMES, *(Column("", lambda _: "68.7 (65.0 to 74.4)") for _ in range(5))]
+    assert '68.7 <span class="interval">(65.0 to 74.4)</span></td>' in to_html(
+        [Table.of(columns, ["a (b to c)"])]
+    )
+    assert '<table class="dense">' in to_html([Table.of(columns, [])])
+    assert "<table>" in to_html([Table.of(columns[:5], [])])
+    assert '<span class="interval">' not in to_html([Table.of([NAMES], ["the (a to b)x", "two (a to b c)"])])
+
+
 def test_a_line_break_in_a_name_makes_no_further_row():
     console = Console(file=io.StringIO(), width=60)
     print_blocks([Table.of([NAMES], ["a\nb"]), Items(["c\n- d"])], console)
@@ -170,6 +225,8 @@ def test_an_excerpt_keeps_its_parts_and_counts_the_rest():
         (estimate(None), "-"),
         (estimate(math.nan, 0, 1), "-"),
         (estimate(0.5, math.nan, math.nan, percent), "50.0"),
+        (shorten("checkpoints/step-100/eta-0.6", 15), "checkp...ta-0.6"),
+        (shorten("short", 15), "short"),
         (visible("a\tb\r\nc\rd"), "a\tb\nc\nd"),
         (visible("\x1b[2J\x00\u202e\ud800\u200b"), "\\x1b[2J\\x00\\u202e\\ud800\\u200b"),
         (visible("café ∀ε 中"), "café ∀ε 中"),
@@ -188,7 +245,23 @@ def test_settings_in_order_have_a_scale_and_others_colours_apart():
     scale = choose_colours(4, ordered=True)
     assert sorted(scale, key=light) == scale
     assert choose_colours(2) == ["#0072B2", "#D55E00"]
-    assert len(set(choose_colours(12))) == 12
+    apart = choose_colours(18)
+    assert len(set(apart)) == 18
+    # by the distance of red, green and blue: neither near one another nor near the grey of an oracle's line
+    rgb = [[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in [*apart, "#888888"]]
+    assert min(math.dist(one, two) for one, two in itertools.combinations(rgb, 2)) > 24
+
+
+def test_a_page_of_many_sections_has_links_to_each_and_a_page_that_is_kept_up_to_date_has_none():
+    names = ["a", "<b>", "a", "d"]
+    blocks = [Heading("title", level=1), *map(Heading, names)]
+    page = to_html(blocks)
+    links = re.findall(r'<a href="#(\w+)">(.*?)</a>', page)
+    assert [text for _, text in links] == ["a", "&lt;b&gt;", "a", "d"]
+    assert links == re.findall(r'<h2 id="(\w+)">(.*?)</h2>', page)
+    assert len({place for place, _ in links}) == 4
+    for other in (to_html(blocks[:4]), to_html(blocks, refresh=5)):
+        assert "<nav" not in other
 
 
 def test_all_files_of_a_report_are_written_or_none(tmp_path, monkeypatch):

@@ -13,19 +13,20 @@ if TYPE_CHECKING:
     from pv_eval.best_of import BestOf, best_of_curve, best_of_k, best_of_set
     from pv_eval.checks import Checked, Finding, check
     from pv_eval.evaluation import Evaluation, evaluate
-    from pv_eval.intervals import Bootstrap, Estimate
+    from pv_eval.intervals import Estimate, Intervals
     from pv_eval.majority import weighted_best_of_k
     from pv_eval.paired import compare
     from pv_eval.run_files import RunInfo, read_run, write_run
     from pv_eval.votes import Pair, Vote, read_vote, score_verdict
 
+__version__ = "0.1.0"
 __all__ = [
     "BestOf",
-    "Bootstrap",
     "Checked",
     "Estimate",
     "Evaluation",
     "Finding",
+    "Intervals",
     "Pair",
     "RunInfo",
     "Vote",
@@ -44,7 +45,7 @@ __all__ = [
 
 _HOME = {
     "BestOf": "best_of",
-    "Bootstrap": "intervals",
+    "Intervals": "intervals",
     "Checked": "checks",
     "Estimate": "intervals",
     "Evaluation": "evaluation",

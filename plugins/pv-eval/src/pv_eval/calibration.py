@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pv_eval.counts import Columns, Floats, Statistic, VoteCounts, quotient, ratio, sum_by_question
-from pv_eval.intervals import Bootstrap, Estimate, estimate_all
+from pv_eval.intervals import Estimate, Intervals, estimate_all
 from pv_rl.errors import ConfigError
 
 __all__ = ["BINS", "Bin", "Calibration", "calibration", "vote_share"]
@@ -41,7 +41,8 @@ class Bin:
     share: float
     """Mean share of accepting votes."""
     right: Estimate
-    """Share of right proofs."""
+    """Share of right proofs. Where all or none are right, the interval is exact over the bin's questions: proofs of one
+    question are correlated, so they count once. A note gives the number of questions."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +61,7 @@ def vote_share(counts: VoteCounts) -> Floats:
     return ratio(counts.accepted, counts.accepted + counts.rejected)
 
 
-def calibration(counts: VoteCounts, how: Bootstrap, bins: int = BINS) -> Calibration:
+def calibration(counts: VoteCounts, how: Intervals, bins: int = BINS) -> Calibration:
     """Measure the calibration.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Command line `pv-eval`: run, report, best-of-k and export.
+"""Command line `pv-eval`: run, report, best-of-k, export and grades.
 
 `pv-data` has the same commands under their older names. They import what they need when they run: --help is instant.
 """
@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from pv_eval.aggregate_command import aggregate
+from pv_eval.board_command import board
+from pv_eval.grades_command import grades
 from pv_eval.report_command import report
 from pv_eval.sets_command import sets
 from pv_eval.train_data_command import train_data
@@ -45,7 +48,16 @@ Prompt: TypeAlias = Annotated[
     Path | None,
     typer.Option(help="A template with {{ problem }} and {{ proof }}.", show_default="the export's"),
 ]
-Resamples: TypeAlias = Annotated[int, typer.Option(help="Bootstrap resamples; 0 for no intervals.")]
+Format: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--format", help="What traces conclude: verdict (True or False), grade, first_error, or a plugin's."
+    ),
+]
+FormatOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=VALUE", help="Option of the format, for example points=7. Repeatable."),
+]
 
 
 def run(
@@ -84,7 +96,24 @@ def run(
         str, typer.Option(help="Action on questions that were trained on: refuse, drop or keep.")
     ] = "refuse",
     limit: Annotated[int | None, typer.Option(help="Number of pairs, chosen by a hash of their ids.")] = None,
-    prompt: Prompt = None,
+    verdict_format: Format = "verdict",
+    format_option: FormatOption = None,
+    prompt: Annotated[
+        Path | None,
+        typer.Option(
+            help="A template with {{ problem }} and {{ proof }} or {{ steps }}.", show_default="the format's"
+        ),
+    ] = None,
+    reference: Annotated[
+        bool | None,
+        typer.Option(
+            help="Show the reference solution in the prompt.", show_default="if set and prompt have it"
+        ),
+    ] = None,
+    rubric: Annotated[
+        bool | None,
+        typer.Option(help="Show the marking scheme in the prompt.", show_default="if set and prompt have it"),
+    ] = None,
     server: Annotated[str, typer.Option(help="Server for a folder: auto, vllm or transformers.")] = "auto",
     server_argument: Annotated[
         list[str] | None, typer.Option(metavar="ARG", help="Argument of the server. Repeatable.")
@@ -108,7 +137,6 @@ def run(
         bool, typer.Option(help="Keep traces in the votes; the report shows some.")
     ] = True,
     write_report: Annotated[bool, typer.Option("--report/--no-report", help="Write the report too.")] = True,
-    resamples: Resamples = 1000,
 ) -> None:
     """Sample a verifier's verdicts on a labelled set, and measure them.
 
@@ -141,7 +169,11 @@ def run(
             train=train,
             overlap=overlap,
             limit=limit,
+            verdict_format=verdict_format,
+            format_options=read_options(None, format_option or []),
             prompt=prompt,
+            reference=reference,
+            rubric=rubric,
             server=server,
             server_arguments=server_argument or [],
             client=client or [],
@@ -152,7 +184,7 @@ def run(
         folder = evaluate_verifier(request, Console(stderr=True))
         typer.echo(f"wrote {folder}/votes.parquet, pairs.parquet, run.json")
     if write_report:
-        report([folder], out=None, resamples=resamples, seed=0, cases=3)
+        report([folder], out=None, cases=3)
 
 
 def best_of_k(
@@ -160,9 +192,7 @@ def best_of_k(
         list[Path],
         typer.Argument(metavar="FOLDER...", show_default=False, help="Runs, as `pv-eval run` writes them."),
     ],
-    score: Annotated[str, typer.Option(help="Score of a candidate: votes or logit.")] = "votes",
-    resamples: Resamples = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
+    score: Annotated[str, typer.Option(help="Score of a candidate: votes, logit or grade.")] = "votes",
     at_least: Annotated[
         int | None,
         typer.Option(
@@ -176,18 +206,16 @@ def best_of_k(
         import json
 
         from pv_eval.best_of import best_of_set
-        from pv_eval.checks import check
-        from pv_eval.counts import count_votes
-        from pv_eval.intervals import Bootstrap
-        from pv_eval.run_files import read_run
+        from pv_eval.counted import read_counted
+        from pv_eval.run_files import find_runs
         from pv_judge.files import write_atomically
 
-        how = Bootstrap(resamples=resamples, seed=seed)
         document: dict[str, Any] = {}
-        for folder in folders:
-            pairs, votes, info = read_run(folder)
-            best = best_of_set(count_votes(check(pairs, votes)), how, score, at_least=at_least)
-            name = info.verifier if info.verifier not in document else f"{info.verifier} ({folder})"
+        for folder in find_runs(folders):
+            run = read_counted(folder, traces=False)
+            best = best_of_set(run.counts, by=score, at_least=at_least)
+            name = run.info.verifier
+            name = name if name not in document else f"{name} ({folder})"
             document[name] = _as_json(best)
             _print(name, best)
         if json_file is not None:
@@ -296,3 +324,6 @@ for new, older, command in (
     data_app.command(older)(command)
 app.command("train-data")(train_data)
 app.command("sets")(sets)
+app.command("grades")(grades)
+app.command("aggregate")(aggregate)
+app.command("board")(board)

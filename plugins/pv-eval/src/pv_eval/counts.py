@@ -1,7 +1,7 @@
 """Vote counts: how often each pair was accepted, rejected or left without a verdict, and their sums by question.
 
 Every metric is a function of sums over questions. A column of `Sums` holds, for each question, the sum of something
-over its pairs, so a bootstrap over questions is a product of matrices, and leaving a question out subtracts a row.
+over its pairs, so leaving a question out subtracts a row.
 """
 
 from __future__ import annotations

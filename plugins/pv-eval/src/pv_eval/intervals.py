@@ -1,44 +1,60 @@
-"""Bootstrap intervals: clustered by question, BCa.
+"""Cluster-t intervals: jackknife over questions.
 
 Proofs of one question, and votes on one proof, are correlated and worth less than as many independent ones. So the
-bootstrap draws whole questions, with replacement; all sums of a draw are one row of a product of matrices.
-`scipy.stats.bootstrap` gives the same intervals (a test compares them), but it draws again for each statistic.
+standard error comes from leaving out whole questions (the jackknife), and the reach from Student's t:
 
-The interval is BCa (Efron 1987): percentiles of the resampled values, moved by the bias z0 and the acceleration a,
+    se  = sqrt((Q-1)/Q sum_q d_q^2),   d_q = value without question q - mean of these values
+    df  = min(Q - 1, 2Q/(K - 1)),      K = Q sum_q d_q^4 / (sum_q d_q^2)^2, the kurtosis
+    low, high = value -+ t(df) se
 
-    z0 = Phi^-1(share of resamples below the value, ties half)
-    a  = sum_q d_q^3 / (6 (sum_q d_q^2)^1.5),   d_q = mean of leave-one-out values - value without question q
-    low, high = percentiles Phi(z0 + (z0 -+ z)/(1 - a (z0 -+ z))),  z = 1.96 for 95 %
+A share, which has values in [0, 1], has its interval on the logit scale, where the error is se / (p (1 - p)), and a
+number r in [-1, 1], such as a correlation or a kappa, on that of (r + 1)/2, which is Fisher's z; so no interval has
+values that the number cannot have. 2Q/(K - 1) are the degrees of freedom of the variance's own estimate: they are few
+where few questions decide a number, as the five wrong proofs of a set of 300 do for balanced accuracy.
+`docs/evaluation.md` has the simulated coverage, by `benchmarks/interval_coverage.py`: BCa, which was used before,
+covers less at every size.
 
-because accuracies near 0 or 1 and ratios are skewed, and because leaving a question out costs one subtraction here.
+A share that is 0 or 1 in each question has no spread. Its interval is exact (Clopper-Pearson) over questions, each
+taken as one draw, however many proofs it has; a note gives their number.
 
-Cases without an interval (NaN, with a note): the value is undefined; there is one question; more than 5 % of the
-resamples have no value (a class occurs in few questions), so the interval would be too narrow; all resamples are equal
-(12 of 12 right), so the interval of width 0 would look like certainty; the value is outside all resamples.
+Cases without an interval (NaN, with a note): the value is undefined; there is one question; the value is undefined
+without one of the questions (a class occurs in that one only); another number is the same without each question, which
+is no certainty.
 
-Source: B. Efron, Better bootstrap confidence intervals, 1987, doi:10.1080/01621459.1987.10478410.
+Example: a share with values 0.2, 0.4, 0.6 in three questions of equal weight. Value 0.4, without each 0.5, 0.4, 0.3:
+se = sqrt(2/3 * 0.02) = 0.115, K = 3 * 0.0002 / 0.0004 = 1.5, df = min(2, 12) = 2, t = 4.303. On the logit scale
+-0.405 -+ 4.303 * 0.115/0.24 = -0.405 -+ 2.070: 0.078 to 0.841.
+
+Source: J. MacKinnon et al. 2023, doi:10.1002/jae.2969 (jackknife over clusters); C. Clopper and E. Pearson 1934.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from statistics import NormalDist
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pv_eval.counts import Floats, Statistic, Sums
-from pv_judge.agreement import UNDEFINED
 from pv_rl.errors import ConfigError
 
-__all__ = ["Bootstrap", "Estimate", "bca", "estimate_all"]
+__all__ = [
+    "Estimate",
+    "Intervals",
+    "cluster_t",
+    "estimate_all",
+    "exact",
+    "jackknife",
+    "without_each",
+    "zero_test",
+]
 
-NORMAL = NormalDist()
 FEW = 10
-"""An interval of fewer questions gets a note."""
-BLOCK = 4_000_000
-"""Numbers in a block of draws, 32 MB."""
+"""An interval of fewer questions, or of fewer degrees of freedom than these would give, gets a note."""
+
+NEAR = 1e-9
+"""Errors of rounding."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,101 +66,155 @@ class Estimate:
     high: float = math.nan
     note: str = ""
 
+    def to(self, scale: Callable[[float], float]) -> Estimate:
+        """On another scale, a function that increases."""
+        return replace(self, value=scale(self.value), low=scale(self.low), high=scale(self.high))
+
 
 @dataclass(frozen=True, kw_only=True)
-class Bootstrap:
-    """Settings of the bootstrap."""
+class Intervals:
+    """Settings of intervals and of tests by sign flips."""
 
-    resamples: int = 1000
-    """100 or more. 0 for no intervals."""
+    flips: int = 10_000
+    """Sign flips that a test draws, 100 or more. 0 for no intervals."""
     seed: int = 0
+    """Of the drawn sign flips. Intervals are not drawn."""
     level: float = 0.95
     """Of the interval, between 0 and 1."""
 
     def __post_init__(self) -> None:
-        if self.resamples and self.resamples < 100:
-            raise ConfigError(f"{self.resamples} resamples are too few; take 100 or more, or 0 for none")
+        if self.flips and self.flips < 100:
+            raise ConfigError(f"{self.flips} sign flips are too few; take 100 or more, or 0 for no intervals")
         if not 0 < self.level < 1:
             raise ConfigError(
                 f"the level of an interval is {self.level}; expected between 0 and 1, for example 0.95"
             )
 
-    def draw(self, table: Floats) -> Floats:
-        """(R, S) sums of R draws of the Q rows of `table` (Q, S). The same seed and Q draw the same questions."""
-        rng = np.random.default_rng(self.seed)
-        number = len(table)
-        even = np.full(number, 1 / number)
-        at_once = max(1, BLOCK // number)
-        sizes = [min(at_once, self.resamples - start) for start in range(0, self.resamples, at_once)]
-        return np.vstack([rng.multinomial(number, even, size=size).astype(float) @ table for size in sizes])
 
-
-def estimate_all(sums: Sums, statistics: Mapping[str, Statistic], how: Bootstrap) -> dict[str, Estimate]:
-    """An estimate of each statistic, all from the same draws.
+def estimate_all(
+    sums: Sums,
+    statistics: Mapping[str, Statistic],
+    how: Intervals,
+    *,
+    plain: bool = False,
+    signed: bool = False,
+) -> dict[str, Estimate]:
+    """An estimate of each statistic.
 
     Args:
         sums: (Q, S).
         statistics: by name.
-        how: the draws.
+        how: the level.
+        plain: True for numbers that are no shares, such as differences and lengths: no logit scale.
+        signed: True for numbers from -1 to 1.
     """
-    total = sums.table.sum(axis=0)
-    number = len(sums.table)
-    values = {name: float(statistic(sums.columns(total))) for name, statistic in statistics.items()}
-    if number < 2 or not how.resamples:
-        note = "one question only" if how.resamples else "no interval was asked for"
-        return {name: _without(value, note) for name, value in values.items()}
-    drawn = sums.columns(how.draw(sums.table))
-    left = sums.columns(total - sums.table)
+    total, left = sums.columns(sums.table.sum(axis=0)), sums.columns(without_each(sums.table))
+    alone = sums.columns(sums.table)
     return {
-        name: bca(values[name], statistic(drawn), statistic(left), how.level)
+        name: cluster_t(
+            float(statistic(total)),
+            statistic(left),
+            how,
+            alone=None if plain or signed else statistic(alone),
+            signed=signed,
+        )
         for name, statistic in statistics.items()
     }
 
 
-def bca(value: float, resampled: Floats, left_out: Floats, level: float) -> Estimate:
-    """The BCa interval of one number.
+def without_each(table: Floats) -> Floats:
+    """(Q, S) sums without each of the Q rows of `table` (Q, S)."""
+    left = table.sum(axis=0) - table
+    # the rest of a sum that a row has all of is 0, not 1e-17: a class without pairs has no accuracy
+    left[np.abs(left) <= 1e-12 * np.abs(table).sum(axis=0)] = 0.0
+    return left
+
+
+def cluster_t(
+    value: float, left_out: Floats, how: Intervals, *, alone: Floats | None = None, signed: bool = False
+) -> Estimate:
+    """The interval of one number.
 
     Args:
         value: of the sample.
-        resampled: (R,) values of the draws, NaN where undefined.
-        left_out: (Q,) values without each question.
-        level: of the interval.
+        left_out: (Q,) values without each question, NaN where undefined.
+        how: the level.
+        alone: (Q,) values of each question alone, for a share; None for another number.
+        signed: True for a number from -1 to 1.
     """
+    from scipy.special import stdtrit
+
+    number = len(left_out)
     if math.isnan(value):
-        return _without(value, "")
-    known = np.sort(resampled[~np.isnan(resampled)])
-    if len(known) < (1 - UNDEFINED) * len(resampled):
-        return _without(value, "undefined in more than 5 % of the resamples: a class occurs in few questions")
-    scale = 1e-12 * max(1.0, abs(value))
-    if known[-1] - known[0] <= scale:
-        return _without(value, "the same in all resamples, which is no certainty")
-    below = float(np.mean(known < value - scale) + np.mean(np.abs(known - value) <= scale) / 2)
-    if not 0 < below < 1:
-        return _without(value, "outside all resamples: the number is biased in small samples")
-    ends = _ends(NORMAL.inv_cdf(below), _acceleration(left_out), level)
-    low, high = (float(np.quantile(known, end)) for end in ends)
-    few = f"of {len(left_out)} questions only: the interval is rough" if len(left_out) < FEW else ""
-    return Estimate(value=value, low=low, high=high, note=few)
+        return Estimate(value=value, note="undefined: division by zero")
+    limited = alone is not None or signed
+    if limited and abs(value - round(value)) <= 1e-12:  # sums of sevenths, in another order
+        value = float(round(value))
+    if number < 2 or not how.flips:
+        return Estimate(value=value, note="one question only" if how.flips else "no interval was asked for")
+    if np.isnan(left_out).any():
+        return Estimate(
+            value=value, note="undefined without one of the questions: a class occurs in that one only"
+        )
+    error, freedom = jackknife(left_out)
+    if error <= NEAR * max(1.0, abs(value)):
+        if alone is not None and value in (0.0, 1.0) and (draws := int((~np.isnan(alone)).sum())):
+            return exact(round(value * draws), draws, how)
+        return Estimate(value=value, note="the same without each question, which is no certainty")
+    reach = float(stdtrit(freedom, (1 + how.level) / 2)) * error
+    least = -1.0 if signed else 0.0
+    limited &= bool(least <= value <= 1 and least - NEAR <= left_out.min() and left_out.max() <= 1 + NEAR)
+    if limited and least < value < 1:
+        share = (value - least) / (1 - least)
+        middle, reach = math.log(share / (1 - share)), reach / (value - least) / (1 - share)
+        low, high = (least + (1 - least) * _share(end) for end in (middle - reach, middle + reach))
+    else:
+        low, high = value - reach, value + reach
+        low, high = (max(least, low), min(1.0, high)) if limited else (low, high)
+    return Estimate(value=value, low=low, high=high, note=_few(number, freedom))
 
 
-def _without(value: float, note: str) -> Estimate:
-    return Estimate(value=value, note="undefined: division by zero" if math.isnan(value) else note)
+def jackknife(left_out: Floats) -> tuple[float, float]:
+    """Standard error and degrees of freedom of a number from its (Q,) values without each question, Q >= 2."""
+    number = len(left_out)
+    square = (left_out - left_out.mean()) ** 2
+    total = float(square.sum())
+    if total < 1e-200:
+        return 0.0, number - 1.0
+    kurtosis = number * float((square**2).sum()) / total**2
+    return math.sqrt(total * (number - 1) / number), min(number - 1.0, 2 * number / max(kurtosis - 1, 1e-9))
 
 
-def _acceleration(left_out: Floats) -> float:
-    """0 where leaving a question out changes nothing, or leaves nothing."""
-    away = left_out.mean() - left_out
-    square = float((away**2).sum())
-    if math.isnan(square) or square < 1e-24:
-        return 0.0
-    return float((away**3).sum()) / (6 * square**1.5)
+def zero_test(sums: Sums, statistic: Statistic) -> float:
+    """Two-sided p that a number is 0, by the t of its plain interval; NaN where that has none."""
+    from scipy.special import stdtr
+
+    value = float(statistic(sums.total))
+    left_out = statistic(sums.columns(without_each(sums.table)))
+    if len(left_out) < 2 or np.isnan(left_out).any():
+        return math.nan
+    error, freedom = jackknife(left_out)
+    return 2 * float(stdtr(freedom, -abs(value) / error)) if error > NEAR * max(1.0, abs(value)) else math.nan
 
 
-def _ends(bias: float, acceleration: float, level: float) -> list[float]:
-    """Shares of the resamples below the two ends; 0 or 1 where the formula has no solution."""
-    ends = []
-    for tail in ((1 - level) / 2, (1 + level) / 2):
-        moved = bias + NORMAL.inv_cdf(tail)
-        room = 1 - acceleration * moved
-        ends.append(NORMAL.cdf(bias + moved / room) if room > 0 else float(moved > 0))
-    return ends
+def exact(hits: int, number: int, how: Intervals) -> Estimate:
+    """The Clopper-Pearson interval of `hits` of `number` questions."""
+    from scipy.special import betaincinv
+
+    tail = (1 - how.level) / 2
+    low = float(betaincinv(hits, number - hits + 1, tail)) if hits else 0.0
+    high = float(betaincinv(hits + 1, number - hits, 1 - tail)) if hits < number else 1.0
+    note = f"exact (Clopper-Pearson) over {number} questions"
+    return Estimate(value=hits / number, low=low, high=high, note=note)
+
+
+def _share(logit: float) -> float:
+    return 1 / (1 + math.exp(-max(-700.0, min(700.0, logit))))
+
+
+def _few(number: int, freedom: float) -> str:
+    if number < FEW:
+        return f"of {number} questions only: the interval is rough"
+    if freedom < FEW - 1:
+        return f"a few of the {number} questions decide it: the interval is rough"
+    return ""

@@ -18,7 +18,7 @@ For problems with an answer, candidates vote for theirs, each by a verifier's sc
     answer of S = argmax_a sum of scores of the candidates in S whose answer is a
 
 The mean over all subsets S of size k is exact where there are at most 20,000 of them; otherwise it is the mean of drawn
-subsets, with its standard error. Equal sums are a tie, treated as above.
+subsets, with its standard error. Equal sums (up to the tolerance of `pv_eval.ties`) are a tie, treated as above.
 
 Example: answers x, x, y with scores 0.2, 0.2, 0.9 where y is right, k = 3: 0.4 against 0.9, right; by majority wrong.
 """
@@ -37,6 +37,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from pv_eval.counts import Floats, VoteCounts
+from pv_eval.subsets import subsets_by_verdicts
+from pv_eval.ties import near
 from pv_rl.errors import ConfigError, DataError
 
 __all__ = [
@@ -80,13 +82,11 @@ def right_by_majority(for_label: int, against: int, missing: int, k: int, ties: 
     """
     worth = {"uniform": 0.5, "optimistic": 1.0, "pessimistic": 0.0}[ties]
     right = tied = 0
-    for i in range(min(for_label, k) + 1):
-        for j in range(min(against, k - i, i) + 1):
-            ways = comb(for_label, i) * comb(against, j) * comb(missing, k - i - j)
-            if i > j:
-                right += ways
-            elif i:
-                tied += ways
+    for i, j, ways in subsets_by_verdicts(for_label, against, missing, k):
+        if i > j:
+            right += ways
+        elif i == j > 0:
+            tied += ways
     subsets = comb(for_label + against + missing, k)
     return right / subsets + worth * (tied / subsets)
 
@@ -193,9 +193,9 @@ def _worth(voices: Sequence[tuple[str | None, float]], right: dict[str, bool], t
             sums[answer] += weight
     if not sums:
         return 0.0
-    most = max(sums.values())
-    # 0.1 + 0.2 is not 0.3: sums that differ in the last bits are equal
-    best = [right[answer] for answer, total in sums.items() if total >= most - 1e-9 * max(1.0, abs(most))]
+    ranked = sorted(sums.items(), key=lambda one: -one[1])
+    gaps = (n for n in range(1, len(ranked)) if not near(ranked[n - 1][1], ranked[n][1]))
+    best = [right[answer] for answer, _ in ranked[: next(gaps, len(ranked))]]
     return {
         "uniform": sum(best) / len(best),
         "optimistic": float(any(best)),

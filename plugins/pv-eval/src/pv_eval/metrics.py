@@ -27,21 +27,26 @@ precision 1/1.25 = 0.8, F1 = 2 * 0.8 * 0.5 / 1.3 = 0.615.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from pv_eval.counts import Columns, Floats, Statistic, Sums, VoteCounts, quotient, ratio, sum_by_question
-from pv_eval.intervals import Bootstrap, Estimate, estimate_all
+from pv_eval.intervals import Estimate, Intervals, estimate_all
 
-__all__ = ["KINDS", "METRICS", "LengthRow", "class_sums", "lengths", "sampling_error"]
+__all__ = ["KINDS", "METRICS", "LengthRow", "class_sums", "floors", "lengths", "sampling_error"]
 
 
-def class_sums(counts: VoteCounts) -> Sums:
-    """The six sums above, by question."""
-    by_verdict = {"a": counts.accepted, "r": counts.rejected, "m": counts.missing}
-    share = {verdict: number / counts.samples for verdict, number in by_verdict.items()}
+def class_sums(counts: VoteCounts, shares: Sequence[Floats] | None = None) -> Sums:
+    """The six sums above, by question.
+
+    Args:
+        counts: of P pairs.
+        shares: three of (P,), how often a pair is accepted, rejected, or neither; by default the shares of its votes.
+    """
+    by_verdict = (counts.accepted, counts.rejected, counts.missing)
+    share = dict(zip("arm", shares or [number / counts.samples for number in by_verdict], strict=True))
     right, wrong = counts.label, ~counts.label
     return sum_by_question(
         counts,
@@ -86,6 +91,38 @@ METRICS: Mapping[str, Statistic] = {
 """By name. `accuracy` is Avg@k; a class's recall is its accuracy; `accuracy_of_verdicts` leaves missing ones out."""
 
 
+def floors(counts: VoteCounts) -> dict[str, dict[str, float]]:
+    """The metrics of verifiers that read no proof, and of a perfect one, on the same set.
+
+    Returns:
+        By name (`accepts everything`, `rejects everything`, `majority class`, the better of the two by accuracy;
+        `coin`, which accepts half; `coin, own rate`, which accepts as often as this verifier; `perfect`), `METRICS` by
+        name. NaN where a metric is undefined: what accepts nothing has no precision of right proofs.
+
+    Example: 3 right proofs and 1 wrong one. `accepts everything` has accuracy and precision 0.75, F1 1.5/1.75 = 0.857;
+    the coin has accuracy 0.5, precision 0.75, F1 2 * 0.75 * 0.5 / 1.25 = 0.6.
+    """
+    total = class_sums(counts).total
+    right, wrong = float(_right(total)), float(_wrong(total))
+    rate = float(METRICS["accepted"](total))
+
+    def accepting(of_right: float, of_wrong: float) -> dict[str, float]:
+        sums = {"tp": right * of_right, "fn": right * (1 - of_right), "none_right": 0.0}
+        sums |= {"fp": wrong * of_wrong, "tn": wrong * (1 - of_wrong), "none_wrong": 0.0}
+        columns = {name: np.asarray(value) for name, value in sums.items()}
+        return {name: float(statistic(columns)) for name, statistic in METRICS.items()}
+
+    accepts, rejects = accepting(1, 1), accepting(0, 0)
+    return {
+        "accepts everything": accepts,
+        "rejects everything": rejects,
+        "majority class": accepts if right >= wrong else rejects,
+        "coin": accepting(0.5, 0.5),
+        "coin, own rate": accepting(rate, rate),
+        "perfect": accepting(1, 0),
+    }
+
+
 def sampling_error(counts: VoteCounts, k: int) -> float:
     """Standard error of Avg@k if the same pairs were sampled anew: how far two runs of k samples differ by chance.
 
@@ -124,7 +161,7 @@ class LengthRow:
     """10 % are longer."""
 
 
-def lengths(counts: VoteCounts, how: Bootstrap) -> tuple[list[LengthRow], int]:
+def lengths(counts: VoteCounts, how: Intervals) -> tuple[list[LengthRow], int]:
     """A row for each of `KINDS`, and the number of votes without a length, which are left out."""
     length = np.array([math.nan if vote.length is None else vote.length for vote in counts.votes])
     known = ~np.isnan(length)
@@ -144,6 +181,7 @@ def lengths(counts: VoteCounts, how: Bootstrap) -> tuple[list[LengthRow], int]:
         sum_by_question(counts, columns),
         {kind: quotient(f"length {kind}", f"votes {kind}") for kind in KINDS},
         how,
+        plain=True,
     )
     rows = []
     for kind, mask in inside.items():

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from pv_data.records import content_id
 from pv_rl.errors import ConfigError
+from pv_verdicts import VerdictFormat, build_format
 
 __all__ = ["Request", "Sampling"]
 
@@ -72,7 +74,15 @@ class Request:
     overlap: str = "refuse"
     """One of `pv_eval.sets.overlap.ACTIONS`."""
     limit: int | None = None
+    verdict_format: str = "verdict"
+    """Of `pv_verdicts`: how traces are asked for and read."""
+    format_options: Mapping[str, Any] = field(default_factory=dict)
     prompt: Path | None = None
+    """None for the format's."""
+    reference: bool | None = None
+    """Whether the prompt shows a pair's reference solution; None: where the pair has one and the prompt a place."""
+    rubric: bool | None = None
+    """The same for the marking scheme."""
     server: str = "auto"
     server_arguments: Sequence[str] = ()
     client: Sequence[str] = ()
@@ -80,3 +90,12 @@ class Request:
     cache: Path | None = None
     step: int | None = None
     keep_traces: bool = True
+
+    @cached_property
+    def form(self) -> VerdictFormat:
+        """The verdict format.
+
+        Raises:
+            ConfigError: there is no such format, or an option is unknown or out of bounds.
+        """
+        return build_format(self.verdict_format, self.format_options)

@@ -15,19 +15,21 @@ from __future__ import annotations
 import io
 import json
 import math
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pv_eval.votes import Pair, Vote
 from pv_judge.files import write_together
+from pv_judge.pages.text import natural
 from pv_rl.errors import DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["FORMAT", "LENGTH_UNITS", "RUN", "RunInfo", "read_info", "read_run", "write_run"]
+__all__ = ["FORMAT", "LENGTH_UNITS", "RUN", "RunInfo", "find_runs", "read_info", "read_run", "write_run"]
 
 FORMAT = 2
 """Version of the format of a run on disk. Version 1 had neither grades nor steps, and is read."""
@@ -36,6 +38,8 @@ LARGEST = 1_000_000
 """Bytes of a run.json."""
 KEY = "pv_data.evaluate"
 PAIRS, VOTES, RUN = "pairs.parquet", "votes.parquet", "run.json"
+DEPTH, MOST_FOLDERS = 6, 10_000
+"""How far, and through how many folders, runs are searched."""
 TYPES = {
     "string": ("pair_id", "question_id", "slice", "question", "proof", "trace", "reference", "rubric"),
     "bool": ("label", "verdict"),
@@ -78,7 +82,7 @@ class RunInfo:
     def __post_init__(self) -> None:
         notes = isinstance(self.notes, tuple | list) and all(isinstance(note, str) for note in self.notes)
         grades = isinstance(self.grades, tuple | list) and all(
-            _number(one, int | float) for one in self.grades
+            one is not None and _number(one, int | float) for one in self.grades
         )
         for name, allowed, holds in (
             (
@@ -92,8 +96,9 @@ class RunInfo:
             ("verdict_format", "a text", isinstance(self.verdict_format, str)),
             (
                 "grades",
-                "different numbers, ascending, the first 0 or more",
+                "none, or two or more different numbers, ascending, the first 0 or more",
                 grades
+                and len(self.grades) != 1
                 and list(self.grades) == sorted(set(self.grades))
                 and all(one >= 0 for one in self.grades),
             ),
@@ -111,12 +116,13 @@ def _number(value: Any, kind: Any) -> bool:
     return value is None or (isinstance(value, kind) and not isinstance(value, bool) and math.isfinite(value))
 
 
-def write_run(folder: Path, pairs: Iterable[Pair], votes: Iterable[Vote], info: RunInfo) -> None:
+def write_run(folder: str | Path, pairs: Iterable[Pair], votes: Iterable[Vote], info: RunInfo) -> None:
     """Write the three files, all or none. Creates the folder.
 
     Raises:
         DataError: the settings have a value that JSON does not have.
     """
+    folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     write_together(
         {
@@ -127,18 +133,66 @@ def write_run(folder: Path, pairs: Iterable[Pair], votes: Iterable[Vote], info: 
     )
 
 
-def read_run(folder: Path) -> tuple[list[Pair], list[Vote], RunInfo]:
+def find_runs(folders: Iterable[Path]) -> list[Path]:
+    """Runs in folders: each folder itself if it is a run, then those inside it by name, each run once.
+
+    A folder with `votes.parquet` is a run. Links, hidden folders and folders more than six levels down are left out.
+
+    Raises:
+        DataError: a folder is missing or has no run, or has too many folders to search.
+        OSError: a folder cannot be read.
+    """
+    found: dict[Path, Path] = {}
+    for folder in folders:
+        if not folder.is_dir():
+            raise DataError(f"there is no folder {folder}; a run is a folder with {PAIRS}, {VOTES}, {RUN}")
+        inside = _runs_inside(folder)
+        if not inside:
+            raise DataError(
+                f"{folder} has no {VOTES}, and no folder in it has one (links in it are not followed); a run is a "
+                f"folder with {PAIRS}, {VOTES}, {RUN}"
+            )
+        for run in inside:
+            found.setdefault(run.resolve(), run)
+    return list(found.values())
+
+
+def _runs_inside(folder: Path) -> list[Path]:
+    def fail(error: OSError) -> None:
+        raise error
+
+    runs = []
+    for number, (path, names, files) in enumerate(os.walk(folder, onerror=fail)):
+        if number == MOST_FOLDERS:
+            raise DataError(
+                f"{folder} has more than {MOST_FOLDERS} folders; name the runs, or a smaller folder"
+            )
+        here = Path(path)
+        if VOTES in files:
+            runs.append(here)
+        deep = len(here.relative_to(folder).parts) >= DEPTH
+        names[:] = [] if deep else sorted((one for one in names if not one.startswith(".")), key=natural)
+    return runs
+
+
+def read_run(folder: str | Path, *, traces: bool = True) -> tuple[list[Pair], list[Vote], RunInfo]:
     """Read a run. `check` checks it across rows.
+
+    Args:
+        folder: of the three files.
+        traces: whether to read the traces, by far the largest column.
 
     Raises:
         DataError: a file is missing, is not one of a run, is of a later version, or has an invalid value.
     """
+    folder = Path(folder)
     lacking = [name for name in (PAIRS, VOTES, RUN) if not (folder / name).is_file()]
     if lacking:
         raise DataError(
             f"{folder} has no {' and no '.join(lacking)}; a run is a folder with {PAIRS}, {VOTES}, {RUN}"
         )
-    return _from_parquet(Pair, folder / PAIRS), _from_parquet(Vote, folder / VOTES), _from_json(folder / RUN)
+    votes = _from_parquet(Vote, folder / VOTES, without=() if traces else ("trace",))
+    return _from_parquet(Pair, folder / PAIRS), votes, _from_json(folder / RUN)
 
 
 def read_info(folder: Path) -> RunInfo:
@@ -155,9 +209,11 @@ def _to_parquet(kind: type[Row], rows: Iterable[Row]) -> bytes:
     import pyarrow.parquet as pq
 
     def clean(value: Any) -> Any:
-        """Halves of surrogate pairs cannot be stored."""
+        """Halves of surrogate pairs and whole numbers beyond int64 cannot be stored."""
         if isinstance(value, tuple):
             return [clean(one) for one in value]
+        if type(value) is int and not -(2**63) <= value < 2**63:
+            return float(value)
         return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
     listed = list(rows)
@@ -171,12 +227,13 @@ def _to_parquet(kind: type[Row], rows: Iterable[Row]) -> bytes:
     return file.getvalue()
 
 
-def _from_parquet(kind: type[Row], path: Path) -> list[Row]:
+def _from_parquet(kind: type[Row], path: Path, without: Sequence[str] = ()) -> list[Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(path)
+        with pq.ParquetFile(path) as file:
+            table = file.read([name for name in file.schema_arrow.names if name not in without])
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{path} cannot be read as Parquet: {error}") from error
     marked = ((table.schema.metadata or {}).get(KEY.encode()) or b"").decode("utf-8", "replace")
@@ -230,7 +287,7 @@ def _from_json(path: Path) -> RunInfo:
     if path.stat().st_size > LARGEST:
         raise DataError(f"{path} has more than {LARGEST} bytes, so it is not the run.json of a run")
     try:
-        given = json.loads(path.read_text(encoding="utf-8"))
+        given = json.loads(path.read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path} cannot be read as JSON: {error}") from error
     known = [one.name for one in fields(RunInfo)]
@@ -244,4 +301,7 @@ def _from_json(path: Path) -> RunInfo:
             f"{path} has the keys {', '.join(given)[:200]}; expected verifier, and optionally {', '.join(known[1:])}. "
             "Put anything else into settings"
         )
-    return RunInfo(**given)
+    try:
+        return RunInfo(**given)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error

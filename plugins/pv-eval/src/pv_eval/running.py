@@ -12,6 +12,8 @@ from rich.console import Console
 
 from pv_data import __version__
 from pv_data.records import content_id
+from pv_eval.costs import cost_of
+from pv_eval.provenance import provenance
 from pv_eval.request import Request
 from pv_eval.run_files import RUN, RunInfo, read_info, read_run, write_run
 from pv_eval.sets.base import EvalSet
@@ -20,7 +22,8 @@ from pv_eval.sets.overlap import find_overlap, settle, trained_on
 from pv_eval.verifiers.gather import gather
 from pv_eval.verifiers.trace_cache import to_vote
 from pv_judge.pages.text import plain
-from pv_rl.errors import ConfigError
+from pv_rl.errors import ConfigError, DataError
+from pv_verdicts import VerdictFormat
 
 __all__ = ["evaluate_verifier", "prepare_set", "run_folder"]
 
@@ -45,7 +48,7 @@ def evaluate_verifier(request: Request, console: Console) -> Path:
         samples[pair_id].append(sample)
     unit, keep = info.length_unit, request.keep_traces
     votes = [
-        to_vote(pair, sample, traces[pair.pair_id, sample], unit=unit, keep_trace=keep)
+        to_vote(pair, sample, traces[pair.pair_id, sample], unit=unit, form=request.form, keep_trace=keep)
         for pair in found.pairs
         for sample in samples[pair.pair_id]
     ]
@@ -54,15 +57,21 @@ def evaluate_verifier(request: Request, console: Console) -> Path:
     info = replace(
         info,
         set_name=found.name,
+        verdict_format=request.verdict_format,
+        grades=request.form.grades,
         notes=(*found.describe(), *info.notes),
         settings={
             "pv_data": __version__,
+            **provenance(),
             "set": {"spec": request.set_spec, "options": dict(request.set_options), **found.counts},
+            "format": {"name": request.verdict_format, "options": dict(request.format_options)},
             **info.settings,
         },
     )
     folder = run_folder(request.out, info, {(vote.pair_id, vote.sample) for vote in votes})
     write_run(folder, found.pairs, votes, info)
+    if cost := cost_of(votes, info):
+        _say(console, f"A verdict took {cost} on average.")
     return folder
 
 
@@ -121,8 +130,12 @@ def _say(console: Console, sentence: str) -> None:
 
 
 def prepare_set(request: Request) -> EvalSet:
-    """The set, compared with the training set and cut to the limit."""
-    found = open_set(request.set_spec, request.set_options)
+    """The pairs of the set that have the truth of the verdict format, compared with the training set, cut to the limit.
+
+    Raises:
+        PvRlError: an option or the set is wrong, or no pair has the format's truth.
+    """
+    found = _with_truth(open_set(request.set_spec, request.set_options), request.form)
     if request.train is not None:
         found = settle(found, find_overlap(found, trained_on(request.train)), request.overlap)
     else:
@@ -136,3 +149,20 @@ def prepare_set(request: Request) -> EvalSet:
     kept = {pair.pair_id for pair in order[: request.limit]}
     note = f"A part of {request.limit} of its {len(found.pairs)} pairs, drawn by a hash of their ids."
     return found.only(kept, note)
+
+
+def _with_truth(found: EvalSet, form: VerdictFormat) -> EvalSet:
+    """The pairs that an answer of the format can be compared with."""
+    if form.truth == "grade" and len(form.grades) < 2:
+        raise ConfigError(f"the verdict format {form.name} lists no grades, so that they cannot be compared")
+    words = {"label": "label", "grade": "grade", "first_error": "first wrong step"}[form.truth]
+    kept = {pair.pair_id for pair in found.pairs if getattr(pair, form.truth) is not None}
+    if not kept:
+        raise DataError(
+            f"no pair of the set {found.name} has a {words}, which --format {form.name} is compared with. Give a set "
+            "that has them, or another --format"
+        )
+    if len(kept) == len(found.pairs):
+        return found
+    note = f"Of its {len(found.pairs)} pairs {len(kept)} have a {words}; the others were not asked."
+    return found.only(kept, note, reason=f"no {words}")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pv_rl.errors import DataError
 from pv_rl.exits import errors_to_exit
+
+if TYPE_CHECKING:
+    from pv_judge.pages.blocks import Table
 
 __all__ = ["sets"]
 
@@ -43,11 +46,29 @@ def sets(
     from pv_judge.pages.terminal import print_blocks, standard_output
 
     if not try_spec and not (set_option or format_name):
-        print_blocks([table_of_sets()], standard_output(200))
+        print_blocks([_narrow(table_of_sets())], standard_output())
         return
     with errors_to_exit():
         if fault := _try(try_spec, set_option or [], format_name):
             raise DataError(fault)
+
+
+def _narrow(table: Table) -> Table:
+    """The set and all that is known of it: nine columns do not fit into a terminal."""
+    from pv_judge.pages.blocks import Column, Table
+
+    first, _, *others = (column.title for column in table.columns)
+
+    def known(row: list[str]) -> str:
+        return "; ".join(
+            [row[1], *(f"{title}: {cell}" for title, cell in zip(others, row[2:], strict=True) if cell)]
+        )
+
+    columns = [
+        Column(first, lambda row: row[0], left=True),
+        Column("what is known", known, left=True, wrap=True),
+    ]
+    return Table.of(columns, table.rows)
 
 
 def _try(spec: str, settings: list[str], format_name: str) -> str:

@@ -35,7 +35,7 @@ def train_data(
         Path | None, typer.Option(help="A prompt file of your own.", show_default="the format's")
     ] = None,
     test: Annotated[float, typer.Option(help="Share of the questions in test.parquet.")] = 0.0,
-    seed: Annotated[int, typer.Option(min=0, help="Of the split.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the split.")] = 0,
 ) -> None:
     """Write a labelled set as verl data for `reward=FORMAT`: problem, proof, truth, and the format's prompt."""
     from pv_data.export.prompt import VerifierPrompt

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from pv_rl.errors import DataError
 from pv_rl.verdict import parse_verdict
+from pv_verdicts import VerdictFormat, build_format
 
 __all__ = ["Pair", "Vote", "read_vote", "score_verdict"]
 
 Rule: TypeAlias = "tuple[str, Callable[[object], bool]]"
 """What is allowed, in words and as a check."""
 
+LARGEST = sys.float_info.max
+
 
 def _finite(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and -LARGEST <= value <= LARGEST
 
 
 NAME: Rule = ("a text that is not blank", lambda value: isinstance(value, str) and bool(value.strip()))
@@ -29,8 +32,28 @@ TEXTS: Rule = (
 FLAG: Rule = ("True, False or None; numbers and words are refused", lambda v: isinstance(v, bool | None))
 NUMBER: Rule = ("a finite number", _finite)
 AMOUNT: Rule = ("a finite number, 0 or more", lambda value: _finite(value) and value >= 0)  # pyright: ignore[reportOperatorIssue]
+WEIGHT: Rule = ("a number from 0 to 1e50", lambda value: _finite(value) and 0 <= value <= 1e50)  # pyright: ignore[reportOperatorIssue]
 SHARE: Rule = ("a number from 0 to 1", lambda value: _finite(value) and 0 <= value <= 1)  # pyright: ignore[reportOperatorIssue]
-INDEX: Rule = ("a whole number, 0 or more", lambda value: type(value) is int and value >= 0)
+INDEX: Rule = ("a whole number from 0 to 2^63 - 1", lambda value: type(value) is int and 0 <= value < 2**63)
+
+
+def _or_none(rule: Rule) -> Rule:
+    allowed, holds = rule
+    return allowed, lambda value: value is None or holds(value)
+
+
+GIVEN = {"grade": _or_none(SHARE), "first_error": _or_none(INDEX)}
+PAIR: Mapping[str, Rule] = {
+    **dict.fromkeys(("pair_id", "question_id"), NAME),
+    **dict.fromkeys(("slice", "question", "proof", "reference", "rubric"), TEXT),
+    **{"label": FLAG, "weight": WEIGHT, "steps": TEXTS, **GIVEN},
+}
+VOTE: Mapping[str, Rule] = {
+    **{"pair_id": NAME, "question_id": NAME, "verdict": FLAG, "sample": INDEX, **GIVEN},
+    **{"trace": _or_none(TEXT), "logit": _or_none(NUMBER)},
+    **dict.fromkeys(("length", "usd"), _or_none(AMOUNT)),
+}
+"""Rules of a pair's and of a vote's fields. A run has 10^5 votes, so they are built once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +63,7 @@ class Pair:
     pair_id: str
     """Unique in a set."""
     question_id: str
-    """Bootstrap intervals resample questions, and best-of-k chooses among the proofs of one."""
+    """Intervals leave questions out, and best-of-k chooses among the proofs of one."""
     label: bool | None
     """The truth: True where the proof is right. None: unknown; `check` leaves such a pair out."""
     slice: str = ""
@@ -48,7 +71,7 @@ class Pair:
     question: str = ""
     proof: str = ""
     weight: float = 1.0
-    """Weight of the pair in every mean, 0 or more."""
+    """Weight of the pair in every mean, 0 to 1e50."""
     grade: float | None = None
     """The human's grade as a share of the full points, 0 to 1. None: the proof was not graded."""
     first_error: int | None = None
@@ -61,9 +84,7 @@ class Pair:
     """The marking scheme of the question, for prompts that show one."""
 
     def __post_init__(self) -> None:
-        _check(self, pair_id=NAME, question_id=NAME, slice=TEXT, question=TEXT, proof=TEXT, steps=TEXTS)
-        _check(self, label=FLAG, weight=AMOUNT, reference=TEXT, rubric=TEXT)
-        _check_given(self, grade=SHARE, first_error=INDEX)
+        _check(self, PAIR)
         object.__setattr__(self, "steps", tuple(self.steps))
 
 
@@ -91,17 +112,10 @@ class Vote:
     """What its request cost. None: unknown, or no price is set."""
 
     def __post_init__(self) -> None:
-        _check(self, pair_id=NAME, question_id=NAME, verdict=FLAG, sample=INDEX)
-        _check_given(
-            self, trace=TEXT, length=AMOUNT, logit=NUMBER, grade=SHARE, first_error=INDEX, usd=AMOUNT
-        )
+        _check(self, VOTE)
 
 
-def _check_given(one: Pair | Vote, **rules: Rule) -> None:
-    _check(one, **{name: rule for name, rule in rules.items() if getattr(one, name) is not None})
-
-
-def _check(one: Pair | Vote, **rules: Rule) -> None:
+def _check(one: Pair | Vote, rules: Mapping[str, Rule]) -> None:
     for name, (allowed, holds) in rules.items():
         value = getattr(one, name)
         if not holds(value):
@@ -143,6 +157,7 @@ def read_vote(
     length: float | None = None,
     logit: float | None = None,
     keep_trace: bool = True,
+    form: VerdictFormat | None = None,
 ) -> Vote:
     """The vote of a trace.
 
@@ -150,12 +165,16 @@ def read_vote(
         pair_id: see `Vote`, as for the others.
         length: in the run's unit; characters if not given.
         keep_trace: whether the vote keeps the text.
+        form: reads the trace; by default `### True` or `### False` at its end.
     """
+    answer = (form or build_format()).read(trace)
     return Vote(
         pair_id=pair_id,
         question_id=question_id,
         sample=sample,
-        verdict=parse_verdict(trace),
+        verdict=answer.accepts,
+        grade=answer.grade,
+        first_error=answer.first_error,
         length=len(trace) if length is None else length,
         trace=trace if keep_trace else None,
         logit=logit,

@@ -63,7 +63,7 @@ class ConnectionPool:
     """One connection for each request in flight.
 
     Raises:
-        ConfigError: httpx cannot use the proxies or the certificates that the environment names.
+        ConfigError: httpx cannot use the proxies or the certificates that the environment names, or lacks a package.
     """
 
     def __init__(self) -> None:
@@ -77,6 +77,8 @@ class ConnectionPool:
             given = ", ".join(name for name in os.environ if name.upper() in names)
             # The text of an InvalidURL may quote a part of a proxy's password.
             said = str(error) if isinstance(error, ImportError) else type(error).__name__
+            if not given:
+                raise ConfigError(f"httpx cannot be used: {said} The judge needs `httpx[http2]`") from None
             raise ConfigError(
                 f"httpx cannot use the environment variable {given} ({said}). Correct or unset it; a SOCKS proxy needs "
                 "`pip install httpx[socks]`"

@@ -91,7 +91,7 @@ class VerifierPrompt:
         }
         clean = {name: cleaned(text) for name, text in texts.items()}
         # problem and proof alone where nothing else is shown: such prompts are in caches and recorded traces
-        further = [text for name, text in clean.items() if name in self._used - {"problem", "proof"} and text]
+        further = [text for name, text in clean.items() if name in self.shows - {"problem", "proof"} and text]
         shown = [f"{grade:g}" for grade in grades]
         content = self._compiled.render(
             **clean,
@@ -109,7 +109,8 @@ class VerifierPrompt:
         return SandboxedEnvironment(undefined=StrictUndefined).from_string(self.text)
 
     @cached_property
-    def _used(self) -> frozenset[str]:
+    def shows(self) -> frozenset[str]:
+        """Names that the template uses: `problem`, `proof`, `reference`, ..."""
         from jinja2 import Environment, TemplateSyntaxError
         from jinja2.meta import find_undeclared_variables
 
@@ -119,7 +120,7 @@ class VerifierPrompt:
             raise ConfigError(f"the verifier's prompt {self.name} is not a template: {error}") from error
 
     def _check(self) -> None:
-        used = self._used
+        used = self.shows
         if not (used <= GIVEN and "problem" in used and used & {"proof", "steps"}):
             raise ConfigError(
                 f"the verifier's prompt {self.name} uses {', '.join(sorted(used)) or 'nothing'}; it has to show "

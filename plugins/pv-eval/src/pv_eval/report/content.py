@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TypeAlias
 
-from pv_data import __version__
+from pv_eval import __version__
+from pv_eval.evaluation import Evaluation
 from pv_eval.intervals import Estimate
 from pv_eval.report import tables
 from pv_eval.report.cases import Case
+from pv_eval.report.charts import length_name, with_lengths
+from pv_eval.report.grade_tables import grade_blocks, step_blocks
+from pv_eval.report.names import in_title
 from pv_eval.report.paper import PAPER, SIZES
 from pv_eval.report.passage import excerpt, find_passage
-from pv_eval.report.summary import Entry, Summary, Versus
-from pv_judge.pages.blocks import Beside, Block, Excerpt, Heading, Items, Paragraph, Picture
+from pv_eval.report.ranking_table import ranking_table
+from pv_eval.report.summary import Entry, Group, Summary, Versus
+from pv_eval.report.traces import FILE, address
+from pv_judge.pages.blocks import Beside, Block, Excerpt, Heading, Items, Link, Paragraph, Picture
 from pv_judge.pages.text import p_value, plain, plural
 
 __all__ = ["content"]
@@ -25,66 +33,93 @@ DEFINITIONS = (
     "Precision, F1: of right proofs, accepting one is the positive; of wrong proofs, rejecting one. A missing verdict "
     "is in no precision and lowers the recall.",
     "maj@k: the majority of k of the n votes, exactly over all subsets; missing verdicts do not vote.",
-    "Agreement, kappa, AC1: majority of all votes against the label; a tie or no verdict is a category of its own. "
-    "Percentile bootstrap over questions.",
+    "Agreement, kappa, AC1: majority of all votes against the label; a tie or no verdict is a category of its own.",
+    "AUROC: how often a right proof has a higher score than a wrong one, a tie counts half; 0.5 by chance. Average "
+    "precision: by chance the share of the class. Surest 50 %: accuracy of the majority verdict if the least sure half "
+    "is left out.",
     "Brier, ECE: of the share of accepting votes as a probability, over ten bins of equal width. An ECE is too high in "
     "small samples.",
     "best-of-k: the proof with the largest share of accepting votes among k of a question's, exactly over all subsets; "
     "questions count alike. It is not verl's best@N, which is the largest of the metric itself.",
-    "p, sign flips: verifiers swapped question by question. McNemar: pairs taken as independent, which is too sure.",
+    "p by question: verifiers swapped question by question (sign flips), or the t of the interval where fewer than 8 "
+    "questions of a class differ. McNemar: pairs taken as independent, which is too sure.",
 )
 
 
-def content(summary: Summary, charts: Mapping[str, bytes]) -> Iterator[Block]:
-    """All of it; the first block is the title."""
-    entries, how = summary.entries, summary.how
-    yield Heading("Report of " + ", ".join(entry.name for entry in entries), level=1)
-    yield Items([_about(entry) for entry in entries])
+def content(summary: Summary) -> Iterator[Block]:
+    """All of it; the first block is the title. With several sets each is a section of its own."""
+    groups, how = summary.groups, summary.how
+    several = len(groups) > 1
+    yield Heading("Report of " + in_title(entry.name for entry in summary.entries), level=1)
+    if not several:
+        yield _about(groups[0])
     yield Paragraph(
-        f"Numbers have {100 * how.level:g} % intervals of a BCa bootstrap over questions, {how.resamples} "
-        f"resamples, seed {how.seed}; without one, - or the number alone. By pv-data {__version__}."
+        f"Numbers have {100 * how.level:g} % cluster-t intervals over questions; without one, - or the number alone. "
+        f"By pv-eval {__version__}."
+        + (" Verifiers are compared within a set, each with the set's first." if several else "")
     )
-    yield Heading("Numbers")
-    yield tables.main_table(entries)
-    yield Items(_cautions(entries))
-    for name in tables.sets(summary):
-        yield from _beside_paper(entries, name)
-    slices = tables.slices_table(entries)
-    if slices:
-        yield Heading("By slice")
-        yield slices
-    if summary.versus:
-        yield Heading(f"Against {entries[0].name}")
-        for versus in summary.versus:
-            yield from _versus_blocks(entries[0], versus)
-    yield from _more(entries, charts)
-    for entry in entries if summary.cases else ():
-        yield from _error_blocks(entry)
-    for versus in summary.versus:
-        yield from _split_blocks(entries[0], versus)
+    if summary.cases:
+        yield Link("All votes with their traces", FILE)
+    for group in groups:
+        if several:
+            yield Heading(group.name)
+            yield _about(group)
+        for section in SECTIONS:
+            yield from _deeper(section(group)) if several else section(group)
     yield Heading("What the numbers are")
     yield Items(DEFINITIONS)
 
 
-def _about(entry: Entry) -> str:
-    info, found = entry.info, entry.evaluation
-    how = [f"temperature {info.temperature:g}"] if info.temperature is not None else []
-    how += [f"seed {info.seed}"] if info.seed is not None else []
+def _deeper(blocks: Iterable[Block]) -> Iterator[Block]:
+    """Headings one level down, under the heading of a set."""
+    for block in blocks:
+        yield replace(block, level=block.level + 1) if isinstance(block, Heading) else block
+
+
+def _about(group: Group) -> Block:
+    """What was sampled, and how; a set's size once where all its runs have it."""
+    sizes = [_size(entry.evaluation) for entry in group.entries]
+    same = len(set(sizes)) == 1 and len(sizes) > 1
+    lines = [f"{group.name}: {sizes[0]}"] * same
+    for entry, size in zip(group.entries, sizes, strict=True):
+        info = entry.info
+        how = [] if same else [size]
+        how += [plural(entry.evaluation.votes, "vote")]
+        how += [f"temperature {info.temperature:g}"] if info.temperature is not None else []
+        how += [f"seed {info.seed}"] if info.seed is not None else []
+        lines.append(f"{entry.name}{'' if same else f' on {group.name}'}: {', '.join(how)}")
+    return Items(lines)
+
+
+def _size(found: Evaluation) -> str:
     return (
-        f"{entry.name} on {info.set_name or 'a set without a name'}: {plural(found.pairs, 'pair')} of "
-        f"{plural(found.questions, 'question')}, {found.right} right and {found.pairs - found.right} wrong proofs, "
-        f"{plural(found.votes, 'vote')}" + "".join(f", {one}" for one in how)
+        f"{plural(found.pairs, 'pair')} of {plural(found.questions, 'question')}, {found.right} right and "
+        f"{found.pairs - found.right} wrong proofs"
     )
 
 
-def _cautions(entries: Sequence[Entry]) -> list[str]:
-    """Findings of the check, notes of the run, and notes of numbers; each with whose it is."""
-    lines = []
-    for entry in entries:
-        found = entry.evaluation
-        lines += [f"{entry.name}: {problem}" for problem in found.problems]
-        lines += [f"{entry.name}: {note}" for note in entry.info.notes]
-        lines += [f"{entry.name}: {note}" for note in _notes(found.metrics)]
+def _numbers(group: Group) -> Iterator[Block]:
+    yield Heading("Numbers")
+    yield from tables.number_tables(group.entries)
+    yield Items(_cautions(group))
+
+
+def _cautions(group: Group) -> list[str]:
+    """Findings of the check, notes of the run, and notes of numbers; each once, with whose it is."""
+    lines: list[str] = []
+    whose: dict[str, dict[str, None]] = {}
+    if group.apart:
+        lines.append(f"It is another set than an earlier one of the same name: {group.apart}.")
+    first = {pair.pair_id for pair in group.first.counts.pairs}
+    for entry in group.entries:
+        found, own = entry.evaluation, {pair.pair_id for pair in entry.counts.pairs}
+        if own != first:
+            lines.append(
+                f"{entry.name}: has {len(own)} pairs and {group.first.name} {len(first)}, {len(own & first)} of them "
+                "the same. Only comparisons are on the same pairs; the other numbers are of each run's own."
+            )
+        for note in (*map(str, found.problems), *entry.info.notes, *_notes(found.metrics)):
+            whose.setdefault(note, {})[entry.name] = None
         if found.sampling_error == found.sampling_error:
             lines.append(
                 f"{entry.name}: sampling anew on the same pairs moves Avg@{found.samples[0]} by about "
@@ -92,18 +127,22 @@ def _cautions(entries: Sequence[Entry]) -> list[str]:
             )
         if found.without_length:
             lines.append(f"{entry.name}: {plural(found.without_length, 'vote')} without a length.")
-    return lines
+    return lines + [
+        f"{'All' if len(names) == len(group.entries) > 1 else ', '.join(names)}: {note}"
+        for note, names in whose.items()
+    ]
 
 
 def _notes(metrics: Mapping[str, Estimate]) -> list[str]:
     by_note: dict[str, list[str]] = {}
     for name, estimate in metrics.items():
-        if estimate.note and name != "accuracy_of_always_true":
-            by_note.setdefault(estimate.note, []).append(name)
-    return [f"{', '.join(names)}: {note}." for note, names in by_note.items()]
+        if estimate.note and name in tables.SHOWN:
+            by_note.setdefault(estimate.note, []).append(tables.metric_name(name))
+    return [f"{'; '.join(names)}: {note}." for note, names in by_note.items()]
 
 
-def _beside_paper(entries: Sequence[Entry], name: str) -> Iterator[Block]:
+def _beside_paper(group: Group) -> Iterator[Block]:
+    entries, name = group.entries, group.set_name
     table = tables.paper_table(entries, name)
     if table is None:
         return
@@ -120,17 +159,28 @@ def _beside_paper(entries: Sequence[Entry], name: str) -> Iterator[Block]:
         f"{size[0]} of {size[1]}: not the same set."
         for entry in entries
         for found in (entry.evaluation,)
-        if size and entry.info.set_name == name and (found.pairs, found.questions) != size
+        if size and (found.pairs, found.questions) != size
     ]
     if lines:
         yield Items(lines)
 
 
+def _slices(group: Group) -> Iterator[Block]:
+    table = tables.slices_table(group.entries)
+    if table:
+        yield Heading("By slice")
+        yield table
+
+
+def _against(group: Group) -> Iterator[Block]:
+    if group.versus:
+        yield Heading(f"Against {group.first.name}")
+    for versus in group.versus:
+        yield from _versus_blocks(group.first, versus)
+
+
 def _versus_blocks(first: Entry, versus: Versus) -> Iterator[Block]:
     found = versus.comparison
-    if found is None:
-        yield Paragraph(f"{versus.second.name}: not compared. {versus.reason}")
-        return
     yield Paragraph(
         f"{versus.second.name} minus {first.name}, on {plural(found.pairs, 'pair')} of "
         f"{plural(found.questions, 'question')} that both voted on ({found.left_out} others left out)."
@@ -143,28 +193,51 @@ def _versus_blocks(first: Entry, versus: Versus) -> Iterator[Block]:
     )
 
 
-def _more(entries: Sequence[Entry], charts: Mapping[str, bytes]) -> Iterator[Block]:
+def _majority(group: Group) -> Iterator[Block]:
     yield Heading("Majority of k votes")
-    yield tables.majority_table(entries)
-    best = tables.best_of_table(entries)
-    if best is not None:
-        yield Heading("Best of k")
-        yield Picture(
-            "best_of",
-            "How often the chosen proof is right. The band is between ties taken as right and as wrong.",
-        )
-        yield best
-        yield Items([line for entry in entries for line in _candidates(entry)])
-    yield Heading("Agreement and calibration")
-    yield tables.agreement_table(entries)
+    yield tables.majority_table(group.entries)
+
+
+def _best_of(group: Group) -> Iterator[Block]:
+    table = tables.best_of_table(group.entries)
+    if table is None:
+        return
+    yield Heading("Best of k")
     yield Picture(
-        "reliability", "Share of right proofs by share of accepting votes; larger dots are more pairs."
+        f"{group.prefix}best_of",
+        "How often the chosen proof is right. The band is between ties taken as right and as wrong.",
     )
-    yield tables.bins_table(entries)
-    yield Heading("Length of traces")
-    if "length" in charts:
-        yield Picture("length", "Mean length by verdict and by correctness.")
-    yield tables.lengths_table(entries)
+    yield table
+    yield Items([line for entry in group.entries for line in _candidates(entry)])
+
+
+def _grades(group: Group) -> Iterator[Block]:
+    yield from grade_blocks([(entry.name, entry.graded) for entry in group.entries if entry.graded])
+    yield from step_blocks([(entry.name, entry.steps) for entry in group.entries if entry.steps])
+
+
+def _ranking(group: Group) -> Iterator[Block]:
+    yield Heading("Without a threshold")
+    yield ranking_table(group.entries)
+
+
+def _agreement(group: Group) -> Iterator[Block]:
+    yield Heading("Agreement and calibration")
+    yield tables.agreement_table(group.entries)
+    yield Picture(
+        f"{group.prefix}reliability",
+        "Share of right proofs by share of accepting votes; larger dots are more pairs.",
+    )
+    yield tables.bins_table(group.entries)
+
+
+def _lengths(group: Group) -> Iterator[Block]:
+    """A table and a figure for each unit: tokens and characters are not comparable."""
+    units = with_lengths(group.entries)
+    for unit in units:
+        yield Heading("Length of traces" + (f" in {unit}" if len(units) > 1 else ""))
+        yield Picture(length_name(group, unit), f"Mean length in {unit}, by verdict and by correctness.")
+        yield tables.lengths_table(units[unit], unit)
 
 
 def _candidates(entry: Entry) -> Iterator[str]:
@@ -180,7 +253,12 @@ def _candidates(entry: Entry) -> Iterator[str]:
     )
 
 
-def _error_blocks(entry: Entry) -> Iterator[Block]:
+def _errors(group: Group) -> Iterator[Block]:
+    for entry in group.entries if group.cases else ():
+        yield from _error_blocks(group, entry)
+
+
+def _error_blocks(group: Group, entry: Entry) -> Iterator[Block]:
     """Both kinds of error of one verifier."""
     yield Heading(f"Worst errors of {entry.name}")
     wrong, right = entry.accepted_wrong, entry.rejected_right
@@ -189,31 +267,28 @@ def _error_blocks(entry: Entry) -> Iterator[Block]:
         yield Paragraph("No vote is for the wrong class.")
     for title, cases in kinds:
         for case in cases:
-            yield from _case_blocks(title, entry, case)
+            yield from _pair_blocks(group, title, entry, case)
+            yield Beside([[text] for text in (*_inputs(case), _trace(entry, case))])
 
 
-def _split_blocks(first: Entry, versus: Versus) -> Iterator[Block]:
+def _splits(group: Group) -> Iterator[Block]:
     """Traces of the first and of another verifier, side by side."""
-    if not versus.splits:
-        return
-    yield Heading(f"{first.name} beside {versus.second.name}")
-    for split in versus.splits:
-        yield from _pair_blocks(f"{100 * split.gain:+.0f} points", split.first)
-        yield Beside([[_trace(first, split.first)], [_trace(versus.second, split.second)]])
+    for versus in group.versus:
+        if versus.splits:
+            yield Heading(f"{group.first.name} beside {versus.second.name}")
+        for split in versus.splits:
+            yield from _pair_blocks(group, f"{100 * split.gain:+.0f} points", group.first, split.first)
+            yield Beside([[_trace(group.first, split.first)], [_trace(versus.second, split.second)]])
 
 
-def _case_blocks(title: str, entry: Entry, case: Case) -> Iterator[Block]:
-    yield from _pair_blocks(title, case)
-    yield Beside([[text] for text in (*_inputs(case), _trace(entry, case))])
-
-
-def _pair_blocks(title: str, case: Case) -> Iterator[Block]:
+def _pair_blocks(group: Group, title: str, entry: Entry, case: Case) -> Iterator[Block]:
     pair = case.pair
     yield Heading(f"{title}: {plain(pair.pair_id, 80)}", level=3)
     part = f", slice {plain(pair.slice, 80)}" if pair.slice else ""
     yield Items(
         [f"a {'right' if pair.label else 'wrong'} proof of question {plain(pair.question_id, 80)}{part}"]
     )
+    yield Link("All votes on it", address(group, pair, entry.name, case.vote.sample if case.vote else 0))
 
 
 def _inputs(case: Case) -> list[Excerpt]:
@@ -231,3 +306,21 @@ def _trace(entry: Entry, case: Case) -> Excerpt:
     why = f"; marked: {passage.why}" if passage else ""
     title = f"{entry.name}: {votes}. Sample {vote.sample}, {len(vote.trace):,} characters, says {said}{why}"
     return Excerpt(title, excerpt(vote.trace, passage))
+
+
+Section: TypeAlias = Callable[[Group], Iterator[Block]]
+SECTIONS: tuple[Section, ...] = (
+    _numbers,
+    _grades,
+    _beside_paper,
+    _slices,
+    _against,
+    _majority,
+    _best_of,
+    _ranking,
+    _agreement,
+    _lengths,
+    _errors,
+    _splits,
+)
+"""Of each set, in the order of the page; one that has nothing to show yields nothing. Its headings are of level 2."""

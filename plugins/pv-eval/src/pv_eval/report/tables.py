@@ -10,36 +10,41 @@ from pv_eval.best_of import BestOf
 from pv_eval.intervals import Estimate as Mine
 from pv_eval.majority import TIES
 from pv_eval.report.paper import paper_numbers
-from pv_eval.report.summary import Entry, Summary, Versus
+from pv_eval.report.summary import Entry, Versus
 from pv_judge.agreement import Estimate as Theirs
 from pv_judge.pages.blocks import Column, Table
-from pv_judge.pages.text import MISSING, coefficient, estimate, p_value, percent, points, whole
+from pv_judge.pages.text import coefficient, estimate, p_value, percent, points, whole
 
 __all__ = [
+    "SHOWN",
     "agreement_table",
     "best_of_table",
     "bins_table",
     "lengths_table",
     "main_table",
     "majority_table",
+    "metric_name",
+    "number_tables",
     "paper_table",
-    "sets",
     "slices_table",
     "versus_table",
 ]
 
 SHOWN = {
+    "missing": ("missing", "verdicts, %"),
     "accuracy": ("Avg@n", "accuracy, %"),
     "balanced_accuracy": ("balanced", "accuracy, %"),
     "accuracy_right": ("right proofs", "accuracy, %"),
     "accuracy_wrong": ("wrong proofs", "accuracy, %"),
+    "accepted": ("accepted", "votes, %"),
     "precision": ("precision", "right proofs, %"),
     "f1": ("F1", "right proofs, %"),
     "precision_wrong": ("precision", "wrong proofs, %"),
     "f1_wrong": ("F1", "wrong proofs, %"),
-    "missing": ("missing", "verdicts, %"),
-    "accepted": ("accepted", "votes, %"),
 }
+WIDEST = 6
+"""Numbers in a table that fits a page; further ones are in further tables."""
+FLOORS = ("accepts everything", "rejects everything", "majority class", "coin")
 MOST_SIZES = 12
 BEST_OF = (
     ("best-of-k", "a tie is any of them, %"),
@@ -48,12 +53,12 @@ BEST_OF = (
     ("oracle", "any of k is right, %"),
     ("random", "%"),
 )
-OF_SLICES = ("accuracy", "balanced_accuracy", "accuracy_right", "accuracy_wrong", "missing")
+OF_SLICES = ("missing", "accuracy", "balanced_accuracy", "accuracy_right", "accuracy_wrong")
 VERIFIER: Column[Any] = Column("verifier", lambda row: row[0].name, left=True)
 
 
 def main_table(entries: Sequence[Entry]) -> Table:
-    """A line a verifier, and what one that accepts everything would get on the first one's set."""
+    """A line a verifier, and what verifiers that read no proof would get on the first one's set."""
     columns: list[Column[Entry]] = [
         Column("verifier", lambda entry: entry.name, left=True),
         Column(
@@ -66,11 +71,24 @@ def main_table(entries: Sequence[Entry]) -> Table:
         ),
     ]
     table = Table.of(columns, entries)
-    always = _share(entries[0].evaluation.metrics["accuracy_of_always_true"])
-    floor = {"accuracy": always, "missing": "0.0", "accepted": "100.0"}
-    floor |= {"accuracy_right": "100.0", "accuracy_wrong": "0.0", "balanced_accuracy": "50.0"}
-    accepts = ["(accepts everything)", "", "", *(floor.get(name, MISSING) for name in SHOWN)]
-    return replace(table, rows=[*table.rows, accepts])
+    floors = [
+        [f"({name})", "", "", *(percent(values[metric]) for metric in SHOWN)]
+        for name, values in entries[0].evaluation.floors.items()
+        if name in FLOORS
+    ]
+    return replace(table, rows=[*table.rows, *floors])
+
+
+def number_tables(entries: Sequence[Entry]) -> list[Table]:
+    """The main table in parts that fit a screen of 1280 pixels and a sheet of A4."""
+    table = main_table(entries)
+    first = len(table.columns) - len(SHOWN)  # verifier, pairs, n
+    places = [[*range(first), *range(first, first + WIDEST)]]
+    places += [
+        [0, *range(start, min(start + WIDEST, len(table.columns)))]
+        for start in range(first + WIDEST, len(table.columns), WIDEST)
+    ]
+    return [table.part(chosen) for chosen in places]
 
 
 def paper_table(entries: Sequence[Entry], set_name: str) -> Table | None:
@@ -146,13 +164,15 @@ def bins_table(entries: Sequence[Entry]) -> Table:
     return Table.of(columns, lines, repeated=2)
 
 
-def lengths_table(entries: Sequence[Entry]) -> Table:
-    """A line a kind of vote and verifier."""
+def lengths_table(entries: Sequence[Entry], unit: str) -> Table:
+    """A line a kind of vote and verifier, for verifiers whose lengths are in one unit."""
     columns: list[Column[tuple[Entry, Any]]] = [
         VERIFIER,
         Column("votes", lambda row: row[1].kind, "verdict, or right and wrong", left=True),
         Column("number", lambda row: str(row[1].votes)),
-        Column("mean", lambda row: estimate(row[1].mean.value, row[1].mean.low, row[1].mean.high, whole)),
+        Column(
+            "mean", lambda row: estimate(row[1].mean.value, row[1].mean.low, row[1].mean.high, whole), unit
+        ),
         Column("10 %", lambda row: whole(row[1].low), "are shorter"),
         Column("median", lambda row: whole(row[1].median)),
         Column("10 %", lambda row: whole(row[1].high), "are longer"),
@@ -198,22 +218,19 @@ def best_of_table(entries: Sequence[Entry]) -> Table | None:
 def versus_table(versus: Versus) -> Table:
     """Differences of a pair of verifiers."""
     found = versus.comparison
-    columns: list[Column[str]] = [
-        Column("metric", lambda name: ", ".join(SHOWN[name]).removesuffix(", %"), left=True)
-    ]
-    if found is None:
-        return Table.of(columns, [])
     tests = found.sign_flip_p
-    columns += [
+    columns: list[Column[str]] = [
+        Column("metric", metric_name, left=True),
         Column("difference", lambda name: _interval(found.differences[name], points), "points"),
-        Column("p", lambda name: p_value(tests[name]) if name in tests else "", "sign flips"),
+        Column("p", lambda name: p_value(tests[name]) if name in tests else "", "by question"),
+        Column("test", lambda name: found.tests.get(name, ""), left=True),
     ]
     return Table.of(columns, SHOWN)
 
 
-def sets(summary: Summary) -> list[str]:
-    """Names of the sets, each once."""
-    return list(dict.fromkeys(entry.info.set_name for entry in summary.entries))
+def metric_name(name: str) -> str:
+    """One of `SHOWN` as tables name it, with its unit: `wrong proofs, accuracy`."""
+    return ", ".join(SHOWN[name]).removesuffix(", %")
 
 
 def _sizes(best_of: BestOf) -> list[int]:

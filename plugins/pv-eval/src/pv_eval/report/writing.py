@@ -7,31 +7,33 @@ from pathlib import Path
 from typing import Any
 
 from pv_data import __version__
-from pv_eval.intervals import Bootstrap
+from pv_eval.intervals import Intervals
 from pv_eval.report.cases import Case
 from pv_eval.report.charts import draw_charts
 from pv_eval.report.content import content
 from pv_eval.report.paper import PAPER, paper_numbers
-from pv_eval.report.summary import Entry, Summary, summarise
-from pv_eval.report.tables import sets
+from pv_eval.report.summary import Entry, Group, Summary, summarise
+from pv_eval.report.traces import FILE, draw_traces
+from pv_eval.run_files import find_runs
 from pv_judge.pages.writing import check_folder, write_pages
 from pv_rl.errors import DataError
 
 __all__ = ["FORMAT", "document", "write_report"]
 
-FORMAT = 1
+FORMAT = 2
+"""Version of report.json."""
 
 
 def write_report(
-    folders: Sequence[Path], out: Path, how: Bootstrap | None = None, *, cases: int = 3
+    folders: Sequence[Path], out: Path, how: Intervals | None = None, *, cases: int = 3
 ) -> tuple[Summary, list[Path]]:
-    """Read runs, measure, and write report.html, .md, .json and a .png a figure; all of them or none.
+    """Read runs, measure, and write report.html, .md, .json, traces.html and a .png a figure; all of them or none.
 
     Args:
-        folders: runs on disk; the first is what others are compared with.
+        folders: runs on disk, or folders of runs (see `find_runs`). Runs are compared within their set, with its first.
         out: folder, made if need be; its parent has to be there.
         how: of the intervals.
-        cases: see `summarise`.
+        cases: see `summarise`; with 0 no text of the set or of a trace is written, so traces.html is not either.
 
     Returns:
         What was measured, and the files.
@@ -42,51 +44,65 @@ def write_report(
     """
     if not folders:
         raise DataError("no run was given; give the folder of one run or more")
-    for folder in folders:
-        if not folder.is_dir():
-            raise DataError(
-                f"there is no folder {folder}; a run is a folder with pairs.parquet, votes.parquet, run.json"
-            )
     check_folder(out)
-    summary = summarise(folders, how or Bootstrap(), cases=cases)
-    charts = draw_charts(summary.entries)
-    return summary, write_pages(out, content(summary, charts), document(summary), charts)
+    runs = find_runs(folders)
+    summary = summarise(runs, how or Intervals(), cases=cases)
+    charts = {name: chart for group in summary.groups for name, chart in draw_charts(group).items()}
+    traces = {FILE: draw_traces(summary)} if cases else {}
+    return summary, write_pages(out, content(summary), document(summary), charts, others=traces)
 
 
 def document(summary: Summary) -> dict[str, Any]:
     """A tree of plain values; null where a number is not defined.
 
-    Keys: `format`, `pv_data` (version), `bootstrap`; `runs`, each with `name`, `info`, `evaluation` (see `Evaluation`),
-    `best_of` and the names of the pairs in `worst`; `versus`, each with `first`, `second`, `comparison` or `reason`;
-    `paper`, its title and printed numbers by set.
+    Keys: `format`, `pv_data` (version), `intervals`; `sets`, each with `name`, `set_name` and the names of its `runs`
+    (the first is the base of comparison, each is unique in its set); `runs`, each with its `set`, `name`, `info`,
+    `evaluation` (see `Evaluation`), `best_of`, `grades` (see `Graded`), `first_errors` (see `Steps`) and the names of
+    the pairs in `worst`; `versus`, each with `set`, `first`, `second`, `comparison` and `differ_most`; `paper`, its
+    title and printed numbers by set name.
     """
     return {
         "format": FORMAT,
         "pv_data": __version__,
-        "bootstrap": summary.how,
-        "runs": [_run(entry) for entry in summary.entries],
+        "intervals": summary.how,
+        "sets": [
+            {
+                "name": group.name,
+                "set_name": group.set_name,
+                "runs": [entry.name for entry in group.entries],
+            }
+            for group in summary.groups
+        ],
+        "runs": [_run(group, entry) for group in summary.groups for entry in group.entries],
         "versus": [
             {
-                "first": summary.entries[0].name,
+                "set": group.name,
+                "first": group.first.name,
                 "second": versus.second.name,
                 "comparison": versus.comparison,
-                "reason": versus.reason,
                 "differ_most": [
                     {"pair_id": split.first.pair.pair_id, "gain": split.gain} for split in versus.splits
                 ],
             }
-            for versus in summary.versus
+            for group in summary.groups
+            for versus in group.versus
         ],
-        "paper": {"title": PAPER, "avg8_percent": {name: paper_numbers(name) for name in sets(summary)}},
+        "paper": {
+            "title": PAPER,
+            "avg8_percent": {group.set_name: paper_numbers(group.set_name) for group in summary.groups},
+        },
     }
 
 
-def _run(entry: Entry) -> dict[str, Any]:
+def _run(group: Group, entry: Entry) -> dict[str, Any]:
     return {
+        "set": group.name,
         "name": entry.name,
         "info": entry.info,
         "evaluation": entry.evaluation,
         "best_of": entry.best_of,
+        "grades": entry.graded,
+        "first_errors": entry.steps,
         "worst": {
             "accepted_wrong": _names(entry.accepted_wrong),
             "rejected_right": _names(entry.rejected_right),

@@ -111,9 +111,10 @@ class EvalSet:
         shown = [f"{plain(rule, 80) or 'unknown'}: {number}" for rule, number in self.rules.items()]
         more = [f"{len(shown) - RULES} further rules"] if len(shown) > RULES else []
         left = in_words(self.left_out)
+        rules = [f"Labels by rule: {'; '.join([*shown[:RULES], *more])}."] if any(self.rules) else []
         return (
             f"The set has {counts}.",
-            f"Labels by rule: {'; '.join([*shown[:RULES], *more])}.",
+            *rules,
             f"Left out of the set: {left}." if left else "No row was left out of the set.",
             *self.notes,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from pv_rl.errors import DataError
@@ -40,8 +41,8 @@ def label_of(value: object) -> bool | None:
 
 
 def number_of(value: object) -> float | None:
-    """A finite number, also one written as text; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
+    """A finite number, also a decimal or one written as text; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
         return None
     try:
         number = float(value)

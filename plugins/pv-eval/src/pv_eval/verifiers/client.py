@@ -19,8 +19,9 @@ from pv_data.export.prompt import VerifierPrompt
 from pv_data.serving.served import LONG_S
 from pv_eval.logit import verdict_logit
 from pv_eval.request import Request, Sampling
+from pv_eval.sets.base import messages_of
 from pv_eval.verifiers.progress import Progress
-from pv_eval.verifiers.trace_cache import OF_THE_MODEL, Trace, TraceCache
+from pv_eval.verifiers.trace_cache import OF_THE_MODEL, OF_THE_PROMPT, Trace, TraceCache
 from pv_eval.votes import Pair
 from pv_judge.answer import JudgeFailure, Messages
 from pv_judge.budget import BudgetKeeper
@@ -29,11 +30,12 @@ from pv_judge.config import read_config
 from pv_judge.processes import in_loop
 from pv_judge.scoring.command import read_options
 from pv_rl.errors import ConfigError, SetupError
+from pv_verdicts import VerdictFormat
 
 __all__ = ["Question", "Traces", "ask_all", "client_settings", "look_up"]
 
 PATIENCE = 50
-"""This many failed requests in a row, the model's own failures not counted, end the run."""
+"""This many failed requests in a row end the run; failures of the model or of a prompt are not counted."""
 WATCH_S = 1.0
 BYTES_A_TOKEN = 1_000
 """Of an answer with log-probabilities: a token with its alternatives takes about 600."""
@@ -51,6 +53,8 @@ class Question:
     messages: Messages
     key: str
     """Of the messages, see `TraceCache.messages_key`."""
+    twins: tuple[str, ...] = ()
+    """Ids of further pairs with the same messages, such as other gradings of the proof: they get the same trace."""
 
 
 def client_settings(
@@ -101,7 +105,12 @@ def client_settings(
 
 
 def look_up(
-    pairs: Sequence[Pair], prompt: VerifierPrompt, n: int, cache: TraceCache, state: Progress
+    pairs: Sequence[Pair],
+    prompt: VerifierPrompt,
+    n: int,
+    cache: TraceCache,
+    state: Progress,
+    form: VerdictFormat,
 ) -> tuple[Traces, list[Question]]:
     """The cached traces, and the questions for the others.
 
@@ -110,17 +119,22 @@ def look_up(
     state.total = len(pairs) * n
     found: Traces = {}
     missing: list[Question] = []
-    asked = [(pair, prompt.messages(pair.question, pair.proof)) for pair in pairs]
-    keys = [cache.messages_key(messages) for _, messages in asked]
+    asked = [(pair, messages_of(pair, prompt, form)) for pair in pairs]
+    alike: dict[str, list[tuple[Pair, Messages]]] = {}
+    for pair, messages in asked:
+        alike.setdefault(cache.messages_key(messages), []).append((pair, messages))
     for sample in range(n):
-        for (pair, messages), key in zip(asked, keys, strict=True):
-            known = cache.get(key, sample)
+        for key, group in alike.items():
+            known, (pair, messages) = cache.get(key, sample), group[0]
+            names = [one.pair_id for one, _ in group]
             if known is None:
-                missing.append(Question(pair=pair, sample=sample, messages=messages, key=key))
+                twins = tuple(names[1:])
+                missing.append(Question(pair=pair, sample=sample, messages=messages, key=key, twins=twins))
                 continue
-            found[pair.pair_id, sample] = known
-            state.known += 1
-            _count(state, known)
+            for name in names:
+                found[name, sample] = known
+                state.known += 1
+                _count(state, known)
     return found, missing
 
 
@@ -213,8 +227,9 @@ class _Run:
             trace = await self._ask(question)
             if trace is None:
                 return
-            self.found[question.pair.pair_id, question.sample] = trace
-            _count(self._state, trace)
+            for name in (question.pair.pair_id, *question.twins):
+                self.found[name, question.sample] = trace
+                _count(self._state, trace)
 
     async def _ask(self, question: Question) -> Trace | None:
         """The trace, which is kept before it is used; None where the run ends."""
@@ -225,7 +240,8 @@ class _Run:
             )
             usage = answer.usage
             logit = verdict_logit(answer.text, answer.logprobs) if self._sampling.logits else None
-            trace = Trace(text=answer.text, tokens=usage.completion_tokens or None, logit=logit)
+            tokens = usage.completion_tokens or None
+            trace = Trace(text=answer.text, tokens=tokens, logit=logit, usage=usage)
             self._in_vain = 0
         except JudgeFailure as failure:
             if failure.kind == "budget":
@@ -243,17 +259,17 @@ class _Run:
         if failure.kind in OF_THE_MODEL:
             self._in_vain = 0
             tokens = failure.usage.completion_tokens or None
-            return Trace(text=failure.text, tokens=tokens, missing=failure.kind)
+            return Trace(text=failure.text, tokens=tokens, missing=failure.kind, usage=failure.usage)
         if failure.kind == "client_error" and "seed" in str(failure).lower() and self._sampling.send_seed:
             raise SetupError(
                 f"the server refuses requests with a seed ({failure}). Use --no-send-seed; the samples are then not "
                 "reproducible"
             ) from failure
-        self._in_vain += 1
+        self._in_vain = 0 if failure.kind in OF_THE_PROMPT else self._in_vain + 1
         self._state.last_error = str(failure)
         if self._in_vain >= self._patience:
             self._stop(f"{self._in_vain} requests in a row failed; the last error: {failure}")
-        return Trace(text=None, missing=failure.kind)
+        return Trace(text=None, missing=failure.kind, usage=failure.usage)
 
     def _stop(self, why: str) -> None:
         self._why = self._why or why

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,6 +16,7 @@ from pv_data.asking.settings import Model
 from pv_data.export.prompt import VerifierPrompt
 from pv_data.serving.checkpoint import fingerprint, is_model, is_verl, model_folder
 from pv_data.serving.served import Served, choose_server, served
+from pv_eval.costs import add_usage, usd_of
 from pv_eval.request import Request, Sampling
 from pv_eval.run_files import RunInfo
 from pv_eval.sets.base import EvalSet, in_words
@@ -23,7 +24,8 @@ from pv_eval.sets.rows import SUFFIXES
 from pv_eval.verifiers.client import Traces, ask_all, client_settings, look_up
 from pv_eval.verifiers.progress import Progress, shown
 from pv_eval.verifiers.recorded import read_traces
-from pv_eval.verifiers.trace_cache import OF_THE_MODEL, TraceCache
+from pv_eval.verifiers.trace_cache import OF_THE_MODEL, OF_THE_PROMPT, TraceCache
+from pv_eval.votes import Pair
 from pv_judge.rowfiles.steps import SUFFIXES as DUMPS
 from pv_rl.errors import ConfigError
 
@@ -72,7 +74,7 @@ def gather(request: Request, found: EvalSet, console: Console) -> tuple[Traces, 
 
 
 def _from_file(request: Request, path: Path, found: EvalSet) -> tuple[Traces, RunInfo]:
-    read = read_traces(path, found, step=request.step)
+    read = read_traces(path, found, step=request.step, form=request.form)
     # verl's dumps are all named by their step, so the run's name is added
     own = read.file.stem if path == read.file else f"{path.resolve().parent.name}, step {read.file.stem}"
     info = RunInfo(
@@ -135,7 +137,9 @@ def _asked(
     opened: AbstractContextManager[Opened],
 ) -> tuple[Traces, RunInfo]:
     """Traces of the cache, and of the model where some are missing."""
-    prompt, sampling, state = VerifierPrompt.load(request.prompt), request.sampling, Progress()
+    prompt = VerifierPrompt.load(request.prompt or request.form.prompt)
+    pairs, shown_texts = _as_shown(request, prompt, found)
+    sampling, state = request.sampling, Progress()
     cache = TraceCache(
         request.cache or request.out / "answers.sqlite",
         model=known_as.model,
@@ -144,46 +148,80 @@ def _asked(
         seed=sampling.seed if sampling.send_seed else None,
     )
     try:
-        traces, left = look_up(found.pairs, prompt, sampling.n, cache, state)
+        traces, left = look_up(pairs, prompt, sampling.n, cache, state, request.form)
         if left:
             with opened as (model, server), shown(state, console):
                 gone = server.gone if server is not None else lambda: ""
                 answers = ask_all(left, model, sampling, cache, state, gone=gone)
-            _check_answered(answers, state)
+            _check_answered(answers, traces, state)
             traces |= answers
     finally:
         cache.close()
+    asked = {
+        id(trace): trace.usage for trace in traces.values()
+    }  # pairs with the same messages share a trace
+    traces = {key: replace(trace, usd=usd_of(trace.usage, known_as)) for key, trace in traces.items()}
     info = RunInfo(
         verifier=request.name or name,
         length_unit="tokens",
         temperature=sampling.temperature,
         seed=sampling.seed,
-        notes=_notes(state, sampling, traces),
+        notes=(*_shown_notes(shown_texts, len(pairs)), *_notes(state, sampling, traces)),
         settings={
             "verifier": dict(about),
             "sampling": {**asdict(sampling), "rule": "Sampling.seed_of(pair_id, sample)"},
             "prompt": prompt.template,
+            "shown": shown_texts,
             "spent": {
                 "usd": state.usd,
                 "requests": state.calls,
                 "tokens": state.tokens,
                 "known": state.known,
             },
+            "usage": add_usage(asked.values()),
             "missing": dict(state.failures),
         },
     )
     return traces, info
 
 
-def _check_answered(answers: Traces, state: Progress) -> None:
-    """Votes of requests that all failed would be a table of zeros."""
+def _check_answered(answers: Traces, cached: Traces, state: Progress) -> None:
+    """Votes of requests that all failed would be a table of zeros; what is left of a run may be prompts that fail."""
     if any(trace.text is not None or trace.missing in OF_THE_MODEL for trace in answers.values()):
+        return
+    if cached and all(trace.missing in OF_THE_PROMPT for trace in answers.values()):
         return
     reasons = in_words(Counter(trace.missing for trace in answers.values()))
     raise Stopped(
         f"none of {len(answers)} requests was answered ({reasons}). The last error: {state.last_error}. No votes were "
         "written. Check --verifier, --model and the server, and run the same command again"
     )
+
+
+def _as_shown(request: Request, prompt: VerifierPrompt, found: EvalSet) -> tuple[list[Pair], dict[str, int]]:
+    """The pairs with the texts that the prompt may show, and how many have each of these: `reference`, `rubric`.
+
+    Raises:
+        ConfigError: a text is asked for that the prompt has no place for, or that no pair has.
+    """
+    numbers: dict[str, int] = {}
+    for name, asked in (("reference", request.reference), ("rubric", request.rubric)):
+        having = sum(bool(getattr(pair, name).strip()) for pair in found.pairs)
+        if asked and not (having and name in prompt.shows):
+            lacks = f"the prompt {prompt.name} has no {{{{ {name} }}}}" if having else f"no pair has a {name}"
+            raise ConfigError(f"--{name} shows nothing: {lacks}. Leave it out, or change the set or --prompt")
+        numbers[name] = having if asked is not False and name in prompt.shows else 0
+    hidden = {name: "" for name, number in numbers.items() if not number}
+    return [replace(pair, **hidden) for pair in found.pairs], numbers
+
+
+def _shown_notes(numbers: Mapping[str, int], total: int) -> list[str]:
+    words = {"reference": "a reference solution", "rubric": "a marking scheme"}
+    return [
+        f"The prompt shows {words[name]} of {number} of {total} pairs (--no-{name} leaves it out)."
+        for name, number in numbers.items()
+        if number
+    ]
 
 
 def _notes(state: Progress, sampling: Sampling, traces: Traces) -> tuple[str, ...]:

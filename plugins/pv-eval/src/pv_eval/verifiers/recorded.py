@@ -1,8 +1,10 @@
 """Recorded traces: a file of traces that were sampled before, or verl's dump of rollouts or of a validation.
 
 A row belongs to a pair by its `pair_id`, by its problem and proof, or by its prompt, which holds both. It has a trace
-(`trace`, `output`, `response`) or a verdict. Samples of a pair are numbered in the order of the file, unless a column
-`sample` numbers them. A column `logit` has the log of the odds of True over False, as `--score logit` takes it.
+(`trace`, `output`, `response`) or, as the verdict format wants it, a `verdict`, a `grade` in points or a `first_error`,
+numbered as the format numbers steps. Samples of a pair are numbered in the order of the file, unless a column
+`sample` numbers them. A column `logit` has the log of the odds of True over False, as `--score logit` takes it,
+and `usd` what the trace cost.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,7 @@ from pv_eval.verifiers.trace_cache import Trace
 from pv_eval.votes import Pair
 from pv_judge.rowfiles.steps import choose_file
 from pv_rl.errors import DataError
+from pv_verdicts import Answer, VerdictFormat, build_format
 
 __all__ = ["Recorded", "read_traces"]
 
@@ -30,8 +34,12 @@ IDS = ("pair_id", "proof_id")
 PROMPTS = ("input", "prompt")
 LABELS = ("label", "gts", "ground_truth")
 TOKENS = ("tokens", "response_length", "completion_tokens")
-MARK = re.compile(r"<proof ([0-9a-f]{16})>")
-"""Of our own prompt: a hash of problem and proof (`pv_data.export.prompt`)."""
+MARK = re.compile(r"<proof (data-[0-9a-f]{24})>")
+"""Of our own prompts: a hash of problem, proof and what else they show (`pv_data.prompt.mark_of`)."""
+FURTHER = frozenset({"steps", "reference", "rubric"})
+ANSWERS = {"label": "true or false", "grade": "points", "first_error": "a number, 0 for no wrong step"}
+"""What an answer without a trace may be, by the format's truth."""
+ALLOWED = {"sample": "a whole number from 0", "usd": "a finite number, 0 or more, or empty"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,42 +68,47 @@ class Recorded:
         return tuple(notes)
 
 
-def read_traces(path: Path, found: EvalSet, *, step: int | None = None) -> Recorded:
+def read_traces(
+    path: Path, found: EvalSet, *, step: int | None = None, form: VerdictFormat | None = None
+) -> Recorded:
     """Traces of a JSONL, CSV or Parquet file, or of a folder with a file a step, as verl dumps it.
 
     Args:
         step: which of a folder; None for the last.
+        form: verdict format of the answers that a row has instead of a trace.
 
     Raises:
         DataError: the file cannot be read, numbers a sample twice, or no row of it belongs to the set.
     """
+    form = form or build_format()
     file = choose_file(path, step)[0] if path.is_dir() else path
-    matcher = _Matcher(found.pairs)
+    matcher = _Matcher(found.pairs, form)
     traces: dict[tuple[str, int], Trace] = {}
     left: Counter[str] = Counter()
     counts: Counter[str] = Counter()
     others = 0
     for where, row in read_rows(file):
-        pair = matcher.find(row)
-        trace = pair if isinstance(pair, str) else _trace(row, where)
-        if isinstance(pair, str) or isinstance(trace, str):
+        pairs = matcher.find(row)
+        trace = pairs if isinstance(pairs, str) else _trace(row, where, form)
+        if isinstance(pairs, str) or isinstance(trace, str):
             left[str(trace)] += 1
             continue
         label = label_of(_first(row, LABELS))
-        others += label is not None and label is not pair.label
+        others += label is not None and label is not pairs[0].label
         sample = _number(row, "sample", where)
-        key = (pair.pair_id, counts[pair.pair_id] if sample is None else int(sample))
-        counts[pair.pair_id] += 1
-        if key in traces:
-            raise DataError(
-                f"{where}: the pair {key[0]!r} already has a sample {key[1]}; number each sample once"
-            )
-        traces[key] = trace
+        for pair in pairs:
+            key = (pair.pair_id, counts[pair.pair_id] if sample is None else int(sample))
+            counts[pair.pair_id] += 1
+            if key in traces:
+                raise DataError(
+                    f"{where}: the pair {key[0]!r} already has a sample {key[1]}; number each sample once"
+                )
+            traces[key] = trace
     if not traces:
         reasons = in_words(left) or "it has no rows"
         raise DataError(
             f"{file} has no trace of the set {found.name} ({reasons}). A row needs pair_id, or problem and proof, or "
-            f"the prompt that holds both (input), and {', '.join(TRACES)} or verdict"
+            f"the prompt that holds both (input), and {', '.join(TRACES)} or {_column(form)} ({ANSWERS[form.truth]})"
         )
     counted = all(trace.tokens is not None for trace in traces.values())
     return Recorded(file=file, traces=traces, left_out=dict(left), other_labels=others, counted=counted)
@@ -105,23 +118,45 @@ def _first(row: Mapping[str, Any], names: Sequence[str]) -> Any:
     return next((row[name] for name in names if row.get(name) is not None), None)
 
 
-def _trace(row: Mapping[str, Any], where: str) -> Trace | str:
+def _column(form: VerdictFormat) -> str:
+    """Of an answer without a trace."""
+    return "verdict" if form.truth == "label" else form.truth
+
+
+def _trace(row: Mapping[str, Any], where: str, form: VerdictFormat) -> Trace | str:
     """The trace of a row, or why it has none."""
-    logit = _number(row, "logit", where)
+    logit, usd = _number(row, "logit", where), _number(row, "usd", where)
     tokens = number_of(_first(row, TOKENS))
     whole = int(tokens) if tokens is not None and tokens >= 0 and tokens == int(tokens) else None
     text = text_of(_first(row, TRACES))
     if text is not None:
-        return Trace(text=text, tokens=whole, known=True, logit=logit)
-    if "verdict" not in row:
-        return "neither trace nor verdict"
-    given = row["verdict"]
-    if given is None or (isinstance(given, str) and given.strip().lower() in ("", "none", "null", "missing")):
-        return Trace(text=None, tokens=whole, missing="no verdict", known=True)
-    verdict = label_of(given)
-    if verdict is None:
-        return "verdict cannot be read"
-    return Trace(text=None, tokens=whole, verdict=verdict, known=True, logit=logit)
+        return Trace(text=text, tokens=whole, known=True, logit=logit, usd=usd)
+    column = _column(form)
+    if column not in row:
+        return f"neither trace nor {column}"
+    given = row[column]
+    word = given.strip().lower() if isinstance(given, str) else given
+    if word in (None, "", "null", "missing") or (word == "none" and column != "first_error"):
+        return Trace(text=None, tokens=whole, missing="no verdict", known=True, usd=usd)
+    answer = _answer(word, form)
+    if answer is None:
+        return f"{column} cannot be read"
+    return Trace(text=None, tokens=whole, answer=answer, known=True, logit=logit, usd=usd)
+
+
+def _answer(given: object, form: VerdictFormat) -> Answer | None:
+    """The answer that a column gives; None where it cannot be read."""
+    if form.truth == "label":
+        verdict = label_of(given)
+        return None if verdict is None else Answer(accepts=verdict)
+    number = -1.0 if given == "none" else number_of(given)
+    try:
+        truth = form.read_truth(given if number is None else number)
+    except DataError:
+        return None
+    if form.truth == "first_error":
+        return Answer(accepts=truth == 0, first_error=int(truth))
+    return Answer(accepts=truth >= form.accept - 1e-9, grade=float(truth))
 
 
 def _number(row: Mapping[str, Any], column: str, where: str) -> float | None:
@@ -129,24 +164,28 @@ def _number(row: Mapping[str, Any], column: str, where: str) -> float | None:
     if given in (None, ""):
         return None
     number = number_of(given)
-    if number is None or (column == "sample" and (number < 0 or number != int(number))):
-        allowed = "a whole number from 0" if column == "sample" else "a finite number, or empty"
+    bad = column in ALLOWED and (
+        number is None or number < 0 or (column == "sample" and number != int(number))
+    )
+    if number is None or bad:
+        allowed = ALLOWED.get(column, "a finite number, or empty")
         raise DataError(f"{where}: its {column} is {given!r:.60}; expected {allowed}")
     return number
 
 
 class _Matcher:
-    """Finds the pair of a row."""
+    """Finds the pairs of a row: several where gradings of one proof are pairs of their own."""
 
-    def __init__(self, pairs: Sequence[Pair]) -> None:
-        self._texts = [(_key(pair.proof), _key(pair.question), pair) for pair in pairs]
-        self._by_id = {pair.pair_id: pair for pair in pairs}
-        self._by_text = {(question, proof): pair for proof, question, pair in self._texts}
-        self._by_mark = _marks(pairs)
-        self._of_prompt: dict[str, Pair | str] = {}
+    def __init__(self, pairs: Sequence[Pair], form: VerdictFormat) -> None:
+        self._by_id = {pair.pair_id: [pair] for pair in pairs}
+        self._by_text: dict[tuple[str, str], list[Pair]] = {}
+        for pair in pairs:
+            self._by_text.setdefault((_key(pair.question), _key(pair.proof)), []).append(pair)
+        self._by_mark = _marks(pairs, form)
+        self._of_prompt: dict[str, list[Pair] | str] = {}
 
-    def find(self, row: Mapping[str, Any]) -> Pair | str:
-        """The pair, or why none is found."""
+    def find(self, row: Mapping[str, Any]) -> list[Pair] | str:
+        """The pairs, or why none is found."""
         name = _first(row, IDS)
         if name is not None:
             return self._by_id.get(str(name), "pair_id is not in the set")
@@ -160,17 +199,17 @@ class _Matcher:
             self._of_prompt[prompt] = self._in(prompt)
         return self._of_prompt[prompt]
 
-    def _in(self, prompt: str) -> Pair | str:
-        marked = [self._by_mark[mark] for mark in set(MARK.findall(prompt)) if mark in self._by_mark]
+    def _in(self, prompt: str) -> list[Pair] | str:
+        marked = {self._by_mark[mark] for mark in set(MARK.findall(prompt)) if mark in self._by_mark}
         if len(marked) == 1:
-            return marked[0]
+            return self._by_text[marked.pop()]
         text = _key(prompt)
-        held = [pair for proof, question, pair in self._texts if proof in text and question in text]
+        held = [(question, proof) for question, proof in self._by_text if proof in text and question in text]
         if len(held) > 1:  # a proof may be the beginning of another
-            most = max(len(pair.proof) for pair in held)
-            held = [pair for pair in held if len(pair.proof) == most]
+            most = max(len(proof) for _, proof in held)
+            held = [(question, proof) for question, proof in held if len(proof) == most]
         if len(held) == 1:
-            return held[0]
+            return self._by_text[held[0]]
         return "prompt holds no pair of the set" if not held else "prompt holds several pairs of the set"
 
 
@@ -178,10 +217,21 @@ def _key(text: str) -> str:
     return " ".join(text.split())
 
 
-def _marks(pairs: Sequence[Pair]) -> dict[str, Pair]:
-    """Pairs by the mark that our own prompt gives them."""
-    bare = VerifierPrompt(name="mark", text="{{ mark }}")
-    return {bare.messages(pair.question, pair.proof)[0]["content"]: pair for pair in pairs}
+def _marks(pairs: Sequence[Pair], form: VerdictFormat) -> dict[str, tuple[str, str]]:
+    """Question and proof by the mark that our own prompts give them: the verdict's and the format's, which may show
+    steps, reference and rubric, and then the mark is a hash of these too."""
+    further = sorted(VerifierPrompt.load(form.prompt).shows & FURTHER)
+    unseen = "{% if false %}" + "".join(f"{{{{ {name} }}}}" for name in further) + "{% endif %}"
+    found = {}
+    for text in {"{{ mark }}", "{{ mark }}" + unseen * bool(further)}:
+        bare = VerifierPrompt(name="mark", text=text)
+        for pair in pairs:
+            for reference, rubric in product({pair.reference, ""}, {pair.rubric, ""}):
+                mark = bare.messages(
+                    pair.question, pair.proof, steps=pair.steps, reference=reference, rubric=rubric
+                )[0]["content"]
+                found[mark] = _key(pair.question), _key(pair.proof)
+    return found
 
 
 def _prompt(value: object) -> str | None:

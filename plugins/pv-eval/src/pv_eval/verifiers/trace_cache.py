@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pv_eval.votes import Pair, Vote
 from pv_judge.answer import Messages, Usage
 from pv_judge.cache import AnswerCache, CachedAnswer, cache_key
-from pv_rl.verdict import parse_verdict
+from pv_verdicts import Answer, VerdictFormat, build_format
 
-__all__ = ["OF_THE_MODEL", "Trace", "TraceCache", "to_vote"]
+__all__ = ["OF_THE_MODEL", "OF_THE_PROMPT", "Trace", "TraceCache", "to_vote"]
 
 OF_THE_MODEL = ("truncated", "refusal")
 """Reasons for a missing verdict that are the model's own. Such traces are kept like an answer: asking again would
 select."""
+OF_THE_PROMPT = ("context_length", "no_text", "too_large")
+"""Failures that show a server that answers: another prompt or sample may have a trace. They are asked again."""
 LOGIT = "logit"
 """Key of a trace's logit, which is kept beside the trace."""
 
@@ -30,32 +32,49 @@ class Trace:
     tokens: int | None = None
     """Of the answer, as the server counts them; None: unknown."""
     missing: str = ""
-    """Why there is no verdict, where that is known without reading: `truncated`, `refusal`, `timeout`, ..."""
-    verdict: bool | None = None
-    """Given instead of the text, by a file that has verdicts only."""
+    """Why there is no answer, where that is known without reading: `truncated`, `refusal`, `timeout`, ..."""
+    answer: Answer = field(default_factory=Answer)
+    """Given instead of the text, by a file that has verdicts, grades or steps only."""
     logit: float | None = None
     """Of the verdict: log of the odds of True over False."""
     known: bool = False
     """It is from a file or the cache: nothing was asked for it."""
+    usage: Usage = field(default_factory=Usage)
+    """Tokens of its requests, those that failed included."""
+    usd: float | None = None
+    """What they cost."""
 
 
-def to_vote(pair: Pair, sample: int, trace: Trace, *, unit: str, keep_trace: bool = True) -> Vote:
-    """The vote. A truncated, refused or failed trace has no verdict, which is not the verdict False.
+def to_vote(
+    pair: Pair,
+    sample: int,
+    trace: Trace,
+    *,
+    unit: str,
+    form: VerdictFormat | None = None,
+    keep_trace: bool = True,
+) -> Vote:
+    """The vote. A truncated, refused or failed trace has no answer, which is not the verdict False.
 
     Args:
         unit: of lengths, `tokens` or `characters`.
+        form: reads the trace; by default a verdict.
         keep_trace: whether the vote has the text.
     """
-    verdict = trace.verdict if trace.text is None else parse_verdict(trace.text)
+    answer = trace.answer if trace.text is None else (form or build_format()).read(trace.text)
+    answer = Answer() if trace.missing else answer
     characters = None if trace.text is None else len(trace.text)
     return Vote(
         pair_id=pair.pair_id,
         question_id=pair.question_id,
         sample=sample,
-        verdict=None if trace.missing else verdict,
+        verdict=answer.accepts,
+        grade=answer.grade,
+        first_error=answer.first_error,
         length=trace.tokens if unit == "tokens" else characters,
         trace=trace.text if keep_trace else None,
         logit=trace.logit,
+        usd=trace.usd,
     )
 
 
@@ -96,6 +115,7 @@ class TraceCache:
                     tokens=known.usage.completion_tokens or None,
                     missing=end,
                     known=True,
+                    usage=known.usage,
                     logit=None if logit is None else float(logit.text),
                 )
         return None

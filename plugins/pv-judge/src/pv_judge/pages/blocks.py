@@ -7,7 +7,7 @@ model, of a data set or of a config as it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Excerpt",
     "Heading",
     "Items",
+    "Link",
     "Paragraph",
     "Picture",
     "Piece",
@@ -47,6 +48,16 @@ class Paragraph:
     kind: ClassVar = "paragraph"
     text: str
     tone: Tone = ""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link to a file beside the page."""
+
+    kind: ClassVar = "link"
+    text: str
+    href: str
+    """A relative address whose parts are percent-encoded."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +129,14 @@ class Table:
         rows = [[column.show(thing) for column in columns] for thing in things]
         return cls(columns, rows, repeated, tones or {})
 
+    def part(self, places: Sequence[int]) -> Table:
+        """Some of its columns, by number."""
+        return replace(
+            self,
+            columns=[self.columns[place] for place in places],
+            rows=[[row[place] for place in places] for row in self.rows],
+        )
+
 
 @dataclass(frozen=True)
 class Picture:
@@ -147,4 +166,4 @@ class Beside:
     parts: Sequence[Sequence[Block]]
 
 
-Block: TypeAlias = "Heading | Paragraph | Items | Table | Picture | Excerpt | Beside"
+Block: TypeAlias = "Heading | Paragraph | Link | Items | Table | Picture | Excerpt | Beside"

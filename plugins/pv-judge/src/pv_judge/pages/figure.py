@@ -52,13 +52,16 @@ def choose_colours(number: int, ordered: bool = False) -> list[str]:
 
     Args:
         number: of settings.
-        ordered: whether settings are values of one number: then, and where there are too many, from dark to light.
+        ordered: whether settings are values of one number: then, and where there are more than 18, from dark to light.
     """
     if (not ordered and number <= len(APART)) or number == 1:
         return list(APART[:number])
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 
+    if not ordered and number <= 18:  # nine hues of tab20 without its grey, then the same ones lighter
+        hues = [hue for hue in range(10) if hue != 7]
+        return [to_hex(colormaps["tab20"](2 * hues[n % 9] + n // 9)) for n in range(number)]
     scale = colormaps["viridis"]  # grows lighter evenly; its yellow end is left out
     return [to_hex(scale(0.85 * place / (number - 1))) for place in range(number)]
 

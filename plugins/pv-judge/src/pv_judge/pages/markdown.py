@@ -5,7 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from pv_judge.pages.blocks import Beside, Block, Cell, Excerpt, Heading, Items, Paragraph, Picture, Table
+from pv_judge.pages.blocks import (
+    Beside,
+    Block,
+    Cell,
+    Excerpt,
+    Heading,
+    Items,
+    Link,
+    Paragraph,
+    Picture,
+    Table,
+)
 from pv_judge.pages.text import markdown, visible
 
 __all__ = ["to_markdown"]
@@ -24,6 +35,8 @@ def _lines(block: Block) -> Iterator[str]:
         yield f"{'#' * block.level} {_safe(block.text)}"
     elif isinstance(block, Paragraph):
         yield _strong(_safe(block.text), block.tone)
+    elif isinstance(block, Link):
+        yield f"[{_safe(block.text)}]({block.href})"
     elif isinstance(block, Items):
         yield from (f"- {_safe(line)}" for line in block.lines)
     elif isinstance(block, Picture):

@@ -18,12 +18,13 @@ from pv_judge.pages.blocks import (
     Excerpt,
     Heading,
     Items,
+    Link,
     Paragraph,
     Picture,
     Table,
 )
 from pv_judge.pages.curve import BLOCKS, PLAIN, sparkline
-from pv_judge.pages.text import visible
+from pv_judge.pages.text import INTERVAL, visible
 
 __all__ = ["print_blocks", "print_line", "renderables", "standard_output"]
 
@@ -34,16 +35,25 @@ WIDE = 150
 """Columns from which parts of `Beside` are side by side."""
 SPARK, LEAST = 48, 4
 """Blocks of a sparkline, at most and at least."""
+NAME = 12
+"""Characters of a line of a name, at least, where a table is too wide."""
 
 
 def standard_output(width: int = 1000) -> Console:
-    """A console as wide as the terminal; where output is no terminal, `width` columns wide."""
+    """A console as wide as the terminal; where output is no terminal, `width` columns wide, whatever COLUMNS says.
+
+    Python's readline puts COLUMNS into the environment of all processes that are started later.
+    """
     console = Console(highlight=False)
     return console if console.is_terminal else Console(highlight=False, width=width)
 
 
 def print_blocks(blocks: Iterable[Block], console: Console) -> None:
-    """Print blocks. A table that is too wide continues in a further table below; nothing is cut."""
+    """Print blocks.
+
+    In a table that is too wide, names are broken into lines and further columns continue in a table below. A number and
+    its interval stay on one line, or are on a line each. From 40 columns on nothing is cut.
+    """
     for block in blocks:
         if isinstance(block, Table) and not any(column.wrap for column in block.columns):
             console.print()
@@ -68,6 +78,8 @@ def renderables(blocks: Iterable[Block], console: Console, width: int) -> Iterat
             yield Text.assemble(before, (_line(block.text), HEADINGS.get(block.level, "")))
         elif isinstance(block, Paragraph):
             yield Text(visible(block.text), style=STYLES[block.tone])
+        elif isinstance(block, Link):
+            yield Text(_line(f"{block.text}: {block.href}"))
         elif isinstance(block, Items):
             yield from (Text(f"- {_line(line)}") for line in block.lines)
         elif isinstance(block, Table):
@@ -110,20 +122,37 @@ def _split(table: Table, console: Console) -> Iterator[RichTable]:
     """As many columns at a time as fit the console; `table.repeated` columns come again in each further table."""
     rest = list(range(len(table.columns)))
     repeated: list[int] = []
+    room, stacked = 0, False
+
+    def draw(chosen: Sequence[int]) -> RichTable:
+        return _table(table, chosen, console, console.width, room, stacked)
+
+    if _width(draw(rest)) > console.width:
+        room = max(NAME, console.width // 3 // max(1, sum(column.left for column in table.columns)))
+        shared = range(table.repeated)
+        stacked = any(_width(draw([*shared, place])) > console.width for place in rest[table.repeated :])
     while rest:
         fit = 1 if repeated else min(table.repeated + 1, len(rest))
         while fit < len(rest):
-            wider = _table(table, [*repeated, *rest[: fit + 1]], console, console.width)
-            if _width(wider) > console.width:
+            if _width(draw([*repeated, *rest[: fit + 1]])) > console.width:
                 break
             fit += 1
-        yield _table(table, [*repeated, *rest[:fit]], console, console.width)
+        yield draw([*repeated, *rest[:fit]])
         repeated, rest = list(range(table.repeated)), rest[fit:]
         if rest:
             console.print()
 
 
-def _table(table: Table, chosen: Sequence[int], console: Console, width: int) -> RichTable:
+def _table(
+    table: Table, chosen: Sequence[int], console: Console, width: int, room: int = 0, stacked: bool = False
+) -> RichTable:
+    """Some columns of a table.
+
+    Args:
+        chosen: columns, by number.
+        room: characters of a line of a name; 0 for all on one line.
+        stacked: whether an interval is below its number.
+    """
     columns = [table.columns[place] for place in chosen]
     gap = 1 if any(column.width for column in table.columns) else 2
     drawn = RichTable(
@@ -138,18 +167,20 @@ def _table(table: Table, chosen: Sequence[int], console: Console, width: int) ->
         drawn.add_column(
             Text(visible(f"{column.title}\n{column.unit}" if units else column.title)),
             justify="left" if column.left else "right",
-            no_wrap=not column.wrap,
+            no_wrap=not column.left or not (column.wrap or room),
+            overflow="fold" if room else "ellipsis",
             width=column.width,
+            max_width=room if room and column.left else None,
             style=STYLES[column.tone],
         )
-    room = width - sum((column.width or 0) + gap for column in columns)
+    free = width - sum((column.width or 0) + gap for column in columns)
     for number, row in enumerate(table.rows):
-        cells = [_cell(row[place], table.columns[place], console, room) for place in chosen]
+        cells = [_cell(row[place], table.columns[place], console, free, stacked) for place in chosen]
         drawn.add_row(*cells, style=STYLES[table.tones.get(number, "")])
     return drawn
 
 
-def _cell(cell: Cell, column: Column[object], console: Console, room: int) -> Text:
+def _cell(cell: Cell, column: Column[object], console: Console, room: int, stacked: bool) -> Text:
     if isinstance(cell, Curve):
         blocks = BLOCKS if console.encoding.lower().startswith("utf") else PLAIN
         labelled = room >= LEAST + 26  # else the line of blocks is worth more than its ends
@@ -158,7 +189,8 @@ def _cell(cell: Cell, column: Column[object], console: Console, room: int) -> Te
         return Text.assemble(
             (line.ljust(size), "cyan"), (f"  {_line(cell.label)}" if labelled else "", "dim")
         )
-    text = Text(_line(cell))
+    line = _line(cell)
+    text = Text(INTERVAL.sub("\\1\n\\2", line) if stacked and not column.left else line)
     if column.width is not None:
         text.truncate(column.width, overflow="ellipsis")
     return text

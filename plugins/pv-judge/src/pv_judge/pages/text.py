@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 
 __all__ = [
+    "INTERVAL",
     "MISSING",
     "coefficient",
     "duration",
@@ -21,6 +22,7 @@ __all__ = [
     "plural",
     "points",
     "redact",
+    "shorten",
     "visible",
     "whole",
 ]
@@ -30,6 +32,8 @@ MISSING = "-"
 LONGEST = 200
 """Characters of a label or a message that are shown."""
 NUMBER = re.compile(r"((?:(?<![^=:\s])-)?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?)", re.IGNORECASE)
+INTERVAL = re.compile(r"([^\s()]{1,30}) (\([^\s()]{1,30} to [^\s()]{1,30}\))")
+"""A number and its interval, as `estimate` writes them."""
 SECRET = re.compile(
     r"""(?ix) \b(?:sk|pk|rk)-[\w-]{16,}          # OpenAI's and those that copy its form
         | \b(?:hf|ghp|gho|glpat|xox[abp]|wandb)[_-][\w-]{16,}
@@ -48,13 +52,26 @@ def plain(text: object, longest: int = LONGEST) -> str:
     return line if len(line) <= longest else line[: longest - 3] + "..."
 
 
+def shorten(text: object, longest: int) -> str:
+    """A label as `plain` has it, cut in the middle: what tells two names apart is often at an end.
+
+    Example: `shorten("checkpoints/step-100/eta-0.6", 15)` is `checkp...ta-0.6`.
+    """
+    line = plain(text, 10_000)
+    if len(line) <= longest:
+        return line
+    last = (longest - 3) // 2
+    return f"{line[: longest - 3 - last]}...{line[len(line) - last :]}"
+
+
 def visible(text: str) -> str:
     """Text with line breaks and tabs kept, and every other character that is not printable as an escape.
 
     Example: an escape character is `\\x1b`, a right-to-left override `\\u202e`, half a surrogate pair `\\ud800`.
     """
     unified = text.replace("\r\n", "\n").replace("\r", "\n")
-    return "".join(one if one in "\n\t" or one.isprintable() else _escape(one) for one in unified)
+    odd = [one for one in set(unified) if one not in "\n\t" and not one.isprintable()]
+    return unified.translate({ord(one): _escape(one) for one in odd}) if odd else unified
 
 
 def _escape(character: str) -> str:

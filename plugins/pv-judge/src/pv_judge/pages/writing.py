@@ -38,6 +38,7 @@ def write_pages(
     document: Any,
     pictures: Mapping[str, bytes] | None = None,
     *,
+    others: Mapping[str, bytes] | None = None,
     name: str = "report",
 ) -> list[Path]:
     """Write all files of a report to a folder, which is created if need be.
@@ -47,6 +48,7 @@ def write_pages(
         blocks: the page.
         document: the same for a program, see `plain_values`.
         pictures: PNG files by name, those of the blocks' `Picture`.
+        others: further files by their whole name.
         name: of the files.
 
     Returns:
@@ -59,6 +61,7 @@ def write_pages(
         f"{name}.md": to_markdown(known).encode(),
         f"{name}.json": to_json(document).encode(),
         **{f"{picture}.png": data for picture, data in pictures.items()},
+        **(others or {}),
     }
     folder.mkdir(exist_ok=True)
     write_together({folder / file: data for file, data in files.items()})

@@ -1,0 +1,1 @@
+"""Leaderboard: verifiers by sets, as static files that are made from votes alone."""
