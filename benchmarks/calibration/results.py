@@ -28,7 +28,7 @@ def table(path: Path) -> str:
     """Markdown: a line a case, `predicted measured ratio` of each part; calls after the first of their kind."""
     found: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     for row in replanned(path):
-        where = f"{row.shape}{' (held out)' if row.held_out else ''}", f"{row.group}: {row.case}"
+        where = row.group.split(" ", 1)[1] + " (held out)" * row.held_out, row.case
         found[where][row.part] = f"{row.predicted:.3g} {row.measured:.3g} **{row.ratio:.2f}**"
     lines = [
         "| shape | case | old log-probs, s | reference log-probs, s | update, s | memory of an update, GiB |",
