@@ -235,7 +235,9 @@ def _left_out(setup: Setup) -> Iterator[Finding]:
         rest = work.matrices / assumed.train_mfu
         yield note(
             f"attn_implementation is {training.attention}, whose mask keeps torch's flash kernel out: attention takes "
-            f"{slow / rest:.2g} times as long as the products of matrices, {fast / rest:.2g} with a flash kernel"
+            f"{slow / rest:.2g} times as long as the products of matrices, {fast / rest:.2g} with a flash kernel",
+            f"{MODEL}.external_lib=pv_runs.attention",
+            f"++{MODEL}.override_config.attn_implementation=unmasked",
         )
     if setup.rollout.switches:
         yield note("training GPUs that are lent to generation (hybrid_rollout) are not counted in its time")
