@@ -161,6 +161,9 @@ TINY = (
     Case(name="padded", rows=6, prompt=20, response=40, micro=200, calls=2, profile=True),
     Case(name="no mask", rows=6, prompt=20, response=40, micro=200, attention="unmasked"),
     Case(name="packed, sdpa", rows=6, prompt=20, response=40, micro=200, packed=True),
+    Case(
+        name="packed, unmasked", rows=6, prompt=20, response=40, micro=200, attention="unmasked", packed=True
+    ),
     Case(name="mixed", rows=8, prompt=20, response=40, micro=400, sigma=1.0),
     Case(name="balanced", rows=8, prompt=20, response=40, micro=200, parts=("update",), mode="balanced"),
 )

@@ -291,7 +291,8 @@ def test_seconds_of_a_forward_are_matrices_attention_and_the_rest_of_the_layers(
     old = next(one for one in made.time.training if one.name == "old log-probs")
     expected = 2 * 20_860 * 4800 / (1e6 * 0.55) + 5.76e6 / (1e6 * 0.06) + 3 * 4800 * 0.25e-6
     assert old.seconds == pytest.approx(expected, rel=2e-3)  # lengths vary a little
-    assert any("mask keeps torch's flash kernel out" in one.text for one in made.findings)
+    (found,) = (one for one in made.findings if "mask keeps torch's flash kernel out" in one.text)
+    assert f"{MODEL}.external_lib=pv_runs.attention" in found.overrides
 
 
 def test_the_first_step_pins_the_reference_model():
