@@ -57,7 +57,7 @@ def main() -> None:
         "--prompts", type=int, default=2, help="a step, of 8 responses each; the paper has 60"
     )
     parser.add_argument("--judge", choices=["vllm_local", "rules"], default="vllm_local")
-    parser.add_argument("--attention", default="sdpa", help="sdpa, or one of calibration.attention")
+    parser.add_argument("--attention", default="sdpa", help="sdpa, or unmasked")
     parser.add_argument("--packed", action="store_true", help="use_remove_padding")
     parser.add_argument("--override", nargs="*", default=[], help="of the run")
     parser.add_argument("--cpu", action="store_true")

@@ -19,7 +19,7 @@ class Case:
     sigma: float | None = None
     """Of log-normal responses, cut at 8 means."""
     attention: str = "sdpa"
-    """A name of transformers, or one of `calibration.attention`."""
+    """A name of transformers, or `unmasked` of pv_runs.attention."""
     packed: bool = False
     """`use_remove_padding`."""
     micro: int = 24576
@@ -65,26 +65,26 @@ FORWARD = ("old", "ref")
 REASONS = (
     Case(name="4k padded", calls=2, profile=True),
     Case(name="4k padded, half micro-batches", micro=12288, parts=FORWARD),
-    Case(name="4k padded, no mask", attention="causal"),
-    Case(name="4k packed, varlen", attention="varlen", packed=True),
+    Case(name="4k padded, no mask", attention="unmasked"),
+    Case(name="4k packed, varlen", attention="unmasked", packed=True),
     Case(name="mixed padded", rows=24, response=800, sigma=1.0, calls=1),
-    Case(name="mixed packed, varlen", rows=24, response=800, sigma=1.0, attention="varlen", packed=True),
+    Case(name="mixed packed, varlen", rows=24, response=800, sigma=1.0, attention="unmasked", packed=True),
     Case(name="4k packed, sdpa", packed=True, rows=6, parts=FORWARD),
     Case(name="4k packed, flex", attention="flex_attention", packed=True, calls=2),
 )
 SHORT = (
     Case(name="512 padded", rows=64, response=512, calls=2),
-    Case(name="512 packed, varlen", rows=64, response=512, attention="varlen", packed=True),
+    Case(name="512 packed, varlen", rows=64, response=512, attention="unmasked", packed=True),
     Case(name="4k padded"),
-    Case(name="4k packed, varlen", attention="varlen", packed=True),
+    Case(name="4k packed, varlen", attention="unmasked", packed=True),
     Case(name="16k padded", rows=3, response=16000),
-    Case(name="16k packed, varlen", rows=3, response=16000, attention="varlen", packed=True),
+    Case(name="16k packed, varlen", rows=3, response=16000, attention="unmasked", packed=True),
 )
 LARGE = (
     Case(name="4k padded", rows=6, calls=2),
-    Case(name="4k packed, varlen", rows=6, attention="varlen", packed=True),
-    Case(name="mixed packed, varlen", rows=24, response=800, sigma=1.0, attention="varlen", packed=True),
-    Case(name="16k packed, varlen", rows=2, response=16000, attention="varlen", packed=True),
+    Case(name="4k packed, varlen", rows=6, attention="unmasked", packed=True),
+    Case(name="mixed packed, varlen", rows=24, response=800, sigma=1.0, attention="unmasked", packed=True),
+    Case(name="16k packed, varlen", rows=2, response=16000, attention="unmasked", packed=True),
 )
 OVERHEAD = tuple(
     Case(name=f"2k padded, {mode}", rows=24, response=2048, calls=2, parts=("update",), mode=mode)
@@ -159,8 +159,11 @@ GROUPS = (
 
 TINY = (
     Case(name="padded", rows=6, prompt=20, response=40, micro=200, calls=2, profile=True),
-    Case(name="no mask", rows=6, prompt=20, response=40, micro=200, attention="causal"),
+    Case(name="no mask", rows=6, prompt=20, response=40, micro=200, attention="unmasked"),
     Case(name="packed, sdpa", rows=6, prompt=20, response=40, micro=200, packed=True),
+    Case(
+        name="packed, unmasked", rows=6, prompt=20, response=40, micro=200, attention="unmasked", packed=True
+    ),
     Case(name="mixed", rows=8, prompt=20, response=40, micro=400, sigma=1.0),
     Case(name="balanced", rows=8, prompt=20, response=40, micro=200, parts=("update",), mode="balanced"),
 )

@@ -11,10 +11,9 @@ from typing import Any
 
 from calibration.cases import Case, Group
 from calibration.models import write_model
-from calibration.plans import ROLLOUT, case_config, case_plan, seconds
+from calibration.plans import ROLLOUT, SHARE, case_config, case_plan, seconds
 from calibration.rows import Row, append
 
-SHARE = 0.6
 GRAPHS = {"mode": 0, "cudagraph_mode": "FULL_DECODE_ONLY", "cudagraph_capture_sizes": [1, 16, 64, 128, 256]}
 """CUDA graphs without compilation, as a run gets them by `engine_kwargs.vllm.compilation_config`."""
 
@@ -37,6 +36,7 @@ def measure(group: Group, out: Path, until: float) -> None:
         max_num_seqs=256,
         max_num_batched_tokens=8192,
         enable_sleep_mode=True,
+        enable_prefix_caching=False,  # cases begin with the same prompts
         skip_tokenizer_init=True,
         compilation_config=GRAPHS,
         seed=0,
@@ -78,7 +78,7 @@ def measure(group: Group, out: Path, until: float) -> None:
         engine.generate(prompts, settings, use_tqdm=False)
         return time.perf_counter() - begin
 
-    generate(replace(group.cases[0], rows=4), 8)  # kernels that are compiled at first use
+    generate(group.cases[0], 8)  # kernels that are compiled at first use
     for case in group.cases:
         if time.time() > until:
             return

@@ -27,6 +27,8 @@ ONE_GPU = (
     *("cluster=gpu1", *H200, *NO_FLASH_ATTENTION),
     "actor_rollout_ref.actor.ulysses_sequence_parallel_size=1",
 )
+SHARE = 0.6
+"""`gpu_memory_utilization` of the cases that measure vLLM alone."""
 RANDOM_WEIGHTS = f"{MODEL}.external_lib=calibration.random_weights"
 GRAPHS = (
     f"+{ROLLOUT}.engine_kwargs.vllm.compilation_config={{mode: 0, cudagraph_mode: FULL_DECODE_ONLY}}",

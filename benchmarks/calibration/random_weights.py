@@ -1,6 +1,6 @@
 """`actor_rollout_ref.model.external_lib=calibration.random_weights`: verl's models get random weights of their config.
 
-They are made on the device, so that a model of 8B is there in seconds. Importing it also registers `attention`.
+They are made on the device, so that a model of 8B is there in seconds. Importing it also registers `unmasked`.
 """
 
 from __future__ import annotations
@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from calibration.attention import register
 from transformers import AutoModelForCausalLM
+
+from pv_runs.attention import NAME
 
 DEVICE = "cuda" if torch.version.cuda else "cpu"
 
@@ -21,4 +22,4 @@ def from_config(*_: Any, config: Any, torch_dtype: torch.dtype, **__: Any) -> An
 
 
 AutoModelForCausalLM.from_pretrained = staticmethod(from_config)  # pyright: ignore[reportAttributeAccessIssue]
-register()
+__all__ = ["NAME"]

@@ -22,24 +22,32 @@ class Assumed:
     """Standard deviation of the logarithm of a response's length. 1: of 480 responses the longest is some 13 means."""
     dataset_size: int | None = Field(default=None, ge=1)
     """Prompts of the training set; none: no epochs are told."""
-    train_mfu: float = Field(default=0.35, gt=0, le=1)
-    """Share of the GPU's bf16 peak that training reaches while it computes, recomputation counted as work."""
-    prefill_mfu: float = Field(default=0.35, gt=0, le=1)
-    """The same for reading prompts."""
-    decode_bandwidth_fraction: float = Field(default=0.5, gt=0, le=1)
+    train_mfu: float = Field(default=0.55, gt=0, le=1)
+    """Share of the GPU's bf16 peak that products of matrices reach in training, recomputation counted as work."""
+    attention_mfu: float = Field(default=0.33, gt=0, le=1)
+    """The same of attention by a flash kernel, over the causal half of the pairs."""
+    masked_attention_mfu: float = Field(default=0.06, gt=0, le=1)
+    """The same of torch's attention with a mask (`attn_implementation: sdpa` and rows of several lengths)."""
+    layer_token_us: float = Field(default=0.25, ge=0)
+    """Microseconds that a layer takes for a token beside those products: norms, rotations, copies, launches."""
+    prefill_mfu: float = Field(default=0.55, gt=0, le=1)
+    """Share of the GPU's bf16 peak that the rollout reaches while it reads prompts."""
+    decode_bandwidth_fraction: float = Field(default=0.6, gt=0, le=1)
     """Share of the memory bandwidth that decoding reaches, tensor parallel communication included."""
-    decode_step_s: float = Field(default=0.005, ge=0)
+    decode_step_s: float = Field(default=0.004, ge=0)
     """Seconds that a decoding step takes at least: scheduling, launching, sampling. It rules with small models."""
     step_overhead_s: float = Field(default=5.0, ge=0)
     """Seconds of a step that no GPU computes in: Ray, the transfer queue, polling, metrics."""
     gather_gb_s: float = Field(default=200.0, gt=0)
     """GB/s at which FSDP gathers weights and scatters gradients, on every GPU at once: half of what NVLink within nodes
     and a 400 Gb/s adapter a GPU between them can give. Far less on nodes with one adapter."""
-    host_link_gb_s: float = Field(default=25.0, gt=0)
-    """GB/s between a GPU and its host's memory: half of what PCIe 5 x16 has."""
+    host_link_gb_s: float = Field(default=50.0, gt=0)
+    """GB/s between a GPU and pinned memory of its host."""
+    pin_gb_s: float = Field(default=0.7, gt=0)
+    """GB/s at which the first step pins the reference model's weights in the host's memory."""
     sync_gb_s: float = Field(default=10.0, gt=0)
     """GB/s at which new weights, in the rollout's dtype, reach all of the rollout."""
-    context_gib: float = Field(default=2.0, ge=0)
+    context_gib: float = Field(default=1.5, ge=0)
     """GiB that a process holds on its GPU whatever it computes: CUDA context, kernels, NCCL buffers."""
     sleeping_rollout_gib: float = Field(default=3.0, ge=0)
     """GiB that a rollout engine which sleeps keeps on a training GPU: its context, NCCL, CUDA graphs."""

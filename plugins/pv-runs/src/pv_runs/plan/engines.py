@@ -51,6 +51,8 @@ class Training:
     """`use_fused_kernels`: logits are made in chunks and never all there."""
     remove_padding: bool
     """`use_remove_padding`. Without it every row of a micro-batch is as long as its longest."""
+    attention: str
+    """`attn_implementation`; verl's default is flash_attention_2."""
     eager_entropy: bool
     """Neither compiled nor in chunks: the entropy of the old log-probs makes whole copies of the logits."""
     update_entropy: bool
@@ -73,6 +75,11 @@ class Training:
     """Of one of its weights."""
     critic: bool
     """There is a critic (`algorithm.adv_estimator: gae`), which the plan leaves out."""
+
+    @property
+    def masks(self) -> bool:
+        """The attention takes a mask where rows of a micro-batch differ, and then has no flash kernel."""
+        return self.attention in ("sdpa", "eager")
 
     @property
     def gpus(self) -> int:
@@ -141,6 +148,7 @@ def read_training(settings: Settings, longest: int) -> Training:
         activation_offload=settings.flag(f"{MODEL}.enable_activation_offload", False),
         fused=settings.flag(f"{MODEL}.use_fused_kernels", False),
         remove_padding=settings.flag(f"{MODEL}.use_remove_padding", True),
+        attention=str(settings.value(f"{MODEL}.override_config.attn_implementation", "flash_attention_2")),
         eager_entropy=not (
             settings.flag(f"{FSDP}.use_torch_compile", True)
             or settings.flag(f"{FSDP}.entropy_from_logits_with_chunking", False)

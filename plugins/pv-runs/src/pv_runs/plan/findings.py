@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from pv_runs.plan.engines import ACTOR, FSDP, MODEL, REFERENCE, ROLLOUT
 from pv_runs.plan.memory import Memory
 from pv_runs.plan.setup import Setup
+from pv_runs.plan.step_time import forward_work
 from pv_runs.plan.tokens import padding
 
 __all__ = [
@@ -228,6 +229,16 @@ def _left_out(setup: Setup) -> Iterator[Finding]:
     if (padded := padding(setup, training.update_tokens)) > 1.05:
         text = "use_remove_padding is off: rows of a micro-batch are all as long as its longest, which makes an update"
         yield note(f"{text} compute {padded:.2g} times the tokens")
+    if (work := forward_work(setup, training.update_tokens)).masked:
+        assumed = setup.assumed
+        slow, fast = work.attention / assumed.masked_attention_mfu, work.attention / assumed.attention_mfu
+        rest = work.matrices / assumed.train_mfu
+        yield note(
+            f"attn_implementation is {training.attention}, whose mask keeps torch's flash kernel out: attention takes "
+            f"{slow / rest:.2g} times as long as the products of matrices, {fast / rest:.2g} with a flash kernel",
+            f"{MODEL}.external_lib=pv_runs.attention",
+            f"++{MODEL}.override_config.attn_implementation=unmasked",
+        )
     if setup.rollout.switches:
         yield note("training GPUs that are lent to generation (hybrid_rollout) are not counted in its time")
     if training.ulysses > setup.model.num_key_value_heads:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pv_judge.pages.blocks import Block, Column, Heading, Paragraph, Table, Tone
 from pv_runs.plan.assumed import Assumed
 from pv_runs.plan.planning import Plan
-from pv_runs.plan.ranges import FACTOR, RANGES
+from pv_runs.plan.ranges import FACTOR, RANGES, between
 
 __all__ = ["blocks", "document"]
 
@@ -24,7 +24,7 @@ class Line(NamedTuple):
     how: str = ""
     tone: Tone = ""
     between: tuple[float, float] | None = None
-    """Where a duration is to be expected."""
+    """Where the amount is to be expected."""
 
 
 def blocks(plan: Plan) -> Iterator[Block]:
@@ -32,7 +32,7 @@ def blocks(plan: Plan) -> Iterator[Block]:
     yield Paragraph(_verdict(plan), "strong")
     yield Paragraph(
         "An estimate from the config and from the assumptions below, not a measurement. To be off by a factor of "
-        f"{FACTOR:g} is normal."
+        f"{FACTOR:g} is normal, unless a measured range says less."
     )
     yield Heading("GPUs")
     yield from map(Paragraph, _gpus(plan))
@@ -98,9 +98,10 @@ def _memory(plan: Plan) -> Iterator[Line]:
     for phase in memory.phases:
         fits = f"{phase.over_gib:.1f} too many" if phase.over_gib else "fits"
         of = f"of {phase.available_gib:g}: {fits}"
-        yield Line(
-            f"{phase.place}, {phase.name}", f"{phase.gib:.1f}", of, "bad" if phase.over_gib else "strong"
-        )
+        key, alone = f"memory: {phase.name}", plan.setup.training.gpus == 1
+        measured = between(key, phase.gib, alone) if alone and key in RANGES else None
+        name, tone = f"{phase.place}, {phase.name}", "bad" if phase.over_gib else "strong"
+        yield Line(name, f"{phase.gib:.1f}", of, tone, measured)
         for part in sorted(phase.parts, key=lambda part: -part.gib):
             yield Line(f"  {part.name}", f"{part.gib:.1f}", part.how)
     known = memory.host_available_gib
@@ -127,6 +128,8 @@ def _time(plan: Plan) -> Iterator[Line]:
     for one in (time.sync, *([time.judge] if time.judge else []), time.other):
         yield Line(one.name, f"{one.seconds:.1f}", one.how, between=one.between)
     yield Line("a step", f"{time.seconds:.0f}", time.how, "strong", time.between)
+    if time.first:
+        yield Line(time.first.name, f"{time.first.seconds:.1f}", time.first.how, between=time.first.between)
 
 
 def _findings(plan: Plan) -> Iterator[Block]:

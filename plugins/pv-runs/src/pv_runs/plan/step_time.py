@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pv_runs.plan.memory import kv_cache, weight_shard_bytes
 from pv_runs.plan.ranges import between
 from pv_runs.plan.setup import Setup
-from pv_runs.plan.tokens import Counts, lengths_of, padding
+from pv_runs.plan.tokens import Counts, lengths_of, micro_batch_rows, padding
 
 __all__ = [
     "Duration",
     "StepTime",
-    "forward_operations",
+    "forward_work",
     "generation_times",
     "micro_batches",
     "step_time",
@@ -28,11 +28,13 @@ class Duration:
     seconds: float
     how: str
     """The formula with its numbers put in."""
+    one_gpu: bool = False
+    """It is a part of training on one GPU."""
 
     @property
     def between(self) -> tuple[float, float]:
         """Seconds, as far off as such a part was measured to be."""
-        return between(self.name, self.seconds)
+        return between(self.name, self.seconds, self.one_gpu)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +49,8 @@ class StepTime:
     """What a step waits for the judge; None where it does not, or there is none."""
     other: Duration
     """What no GPU computes in."""
+    first: Duration | None
+    """What the first step takes longer; None without a reference model."""
     seconds: float
     """Of a step. Validation, checkpoints and the start are not in it."""
     how: str
@@ -61,7 +65,7 @@ class StepTime:
     @property
     def between(self) -> tuple[float, float]:
         """Seconds of a step, likewise."""
-        return between("a step", self.seconds)
+        return between("a step", self.seconds, one_gpu=False)
 
 
 def step_time(setup: Setup, counts: Counts, judged: bool) -> StepTime:
@@ -106,6 +110,7 @@ def step_time(setup: Setup, counts: Counts, judged: bool) -> StepTime:
         sync=sync,
         judge=judge,
         other=other,
+        first=first_step(setup),
         seconds=seconds,
         how=how,
         run_hours=hours,
@@ -198,13 +203,25 @@ def decoding_steps(setup: Setup) -> tuple[float, str]:
     return steps, said
 
 
-def forward_operations(setup: Setup, tokens: int) -> float:
-    """`2 N D + 2 L A sum s^2`, floating-point operations of one forward over all rows of a step.
+@dataclass(frozen=True, kw_only=True)
+class Forward:
+    """One forward over all rows of a step."""
 
-    N are the parameters that a token is multiplied with, D the tokens of prompts and responses. The second term is the
-    attention over half of the s x s pairs of a row, with A values a token, in each of the L layers. Where rows are
-    padded D and s are those of the padded rows. (arXiv 2001.08361; verl/utils/flops_counter.py has three times this
-    for an update, with the input's matrix counted in N.)
+    tokens: float
+    """D, padding included."""
+    matrices: float
+    """`2 N D` operations; N are the parameters that a token is multiplied with."""
+    attention: float
+    """`2 L A sum s^2` operations, half of the s x s pairs of a row with A values a token, in each of L layers."""
+    masked: bool
+    """The attention takes a mask, and so no flash kernel."""
+
+
+def forward_work(setup: Setup, tokens: int) -> Forward:
+    """Operations of a forward (arXiv 2001.08361; verl/utils/flops_counter.py has three times this for an update).
+
+    Where rows are padded, D and s are those of the padded rows. An attention that takes a mask computes a packed
+    micro-batch as one row. A micro-batch of one row needs no mask.
 
     Args:
         setup: the run.
@@ -212,11 +229,20 @@ def forward_operations(setup: Setup, tokens: int) -> float:
     """
     assumed, batch, model, lengths = setup.assumed, setup.batch, setup.model, lengths_of(setup)
     prompt, response, padded = assumed.prompt_tokens, lengths.mean, padding(setup, tokens)
+    computed = batch.rollouts * (prompt + response) * padded
+    masked = setup.training.masks and micro_batch_rows(setup, tokens) >= 2
     squares = batch.rollouts * (prompt**2 + 2 * prompt * response + lengths.second_moment)
-    if padded > 1:
-        squares = batch.rollouts * (padded * (prompt + response)) ** 2
-    each = 2 * model.matmul_parameters * batch.rollouts * (prompt + response) * padded
-    return each + 2 * model.num_hidden_layers * model.query_width * squares
+    if masked and setup.training.remove_padding:
+        count = setup.training.data_parallel * micro_batches(setup, batch.rollouts, tokens)
+        squares = computed**2 / count
+    elif padded > 1:
+        squares = computed**2 / batch.rollouts
+    return Forward(
+        tokens=computed,
+        matrices=2 * model.matmul_parameters * computed,
+        attention=2 * model.num_hidden_layers * model.query_width * squares,
+        masked=masked,
+    )
 
 
 def micro_batches(setup: Setup, rows: float, tokens: int) -> int:
@@ -241,8 +267,9 @@ def training_times(setup: Setup, counts: Counts) -> tuple[Duration, ...]:
 
     A forward is one pass over the rows; an update is a forward and a backward of twice its work, and one forward more
     with gradient checkpointing. Offloaded weights come and go once a phase (`BaseEngineCtx`). Those of the reference
-    model come for each micro-batch, because its offloading is FSDP's own; with `offload_policy` so do the policy's, for
-    the forward and the backward, and its gradients go back.
+    model come for each micro-batch while the one before computes, because its offloading is FSDP's own; with
+    `offload_policy` so do the policy's, for the forward and the backward, and its gradients go back, which is waited
+    for.
     """
     training, batch, parameters = setup.training, setup.batch, setup.model.parameters
     gather, scatter = 2 * parameters, 4 * parameters
@@ -262,9 +289,10 @@ def training_times(setup: Setup, counts: Counts) -> tuple[Duration, ...]:
         moved = 2 * weights * training.param_offload + weights * old * training.stays_on_host
         times.append(_passes(setup, "old log-probs", 1, training.log_prob_tokens, old, old * gather, moved))
     if training.reference:
-        moved = training.reference_bytes * shard * reference
+        streamed = training.reference_bytes * shard * reference
         tokens = training.reference_tokens
-        times.append(_passes(setup, "reference log-probs", 1, tokens, reference, reference * gather, moved))
+        gathered = reference * gather
+        times.append(_passes(setup, "reference log-probs", 1, tokens, reference, gathered, 0, streamed))
     passes = (4 if training.checkpointing else 3) * batch.ppo_epochs
     moved = 2 * weights * (training.param_offload + 2 * training.optimizer_offload)
     moved += 3 * weights * updates * training.stays_on_host
@@ -274,22 +302,54 @@ def training_times(setup: Setup, counts: Counts) -> tuple[Duration, ...]:
 
 
 def _passes(
-    setup: Setup, name: str, passes: int, tokens: int, count: int, gathered: float, moved: float
+    setup: Setup,
+    name: str,
+    passes: int,
+    tokens: int,
+    count: int,
+    gathered: float,
+    moved: float,
+    streamed: float = 0.0,
 ) -> Duration:
-    """The longer of `passes x operations / (GPUs peak MFU)` and what FSDP moves meanwhile; then the host's link."""
-    training, peak, mfu = setup.training, setup.cluster.gpu.bf16_tflops, setup.assumed.train_mfu
-    operations = passes * forward_operations(setup, tokens)
-    compute = operations / (training.gpus * peak * 1e12 * mfu)
-    rate, link = setup.assumed.gather_gb_s, setup.assumed.host_link_gb_s
-    moving = gathered / (rate * 1e9) if training.gpus > 1 else 0.0
-    if moving > compute:
-        how = f"{gathered:.3g} B of weights and gradients in {count} micro-batches / {rate:g} GB/s"
+    """The longest of computing, what FSDP gathers meanwhile and what it streams from the host; then what waits.
+
+    A forward computes for `2 N D / (GPUs peak MFU) + 2 L A sum s^2 / (GPUs peak MFU of attention) + t L D / GPUs`
+    seconds; t is `layer_token_us`.
+    """
+    training, assumed, peak = setup.training, setup.assumed, setup.cluster.gpu.bf16_tflops * 1e12
+    work, gpus, layers = forward_work(setup, tokens), training.gpus, setup.model.num_hidden_layers
+    speed = assumed.masked_attention_mfu if work.masked else assumed.attention_mfu
+    matrices, attention, rest = (
+        passes * work.matrices / (gpus * peak * assumed.train_mfu),
+        passes * work.attention / (gpus * peak * speed),
+        passes * work.tokens * layers * assumed.layer_token_us / 1e6 / gpus,
+    )
+    compute = matrices + attention + rest
+    rate, link = assumed.gather_gb_s * 1e9, assumed.host_link_gb_s * 1e9
+    gathering = gathered / rate if gpus > 1 else 0.0
+    longest = max(compute, gathering, streamed / link)
+    if longest == compute:
+        how = f"{passes} pass{'es' * (passes > 1)} of {work.tokens:,.0f} tokens: matrices {matrices:.1f} + attention "
+        how += f"{attention:.1f}{' (with a mask)' * work.masked} + the rest of the layers {rest:.1f}"
+    elif longest == gathering:
+        how = f"{gathered:.3g} B of weights and gradients in {count} micro-batches / {assumed.gather_gb_s:g} GB/s"
         how += f" (computing: {compute:.1f} s)"
     else:
-        how = (
-            f"{passes} pass{'es' * (passes > 1)}, {operations:.3g} operations / ({training.gpus} GPUs x {peak:g}e12 x "
-            f"{mfu:g}) (FSDP's traffic: {moving:.1f} s)"
-        )
+        how = f"{streamed:.3g} B from the host in {count} micro-batches / {assumed.host_link_gb_s:g} GB/s"
+        how += f" (computing: {compute:.1f} s)"
     if moved:
-        how += f" + {moved:.3g} B to and from the host / {link:g} GB/s"
-    return Duration(name, max(moving, compute) + moved / (link * 1e9), how)
+        how += f" + {moved:.3g} B to and from the host / {assumed.host_link_gb_s:g} GB/s"
+    return Duration(name, longest + moved / link, how, one_gpu=gpus == 1)
+
+
+def first_step(setup: Setup) -> Duration | None:
+    """`reference_bytes N / S / rate`: what the first step takes longer, because it pins the reference model's weights.
+
+    None without a reference model.
+    """
+    training, rate = setup.training, setup.assumed.pin_gb_s
+    if not training.reference:
+        return None
+    size = training.reference_bytes * setup.model.parameters / training.shards
+    how = f"{size:.3g} B of the reference model, pinned at {rate:g} GB/s"
+    return Duration("the first step, longer by", size / (rate * 1e9), how, one_gpu=training.gpus == 1)

@@ -13,7 +13,7 @@ from statistics import NormalDist
 from pv_rl.errors import ConfigError
 from pv_runs.plan.setup import Setup
 
-__all__ = ["Counts", "Lengths", "count", "lengths_of", "padding"]
+__all__ = ["Counts", "Lengths", "count", "lengths_of", "micro_batch_rows", "padding"]
 
 
 NORMAL = NormalDist()
@@ -124,9 +124,15 @@ def padding(setup: Setup, tokens: int) -> float:
     lengths, prompt = lengths_of(setup), setup.assumed.prompt_tokens
     if setup.training.remove_padding:
         return 1.0
-    mean = prompt + lengths.mean
+    longest = lengths.expected_longest(micro_batch_rows(setup, tokens))
+    return (prompt + longest) / (prompt + lengths.mean)
+
+
+def micro_batch_rows(setup: Setup, tokens: int) -> float:
+    """Rows of a micro-batch of so many tokens, 1 at least."""
+    mean = setup.assumed.prompt_tokens + setup.assumed.response_tokens
     rows = tokens / (mean if setup.training.dynamic else setup.batch.longest)
-    return (prompt + lengths.expected_longest(max(1.0, min(rows, setup.batch.rollouts)))) / mean
+    return max(1.0, min(rows, setup.batch.rollouts))
 
 
 def count(setup: Setup) -> Counts:

@@ -70,11 +70,9 @@ def training_phases(setup: Setup) -> tuple[Phase, ...]:
     asked = (training.log_prob_tokens,) * training.old_log_prob + (
         training.reference_tokens,
     ) * training.reference
-    inferring = (
-        gathered(setup, False),
-        activations(setup, max(asked, default=0), False),
-        log_prob_logits(setup),
-    )
+    # Nothing is kept for a backward: the logits come when the layers' values have gone.
+    largest = max(activations(setup, max(asked, default=0), False), log_prob_logits(setup), key=_gib)
+    inferring = (gathered(setup, False), largest)
     update = (weights, gradients, adam, *coming, _lost(setup, coming), *always)
     # AdamW of torch makes a temporary as large as the weights (foreach); on the host nothing of it is here.
     adam_step = (weights, gradients, adam, _shard(setup, "Adam's temporaries", 1), *always)
@@ -94,7 +92,7 @@ def kept_while_generating(setup: Setup) -> tuple[Part, ...]:
     training = setup.training
     parts = [] if training.param_offload else [_shard(setup, "weights", 1)]
     parts += [] if training.optimizer_offload else [_shard(setup, "Adam", 2)]
-    return _present((*parts, _context(setup)))
+    return _present((*parts, _context(setup), *_reference(setup)))
 
 
 def _shard(setup: Setup, name: str, values: int) -> Part:
@@ -107,6 +105,10 @@ def _shard(setup: Setup, name: str, values: int) -> Part:
     return Part(name, each * parameters / training.shards / GIB, how)
 
 
+def _gib(part: Part) -> float:
+    return part.gib
+
+
 def _lost(setup: Setup, parts: tuple[Part, ...]) -> Part:
     share, total = setup.assumed.fragmentation, sum(part.gib for part in parts)
     return Part("fragmentation", share * total, f"{share:g} x {total:.1f} GiB")
@@ -117,16 +119,37 @@ def _context(setup: Setup) -> Part:
 
 
 def _always(setup: Setup) -> tuple[Part, ...]:
-    """The context, and what a rollout engine on the same GPU keeps; without `free_cache_engine` its whole share."""
+    """The context, a reference model that stays on the GPU, and what a rollout engine on the same GPU keeps.
+
+    That is its whole share without `free_cache_engine`.
+    """
     rollout, memory = setup.rollout, setup.cluster.gpu.memory_gib
+    always = (_context(setup), *_reference(setup))
     if not rollout.on_training_gpus:
-        return (_context(setup),)
+        return always
     if not rollout.sleeps:
         share = rollout.utilization * memory
         how = f"{rollout.utilization:g} x {memory:g} GiB (free_cache_engine is off)"
-        return (_context(setup), Part("rollout engine's share", share, how))
+        return (*always, Part("rollout engine's share", share, how))
     sleeping = setup.assumed.sleeping_rollout_gib
-    return (_context(setup), Part("sleeping rollout engine", sleeping, "assumed GiB"))
+    return (*always, Part("sleeping rollout engine", sleeping, "assumed GiB"))
+
+
+def _reference(setup: Setup) -> tuple[Part, ...]:
+    """The reference model in bf16 on one GPU, which FSDP does not take from there when it has been built.
+
+    It was measured so; in fp32, and with several GPUs by the same code, its weights are on the host.
+    """
+    training = setup.training
+    if (
+        not training.reference
+        or training.strategy != "fsdp"
+        or training.gpus > 1
+        or training.reference_bytes > 2
+    ):
+        return ()
+    count = setup.model.parameters
+    return (Part("reference model", 2 * count / GIB, f"2 x {count:.4g}, one GPU in bf16"),)
 
 
 def _present(parts: tuple[Part, ...]) -> tuple[Part, ...]:
@@ -171,13 +194,14 @@ def activations(setup: Setup, tokens: int, backward: bool) -> Part:
     grouped queries and flash attention, which keeps no matrix of scores). Its backward adds `4 I` of gradients.
 
     With gradient checkpointing: `2 L T H`, the input of each of the L layers, and one layer's `T (W + 4 I)`. Without:
-    `L T W`. Forward alone: one layer's `T W`.
+    `L T W`. Forward alone: `2 T (4 I + H)`, the products of one layer's MLP and its input.
     """
     model, training = setup.model, setup.training
     tokens = round(tokens * padding(setup, tokens))
     hidden, inner, layers = model.hidden_size, model.intermediate_size, model.num_hidden_layers
     layer = COMPUTE_BYTES * (8 * hidden + 3 * (model.query_width + model.key_width) + 4 * inner)
     if not backward:
+        layer = COMPUTE_BYTES * (4 * inner + hidden)
         return Part("activations", tokens * layer / GIB, f"{tokens:,} x {layer:,}, one layer")
     layer_backward = layer + 2 * COMPUTE_BYTES * inner
     if not training.checkpointing:
