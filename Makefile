@@ -1,4 +1,4 @@
-# The two commands of the README. Each makes .venv on first use; PYTHON picks its interpreter (3.10 to 3.12).
+# The two commands of the README. Each makes .venv on first use; PYTHON picks its interpreter (3.11 or 3.12).
 #
 # torch goes first: where pip offers a CPU build of it, PIP_TORCH can ask for that, for example
 #   make quickstart PIP_TORCH="--index-url <PyTorch's CPU index> torch==2.13.0"

@@ -202,7 +202,7 @@ def _measures(proofs: Sequence[Proof]) -> dict[str, float]:
 
     with needs("pv_eval", "an interval over proofs", "pip install ./plugins/pv-data ./plugins/pv-eval"):
         from pv_eval.counts import Sums
-        from pv_eval.intervals import Bootstrap, estimate_all
+        from pv_eval.intervals import Intervals, estimate_all
         from pv_eval.metrics import METRICS
 
     label = np.array([proof.label for proof in proofs])
@@ -220,7 +220,7 @@ def _measures(proofs: Sequence[Proof]) -> dict[str, float]:
     }
     sums = Sums(names=tuple(columns), table=np.column_stack(list(columns.values())))
     wanted = ("accuracy_right", "accuracy_wrong", "balanced_accuracy", "missing")
-    found = estimate_all(sums, {name: METRICS[name] for name in wanted}, Bootstrap())
+    found = estimate_all(sums, {name: METRICS[name] for name in wanted}, Intervals())
     right, wrong, balanced, missing = (found[name] for name in wanted)
     return {
         "right": right.value,

@@ -11,7 +11,6 @@ from pv_judge.pages.writing import to_json
 from pv_rl.errors import ConfigError
 from pv_runs.plan.output import blocks, document
 from pv_runs.plan.planning import Plan, make_plan
-from pv_runs.preflight.supervised import is_supervised
 from pv_runs.recipes import check, compose
 from pv_runs.recipes.compose import split_run
 
@@ -32,6 +31,7 @@ def plan_run(arguments: Sequence[str], *, json_file: str | None) -> bool:
         ConfigError: a name that does not exist, or a config that verl or pv-rl refuses.
         SetupError: verl is not installed.
     """
+    from pv_runs.preflight.supervised import is_supervised
     from pv_runs.recipes.validation import validate
 
     run, overrides = split_run(arguments)
