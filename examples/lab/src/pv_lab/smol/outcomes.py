@@ -198,47 +198,22 @@ def _message(prompt: str) -> str:
 
 
 def _measures(proofs: Sequence[Proof]) -> dict[str, float]:
-    import numpy as np
-
     with needs("pv_eval", "an interval over proofs", "pip install ./plugins/pv-data ./plugins/pv-eval"):
-        from pv_eval.counts import Sums
-        from pv_eval.intervals import Intervals, estimate_all
-        from pv_eval.metrics import METRICS
+        from pv_eval import Pair, Vote, check, evaluate
 
-    label = np.array([proof.label for proof in proofs])
-    shares = {
-        verdict: np.array(
-            [sum(vote is verdict for vote in proof.votes) / len(proof.votes) for proof in proofs]
-        )
-        for verdict in (True, False, None)
-    }
-    names = {True: ("tp", "fp"), False: ("fn", "tn"), None: ("none_right", "none_wrong")}
-    columns = {
-        name: share * (label if right else ~label)
-        for verdict, share in shares.items()
-        for name, right in zip(names[verdict], (True, False), strict=True)
-    }
-    sums = Sums(names=tuple(columns), table=np.column_stack(list(columns.values())))
-    wanted = ("accuracy_right", "accuracy_wrong", "balanced_accuracy", "missing")
-    found = estimate_all(sums, {name: METRICS[name] for name in wanted}, Intervals())
-    right, wrong, balanced, missing = (found[name] for name in wanted)
+    pairs, votes = [], []
+    for number, proof in enumerate(proofs):
+        own = {"pair_id": str(number), "question_id": str(number)}
+        pairs.append(Pair(**own, label=proof.label))
+        votes += [Vote(**own, sample=sample, verdict=vote) for sample, vote in enumerate(proof.votes)]
+    found = evaluate(check(pairs, votes))
+    balanced = found.metrics["balanced_accuracy"]
     return {
-        "right": right.value,
-        "wrong": wrong.value,
+        "right": found.metrics["accuracy_right"].value,
+        "wrong": found.metrics["accuracy_wrong"].value,
         "balanced": balanced.value,
         "balanced_low": balanced.low,
         "balanced_high": balanced.high,
-        "auroc": _auroc(shares[True][label], shares[True][~label]),
-        "no_verdict": missing.value,
+        "auroc": found.ranking["votes"].auroc.value,
+        "no_verdict": found.metrics["missing"].value,
     }
-
-
-def _auroc(right: Any, wrong: Any) -> float:
-    """Probability that a right proof is accepted in a larger share of its samples than a wrong one, ties half.
-
-    Example: shares 1 and 0.5 of right proofs, 0.5 and 0 of wrong ones: (1 + 1 + 0.5 + 1) / 4 = 0.875.
-    """
-    if not len(right) or not len(wrong):
-        return math.nan
-    difference = right[:, None] - wrong[None, :]
-    return float(((difference > 0) + (difference == 0) / 2).mean())
