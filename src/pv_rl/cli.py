@@ -11,7 +11,7 @@ from rich.markup import escape
 from typer.core import TyperGroup
 
 from pv_rl import __version__
-from pv_rl.exits import errors_to_exit
+from pv_rl.exits import errors_to_exit, version_option
 from pv_rl.plugins import hook_results
 
 __all__ = ["app"]
@@ -62,18 +62,8 @@ for _group in hook_results("pv_rl_commands"):
     _add(_group)
 
 
-def _version(asked: bool) -> None:
-    if asked:
-        typer.echo(__version__)
-        raise typer.Exit
-
-
 @app.callback()
-def main(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
-    ] = False,
-) -> None:
+def main(version: Annotated[bool, version_option(__version__)] = False) -> None:
     pass
 
 

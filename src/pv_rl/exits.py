@@ -1,4 +1,4 @@
-"""Exit codes of our commands: 1 for an error, 3 for a run that the same command resumes, 130 after Ctrl-C.
+"""Exit codes of our commands: 1 for an error, 3 for a run that the same command resumes, 130 after Ctrl-C; `--version`.
 
 2 is a wrong command line, by typer.
 """
@@ -7,12 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import typer
 
 from pv_rl.errors import PvRlError
 
-__all__ = ["errors_to_exit"]
+__all__ = ["errors_to_exit", "version_option"]
+
+
+def version_option(version: str) -> Any:
+    """The option `--version` of a command line: prints the version and exits."""
+
+    def show(asked: bool) -> None:
+        if asked:
+            typer.echo(version)
+            raise typer.Exit
+
+    return typer.Option("--version", help="Print the version.", callback=show, is_eager=True)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from eval_cases import by_mark, model, run, small_set
 from judge_server import Fault, JudgeServer, Latency, Script
 
 from pv_data.serving.served import Served
-from pv_eval import read_run
+from pv_eval import __version__, read_run
 from pv_eval.cli import app, data_app
 from pv_eval.verifiers.gather import kind_of
 from pv_rl.errors import ConfigError
@@ -340,6 +340,11 @@ def test_the_readmes_example_runs(tmp_path, monkeypatch):
     assert result.exit_code == 0, result.output
     assert "QWK" in result.output
     assert doctest.testfile(str(page), module_relative=False) == (0, 4)
+
+
+def test_the_version_is_that_of_pv_eval():
+    result = run("--version")
+    assert (result.exit_code, result.output.strip()) == (0, __version__)
 
 
 def test_pv_data_has_the_same_commands_under_their_older_names():

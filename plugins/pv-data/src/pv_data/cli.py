@@ -14,6 +14,7 @@ from pv_data.plugins import command_groups
 from pv_data.run.commands import draw, record, run_command, status
 from pv_data.shell import print_registry
 from pv_data.sources.command import sources
+from pv_rl.exits import version_option
 
 __all__ = ["app"]
 
@@ -50,18 +51,8 @@ for group in command_groups():
     app.registered_commands += group.registered_commands
 
 
-def _version(asked: bool) -> None:
-    if asked:
-        typer.echo(__version__)
-        raise typer.Exit
-
-
 @app.callback(invoke_without_command=True)
-def main(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
-    ] = False,
-) -> None:
+def main(version: Annotated[bool, version_option(__version__)] = False) -> None:
     pass
 
 

@@ -17,7 +17,7 @@ from pv_eval.grades_command import grades
 from pv_eval.report_command import report
 from pv_eval.sets_command import sets
 from pv_eval.train_data_command import train_data
-from pv_rl.exits import errors_to_exit
+from pv_rl.exits import errors_to_exit, version_option
 
 if TYPE_CHECKING:
     from pv_eval.best_of import BestOf
@@ -315,18 +315,8 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
-        typer.echo(__version__)
-        raise typer.Exit
-
-
 @app.callback()
-def main(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
-    ] = False,
-) -> None:
+def main(version: Annotated[bool, version_option(__version__)] = False) -> None:
     pass
 
 
