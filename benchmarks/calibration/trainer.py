@@ -1,4 +1,4 @@
-"""Measures the whole trainer: `pv-rl train`, whose metrics of each step are held to the plan of the same config."""
+"""Measurement of the whole trainer: the metrics of each step of `pv-rl train` beside the plan of the same config."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
     python -m pv_lab.smol.runs --data DATA --model SMOLLM2 --out OUT --minutes 19
 
 Each run is one of `pv-rl train` with its own folder in OUT. Its metrics and validations are written while it runs. The
-same command goes on: runs that are finished are not trained again, one that was cut is trained from its first step.
+same command resumes a study: it skips finished runs, and starts a run that was cut from its first step.
 """
 
 from __future__ import annotations
@@ -265,7 +265,7 @@ def _cause(folder: Path) -> str:
 def main(
     data: Annotated[Path, typer.Option(help="Folder of pv_lab.smol.data.")],
     model: Annotated[Path, typer.Option(help="Folder of SmolLM2-135M-Instruct (convert_smollm2.py).")],
-    out: Annotated[Path, typer.Option(help="Folder of the study. The same command goes on there.")],
+    out: Annotated[Path, typer.Option(help="Folder of the study. The same command resumes it.")],
     start: Annotated[
         list[str] | None, typer.Option(help="exact or weak. Repeat it.", show_default="weak")
     ] = None,

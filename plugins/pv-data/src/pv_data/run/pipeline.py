@@ -38,7 +38,7 @@ def run(config: RunConfig, console: Console, *, redo: str = "", export_only: boo
     Raises:
         ConfigError: settings that do not go together, or other ones than those of the folder.
         DataError: a source that is not what its kind says.
-        Stopped: money, patience or the user ended it. The same command goes on.
+        Stopped: money, patience or the user ended it. The same command resumes it.
     """
     folder = Path(config.run_dir)
     if redo and export_only:

@@ -87,7 +87,7 @@ class Form:
 
 
 def form_rows(path: Path, form: Form) -> Iterator[Candidate | LeftOut]:
-    """A pair of each row, or the reason why it is none.
+    """A pair of each row, or the reason why the row is left out.
 
     Raises:
         DataError: the file cannot be read, or its first row has no column for the problem, the proof or a truth.
@@ -156,7 +156,7 @@ def _check(found: Mapping[str, Any], row: Mapping[str, Any], form: Form) -> None
 
 
 def _pair(row: Mapping[str, Any], form: Form) -> Candidate | str:
-    """The pair of a row by meaning, or the reason why it is none."""
+    """The pair of a row by meaning, or the reason why the row is left out."""
     texts = _texts(row, form)
     if isinstance(texts, str):
         return texts
