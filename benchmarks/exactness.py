@@ -90,9 +90,8 @@ TRAINERS = """## Every trainer
 
 pv-rl in verl and pv-trainers in the others, with {modes}:
 {count} cases, worst {worst} (bound in the tests: {bound:.0e}).
-Each trainer's own functions compute the gradients on the CPU in float32, for {cuts} cuts of two steps each. "Its own,
-worst": the trainer's settings against the spec that each equals where nothing is cut; see
-[conversion](../concepts/conversion.md).
+Each trainer's own functions compute the gradients on the CPU in float32, for {cuts} cuts of two steps each. The errors
+of the trainers' own settings are in [conversion](../concepts/conversion.md).
 
 {table}"""
 
@@ -140,7 +139,7 @@ def table(families: dict[str, Family]) -> str:
 
 def trainers_section(reports: list[Report], started_at: str) -> str:
     """A row for each trainer that could be run, and a line for each that could not."""
-    lines = ["| trainer | cases | ours, worst | its own, worst | not run |", "|---|---:|---:|---|---|"]
+    lines = ["| trainer | cases | worst | not run |", "|---|---:|---:|---|"]
     notes, overall = [], 0.0
     for report in reports:
         if report.missing:
@@ -149,11 +148,13 @@ def trainers_section(reports: list[Report], started_at: str) -> str:
         errors = [error for errors in report.our_errors.values() for error in errors.values()]
         worst = max(errors, default=math.inf)
         overall = max(overall, worst)
-        own = (f"`{mode}` {max(errors.values()):.1e}" for mode, errors in report.own_errors.items())
-        others = (f"`{mode}` no spec" for mode, spec in report.own.items() if not spec)
         missing = {*report.cannot, *(cut for mode in OURS for cut in report.failed.get(mode, ()))}
-        cells = [f"{report.name} {report.version[:9]}", str(report.cases), f"{worst:.1e}"]
-        cells += [", ".join([*own, *others]), ", ".join(sorted(missing))]
+        cells = [
+            f"{report.name} {report.version[:9]}",
+            str(report.cases),
+            f"{worst:.1e}",
+            ", ".join(sorted(missing)),
+        ]
         lines.append("| " + " | ".join(cells) + " |")
         if report.elsewhere:
             scope = (
@@ -233,7 +234,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.trainers:
         started_at = commit()
-        section = trainers_section(measure_drivers(driver_names(), own=True, ours=True), started_at)
+        section = trainers_section(measure_drivers(driver_names(), own=False, ours=True), started_at)
         sys.stdout.write(section + "\n")
         before, rest = re.split("(?=## Every trainer|## Method)", arguments.out.read_text(), maxsplit=1)
         text = f"{before}{section}\n\n{rest[rest.index('## Method') :]}"
@@ -246,7 +247,7 @@ def main() -> None:
         parameters = sum(parameter.numel() for parameter in grid.model.parameters())
     sys.stdout.write(table(families) + "\n")
     if arguments.family is None:
-        reports = measure_drivers(driver_names(), own=True, ours=True)
+        reports = measure_drivers(driver_names(), own=False, ours=True)
         text = page(families, reports, parameters, time.monotonic() - start, started_at)
         write_atomically(arguments.out, lambda file: file.write_text(text))
 
