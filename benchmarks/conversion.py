@@ -45,6 +45,8 @@ gradient depends on how a step is cut. This page lists the [spec](weightings.md)
 
 ## What each setting does
 
+    a step -> M updates -> R ranks -> A micro-batches on each, K = R A of an update -> rows, each with |o_i| tokens
+
 `T` tokens, `N` responses, `P` prompts of an update that count, `G` responses of a prompt, `|o_i|` tokens of response
 i; `M` updates of a step, `A` micro-batches of an update on a rank, `R` ranks; `K` micro-batches of an update on all
 ranks, `N_k`, `T_k`, `L_k` the responses, tokens and longest response of one, `T_r` the tokens of a rank; `L` a length
