@@ -19,7 +19,7 @@ __all__ = ["app"]
 PACKAGES = {
     "pv-judge": ("rejudge", "score"),
     "pv-runs": ("plan", "report", "train", "watch", "weights"),
-    "pv-lab": ("lab", "quickstart"),
+    "pv-lab": ("quickstart",),
 }
 """The commands of other packages of this repository."""
 FOLDERS = {"pv-judge": "./plugins/pv-judge", "pv-runs": "./plugins/pv-judge ./plugins/pv-runs"}
