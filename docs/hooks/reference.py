@@ -41,6 +41,7 @@ MODULES = {
         "pv_data.records",
         "pv_data.hookspecs",
         "pv_data.plugins",
+        "pv_data.run.config",
         "pv_data.methods.base",
         "pv_data.audit",
         "pv_data.splits",
