@@ -10,7 +10,6 @@ from threading import Thread
 
 import pytest
 import yaml
-from doc_examples import run_examples
 from places import ROOT
 from typer.testing import CliRunner
 
@@ -96,10 +95,6 @@ def test_the_settings_of_a_page_are_accepted(page: str, first: str):
     shown = yaml.safe_load(indented((ROOT / page).read_text(encoding="utf-8"), first))
     models = {"writer": {"endpoints": [{"url": "http://127.0.0.1/v1", "model": "m"}]}}
     read_run({"run_dir": "r", "sources": [{"kind": "table", "path": "p"}], "models": models} | shown)
-
-
-def test_the_examples_of_the_methods_page_give_what_it_shows():
-    assert run_examples(ROOT / "docs/guides/methods.md") == 1
 
 
 def test_the_similarities_of_the_duplicates_page_are_those_of_its_problems():
