@@ -46,7 +46,7 @@ def main() -> int:
         rows.append(row)
         found += new
         executions += count
-    total = f"{executions:,} executions, {len(names)} targets, {seconds:.0f} s of processor time each, {len(found)} found"
+    total = f"{executions:,} runs of {len(names)} targets, {seconds:.0f} s of processor time each; {len(found)} found"
     (options.out / "table.md").write_text("\n".join([*rows, "", total, *found, ""]))
     say("\n".join([total, *found]))
     return 1 if found else 0

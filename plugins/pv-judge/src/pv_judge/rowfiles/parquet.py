@@ -56,6 +56,9 @@ class Parquet(RowFile):
                 for index in range(batch.num_rows):
                     yield self._row(number, index, names, values, exact)
                     number += 1
+            if number - 1 != file.metadata.num_rows:
+                said = f"its footer counts {file.metadata.num_rows} rows, and it holds {number - 1}"
+                raise DataError(f"{self.path} is damaged: {said}. Get it again")
 
     def _row(
         self, number: int, index: int, names: Sequence[str], columns: list[Any], exact: bool

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from types import NoneType
 from typing import Any, Literal
 
 from pv_rl.errors import DataError
@@ -151,11 +153,16 @@ class Watcher:
                     f"sentinel: the saved state has version {state['version']!r}, this reads {VERSION}; delete it, "
                     "and the sentinel learns anew"
                 )
+            json.dumps(state, allow_nan=False)  # a sentinel that knows NaN never raises an alarm
             watcher.last_step = state["last_step"]
+            if type(watcher.last_step) not in (int, NoneType):
+                raise TypeError(f"last_step is {watcher.last_step!r:.40}")
             watcher._path = PathLength.from_dict(state["way"])
             for name in set(config.signs) & set(state["charts"]):
                 watcher._charts[name] = Chart.from_dict(state["charts"][name])
-        except (KeyError, TypeError, AttributeError) as error:
+        except DataError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise DataError(
                 f"sentinel: the saved state cannot be read ({type(error).__name__}: {error}); delete it, and the "
                 "sentinel learns anew"
