@@ -10,8 +10,8 @@ from fuzz.targets import TARGETS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-EXAMPLES = 12
-WHOLE = 12
+EXAMPLES = 8
+WHOLE = 8
 """First inputs of each target that are run as they are."""
 
 

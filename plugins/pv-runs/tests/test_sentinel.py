@@ -226,6 +226,7 @@ def test_a_state_that_cannot_be_read_says_so(state):
     ("place", "value"),
     [
         (("last_step",), "3"),
+        (("last_step",), 10**13),
         (("way", "total"), math.nan),
         (("charts", "repetition", "recent"), "0.5"),
         (("charts", "repetition", "level", "mean"), math.nan),

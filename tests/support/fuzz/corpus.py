@@ -6,8 +6,9 @@ import ast
 import gzip
 import io
 import json
+import math
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,7 @@ import places
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from fuzz.checks import json_of
 from fuzz.tables import PAIRS
 from fuzz.targets import Target
 from pv_data.records import Proof
@@ -28,7 +30,7 @@ from pv_judge.cache import AnswerCache, CachedAnswer
 from pv_judge.files import with_checksum
 from pv_judge.ledger.journal import Journal, fold, part_of
 from pv_judge.ledger.row import LedgerRow, RuleHit
-from pv_runs.sentinel import SentinelConfig, Watcher
+from pv_runs.sentinel import DEFAULT_DETECTORS, SentinelConfig, Watcher
 from pv_runs.sentinel.alarm_policy import AlarmPolicy, AlarmPolicyConfig
 
 __all__ = ["first_inputs"]
@@ -72,6 +74,10 @@ HOSTILE = (
     ),
 )
 
+SIGNS = DEFAULT_DETECTORS[:2]
+NASTY = (None, True, -1, 10**400, 1e-320, math.nan, math.inf, "", "a", "\ud800", [], [None], {}, {"a": []})
+"""Values in the place of a value of JSON."""
+
 
 def first_inputs(target: Target) -> list[bytes]:
     """Different inputs of a target, each at most `LARGEST` bytes."""
@@ -80,8 +86,20 @@ def first_inputs(target: Target) -> list[bytes]:
         found += _literals(places.ROOT / name)
     for pattern in target.cases:
         found += [path.read_bytes() for path in sorted(places.SHARED.glob(pattern))]
-    found += MADE[target.made]() if target.made else []
+    made = MADE[target.made]() if target.made else []
+    found += [*made, *(json.dumps(one).encode() for data in made for one in _variants(json_of(data)))]
     return [one for one in dict.fromkeys(found) if len(one) <= LARGEST]
+
+
+def _variants(value: Any) -> Iterator[Any]:
+    """A JSON value with one value in it replaced by each of `NASTY`, or left out."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield {name: one for name, one in value.items() if name != key}
+            yield from ({**value, key: one} for one in (*_variants(inner), *NASTY))
+    elif isinstance(value, list):
+        for at, inner in enumerate(value):
+            yield from ([*value[:at], one, *value[at + 1 :]] for one in (*_variants(inner), *NASTY))
 
 
 @cache
@@ -178,7 +196,7 @@ def _events(folder: Path) -> Path:
 
 
 def _sentinel() -> list[bytes]:
-    policy = AlarmPolicy(AlarmPolicyConfig(), Watcher(SentinelConfig(responses=128)), Path("a"))
+    policy = AlarmPolicy(AlarmPolicyConfig(), Watcher(SentinelConfig(responses=128, signs=SIGNS)), Path("a"))
     for step in range(1, 20):
         policy.watcher.observe(step, {"actor/entropy": 0.5 + step % 3 / 10, "critic/score/mean": 0.25})
     return _lines(policy.state())
@@ -203,6 +221,30 @@ OPTIONS = {
 }
 JUDGE = "endpoints: [{url: 'http://a/v1', model: m}]\nrules: {sentence_loop: {times: 5}}\nwatch: {signs: [entropy]}\n"
 RUN = "run_dir: a\nsources: [{kind: table, path: a.jsonl}]\npanel: [{name: j, model: m}]\nreward: verdict\n"
+GROUPS = (
+    {"sentence_loop": {"times": 5}, "broken_encoding": False, "self_interruption": {"crumbs": 2}},
+    {
+        "rewards": {"verdict": 1.0, "grade": 0.5},
+        "options": {"grade": {"points": 7, "grades": [0, 1], "accept": 1}},
+    },
+    {"points": 7, "accept": 4, "require": ["a"], "mark": "Grade", "near": 0.5, "first": 1, "threshold": 0.5},
+    {
+        "endpoints": [{"url": "http://a/v1", "model": "m", "weight": 1.0, "extra_body": {"a": 1}}],
+        **{
+            "deadline_s": 60.0,
+            "sampling": {"temperature": 0.0},
+            "prices": {"m": {"input": 1.0, "output": 2.0}},
+        },
+        **{"retries": {"attempts": 3}, "timeouts": {"total_s": 9.0}, "budget": {"usd_per_run": 1.0}},
+    },
+    {"action": "log", "agree": 2, "within": 9, "watch": {"warm_up": 10, "signs": ["entropy"], "shift": 1.5}},
+    {"warm_up": 10, "limits": {"missing_verdicts": [None, 0.5]}, "memory": 40.0, "doubling_steps": 10.0},
+    {
+        "run_dir": "a",
+        "sources": [{"kind": "table", "path": "a", "limit": 3, "options": {"full": 7}}],
+        "split": {"test": 0.1},
+    },
+)
 TOTALS = {"usd": 0.5, "calls": 2, "tokens": 9}
 SHAPE = {
     "hidden_size": 64,
@@ -229,6 +271,7 @@ MADE: dict[str, Callable[[], list[bytes]]] = {
     "events": lambda: _written(_events),
     "record": lambda: _lines({"state": "failed", "attempts": 2, "overrides": ["a=1"], "history": [{"attempt": 1}]}),
     "yaml": lambda: [JUDGE.encode(), RUN.encode(), b"a: 1\nb: [c, {d: e}]\n====\n- a=1\n- b.c=[1,2]\n- ~d"],
+    "groups": lambda: _lines(*GROUPS),
     "model": lambda: _lines(SHAPE, {**SHAPE, "num_experts": 8}),
     "info": lambda: _lines(INFO),
     "votes": lambda: _written(_votes),

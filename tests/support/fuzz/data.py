@@ -103,11 +103,16 @@ def columns(data: bytes) -> None:
     outcome(is_path, text_of(path))
     if isinstance(values, dict):
         outcome(value_at, values, text_of(path), errors=(Unusable,))
-    made = outcome(lambda: LabelMap(given), errors=()) if given is not None else LabelMap()
-    if isinstance(made, LabelMap):
-        for value in (values, text_of(row), *(values.values() if isinstance(values, dict) else ())):
-            meaning = outcome(made.meaning, value, "label", errors=(Unusable,))
-            assert meaning in (True, False, None) or isinstance(meaning, Refused)
+    if isinstance(outcome(_meanings, given, "true"), Refused):
+        return
+    for value in (values, text_of(row), *(values.values() if isinstance(values, dict) else ())):
+        meaning = outcome(_meanings, given, value, errors=(Unusable,))
+        assert meaning in (True, False, None) or isinstance(meaning, Refused)
+
+
+def _meanings(given: Any, value: Any) -> bool | None:
+    labels = LabelMap(given)
+    return None if value == "true" else labels.meaning(value, "label")
 
 
 def published_sets(data: bytes) -> None:

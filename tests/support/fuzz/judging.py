@@ -120,16 +120,14 @@ def exchange(data: bytes) -> None:
     from pv_judge.config import Endpoint, JudgeConfig
     from pv_judge.http import EndpointClient
 
-    status, header, body = (*parts_of(data, 3),)
+    body, status, header = parts_of(data, 3)
     code = 200 if not status.isdigit() else 200 + int(status[:6]) % 400
 
     async def ask() -> Any:
         client = EndpointClient(endpoint, JudgeConfig(endpoints=(endpoint,)))
         given = {"retry-after": text_of(header)[:80].encode("ascii", "replace").replace(b"\n", b" ")}
         answer = httpx.Response(code, headers=given, content=body)
-        client._pool._new = lambda: httpx.AsyncClient(  # type: ignore[method-assign]  # no socket
-            transport=httpx.MockTransport(lambda _: answer)
-        )
+        client._pool._free = [httpx.AsyncClient(transport=httpx.MockTransport(lambda _: answer))]  # no socket
         try:
             return await client.send(client.body([{"role": "user", "content": "a"}]))
         except RequestFailed as failure:

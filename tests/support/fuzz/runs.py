@@ -161,4 +161,4 @@ def sentinel_state(data: bytes) -> None:
     policy = AlarmPolicy(AlarmPolicyConfig(), Watcher(_sentinel()), Path("a"))
     known = json_of(data)
     if isinstance(known, dict) and not isinstance(outcome(policy.restore, known), Refused):
-        policy.watcher.observe(10**6, {"actor/entropy": 0.5, "critic/score/mean": 0.25, "actor/lr": 1e-6})
+        policy.watcher.observe(10**13, {"actor/entropy": 0.5, "critic/score/mean": 0.25, "actor/lr": 1e-6})

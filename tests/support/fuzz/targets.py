@@ -47,7 +47,9 @@ TARGETS: dict[str, Target] = {
         literals=("tests/unit/test_degeneration.py",),
         cases=("cases/thinking_openings.json",),
     ),
-    "rule_settings": Target(run=traces.rule_settings, literals=("tests/unit/test_degeneration.py",)),
+    "rule_settings": Target(
+        run=traces.rule_settings, literals=("tests/unit/test_degeneration.py",), made="groups"
+    ),
     "loss_mode": Target(run=traces.loss_mode, literals=("tests/unit/test_loss_spec.py",)),
     "shown": Target(run=traces.shown, literals=(f"{JUDGE}/test_pages.py",)),
     # What a judge's server sends, and the judge's files
@@ -89,7 +91,7 @@ TARGETS: dict[str, Target] = {
     "yaml_groups": Target(
         run=runs.yaml_groups,
         literals=(f"{JUDGE}/test_judge_config.py", f"{DATA}/test_run_config.py"),
-        made="yaml",
+        made="groups",
     ),
     "yaml_files": Target(run=runs.yaml_files, literals=(f"{JUDGE}/test_rejudge.py",), made="yaml"),
     "model_config": Target(run=runs.model_config, literals=(f"{RUNS}/test_plan_reading.py",), made="model"),

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields
@@ -113,7 +112,7 @@ class RunInfo:
 
 
 def _number(value: Any, kind: Any) -> bool:
-    return value is None or (isinstance(value, kind) and not isinstance(value, bool) and math.isfinite(value))
+    return value is None or (isinstance(value, kind) and not isinstance(value, bool) and abs(value) < 1e300)
 
 
 def write_run(folder: str | Path, pairs: Iterable[Pair], votes: Iterable[Vote], info: RunInfo) -> None:

@@ -28,7 +28,9 @@ def yaml_errors() -> Iterator[None]:
         if error.errno is not None:
             raise
         raise ValueError(str(error)) from error
-    except (YAMLError, OmegaConfBaseException, RecursionError) as error:
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply, or contains itself") from error
+    except (YAMLError, OmegaConfBaseException) as error:
         raise ValueError(" ".join(str(error).split())) from error
     except (AttributeError, LookupError, OverflowError, TypeError) as error:
         raise ValueError(f"a value does not fit its tag, such as !!int ({error})") from error

@@ -86,6 +86,8 @@ def read_model(settings: Settings) -> tuple[ModelShape, str]:
     if path is not None and file.is_file():
         try:
             given = load_json(file.read_text(encoding="utf-8"))
+            if not isinstance(given, dict):
+                raise ValueError(f"it is a JSON {type(given).__name__}, and config.json holds an object")
         except (OSError, ValueError) as error:
             raise DataError(f"{file} cannot be read as JSON: {error}") from error
         return _shape(given, str(file)), str(file)

@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from types import NoneType
 from typing import Any, Literal
 
 from pv_rl.errors import DataError
@@ -21,6 +20,7 @@ __all__ = ["Alarm", "Watcher"]
 
 VERSION = 3
 """Of the saved state."""
+LARGEST_STEP = 10**12
 RATE = "actor/lr"
 """verl's metric of the learning rate."""
 BAND = 3.0
@@ -154,9 +154,9 @@ class Watcher:
                     "and the sentinel learns anew"
                 )
             json.dumps(state, allow_nan=False)  # a sentinel that knows NaN never raises an alarm
-            watcher.last_step = state["last_step"]
-            if type(watcher.last_step) not in (int, NoneType):
-                raise TypeError(f"last_step is {watcher.last_step!r:.40}")
+            watcher.last_step = last = state["last_step"]
+            if last is not None and (type(last) is not int or not 0 <= last <= LARGEST_STEP):
+                raise TypeError(f"last_step is {last!r:.40}")
             watcher._path = PathLength.from_dict(state["way"])
             for name in set(config.signs) & set(state["charts"]):
                 watcher._charts[name] = Chart.from_dict(state["charts"][name])
