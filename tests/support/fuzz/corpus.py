@@ -245,6 +245,7 @@ GROUPS = (
         "split": {"test": 0.1},
     },
 )
+TENSORS = {"__metadata__": {}, "a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}
 TOTALS = {"usd": 0.5, "calls": 2, "tokens": 9}
 SHAPE = {
     "hidden_size": 64,
@@ -271,8 +272,13 @@ MADE: dict[str, Callable[[], list[bytes]]] = {
     "events": lambda: _written(_events),
     "record": lambda: _lines({"state": "failed", "attempts": 2, "overrides": ["a=1"], "history": [{"attempt": 1}]}),
     "yaml": lambda: [JUDGE.encode(), RUN.encode(), b"a: 1\nb: [c, {d: e}]\n====\n- a=1\n- b.c=[1,2]\n- ~d"],
+    "marks": lambda: [*_lines({"row_id": "a", "human": True}), b"uid,session,step,anomalous\np,0,1,true\n"],
     "groups": lambda: _lines(*GROUPS),
-    "model": lambda: _lines(SHAPE, {**SHAPE, "num_experts": 8}),
+    "model": lambda: [
+        *_lines({**SHAPE, "rope_parameters": {"factor": 2.0}, "max_position_embeddings": 9}),
+        *(b"{}\n====\n" + one for one in _lines({"weight_map": {"a": "a.safetensors"}})),
+        *(b"{}\n====\n{}\n====\n" + len(one).to_bytes(8, "little") + one for one in _lines(TENSORS)),
+    ],
     "info": lambda: _lines(INFO),
     "votes": lambda: _written(_votes),
     "grades": lambda: [

@@ -22,12 +22,18 @@ from pv_judge.keys import Key
 from pv_judge.ledger.journal import fold, part_of, read_journal
 from pv_judge.ledger.ledger import read_ledger
 from pv_judge.ledger.row import LedgerRow
+from pv_judge.rejudge.marks import add_marks
+from pv_judge.rejudge.rows import OldRow
 from pv_judge.scoring.score_file import ScoreFile
 from pv_judge.spend_file import read_spent
 from pv_rl.errors import PvRlError
 from pv_verdicts.meta_verifier import MetaVerifier
 
 KINDS = get_args(FailureKind)
+LEDGER_ROW = OldRow(
+    **{"row_id": "a", "uid": "p", "session": 0, "step": 1, "decision": "vetoed", "decided_by": "judge"},
+    **{"judge_fluent": False, "confidence": 0.5, "verdict": True, "reward": 0.0, "inner": 1.0},
+)
 SECRET = "sk-Ab12Cd34Ef56"
 
 
@@ -208,6 +214,13 @@ def ledger_row(data: bytes) -> None:
     values = json_of(data)
     if isinstance(values, dict):
         outcome(LedgerRow.from_json, values)
+
+
+def marks(data: bytes) -> None:
+    """People's marks of a ledger's rows."""
+    for name in ("marks.jsonl", "marks.csv"):
+        with file_of(data, name) as path:
+            outcome(add_marks, [LEDGER_ROW], path)
 
 
 def ledger_part(data: bytes) -> None:

@@ -21,6 +21,7 @@ from pv_rl.rewards.degeneration import rules_from_config
 from pv_runs.hydra_record import read_config, read_overrides, saved_config
 from pv_runs.metrics_log import parse_line, read_log
 from pv_runs.model_shape import read_model
+from pv_runs.preflight.model import _folder
 from pv_runs.report.content import document, printed
 from pv_runs.report.summary import summarise
 from pv_runs.run_record import read_about, read_record
@@ -148,12 +149,15 @@ def _judge(path: Path) -> str:
 
 
 def model_config(data: bytes) -> None:
-    """config.json of a model, as `pv-rl plan` reads it."""
+    """config.json of a model, as `pv-rl plan` and the preflight read it; and files of its weights."""
     from omegaconf import OmegaConf
 
-    with file_of(data, "config.json") as path:
-        config = OmegaConf.create({"actor_rollout_ref": {"model": {"path": str(path.parent)}}})
+    about, index, weights = parts_of(data, 3)
+    files = {"config_dot_json": about, "a_dot_index_dot_json": index, "a_dot_safetensors": weights}
+    with folder_of(**files) as folder:
+        config = OmegaConf.create({"actor_rollout_ref": {"model": {"path": str(folder)}}})
         outcome(read_model, Settings(config=config))
+        outcome(_folder, folder, "actor_rollout_ref.model.path", config)
 
 
 def sentinel_state(data: bytes) -> None:

@@ -65,6 +65,7 @@ TARGETS: dict[str, Target] = {
     "ledger": Target(run=judging.ledger, literals=(f"{JUDGE}/test_judge_ledger.py",), made="journal"),
     "ledger_row": Target(run=judging.ledger_row, literals=(f"{JUDGE}/test_judge_ledger.py",), made="row"),
     "ledger_part": Target(run=judging.ledger_part, made="ledger part"),
+    "marks": Target(run=judging.marks, literals=(f"{JUDGE}/test_rejudge.py",), made="marks"),
     "journal_file": Target(run=judging.journal_file, literals=(f"{JUDGE}/test_judge_ledger.py",)),
     "spending": Target(
         run=judging.spending, literals=(f"{JUDGE}/test_judge_spend_file.py",), made="spending"

@@ -80,7 +80,8 @@ def _folder(path: Path, key: str, config: DictConfig) -> Iterator[Finding]:
         value(config, "actor_rollout_ref.rollout.max_model_len"),
         shape.get("max_position_embeddings"),
     )
-    scaled = shape.get("rope_scaling") or (shape.get("rope_parameters") or {}).get("factor")
+    rope = shape.get("rope_parameters")
+    scaled = shape.get("rope_scaling") or (isinstance(rope, dict) and rope.get("factor"))
     if (
         key == POLICY
         and isinstance(longest, int)
