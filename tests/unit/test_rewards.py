@@ -557,6 +557,7 @@ def test_without_one_of_its_parts_there_is_no_sum(constant):
         ({"rewards": ["verdict"]}, "weight by name"),
         ({"rewards": {"verdict": "1"}}, r"rewards\.verdict: '1'"),
         ({"rewards": {"verdict": float("nan")}}, "a weight is a number"),
+        ({"rewards": {"verdict": 10**400}}, "a weight is a number"),
         ({"rewards": {"verdit": 1.0}}, "Did you mean verdict"),
         ({"rewards": {"verdict": 1.0}, "options": {"constant": {}}}, "options for constant"),
         ({}, "rewards"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from numbers import Integral, Real
@@ -167,12 +168,13 @@ def _checked(name: str, kind: str, value: Any) -> Any:
         return _encodable(value)
     if base == "int" and isinstance(value, Integral) and -INT_LIMIT <= int(value) < INT_LIMIT:
         return int(value)
-    if base == "float" and isinstance(value, Real) and not (optional and math.isnan(value)):
-        return float(value)
+    with suppress(OverflowError):  # a whole number beyond every float; a time before the year 1 in UTC
+        if base == "float" and isinstance(value, Real) and not (optional and math.isnan(value)):
+            return float(value)
+        if base == "datetime" and isinstance(value, datetime) and value.tzinfo is not None:
+            return value.astimezone(timezone.utc)
     if base == "bool" and isinstance(value, bool):
         return value
-    if base == "datetime" and isinstance(value, datetime) and value.tzinfo is not None:
-        return value.astimezone(timezone.utc)
     if base in WORDS and value in WORDS[base]:
         return value
     if base.startswith("Sequence") and isinstance(value, list | tuple):
