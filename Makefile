@@ -13,8 +13,8 @@ PACKAGES := plugins/pv-judge plugins/pv-verdicts plugins/pv-runs plugins/pv-data
 # Beside the installed packages, for the tests that hold the adapter to other releases of verl and to Megatron.
 OTHER_VERLS := 0.8.0 0.9.0
 MEGATRON := megatron-core==0.16.1
-# Trainers that pv-trainers serves, without their requirements, which would replace ours. They need Python 3.11.
-TRAINERS := $(if $(shell $(PYTHON) -c "import sys; print(sys.version_info > (3, 11) or '')"),trl==1.16.0 skyrl==0.3.0 areal==1.0.4 openrlhf==0.11.2 tinker-cookbook==0.6.1)
+# Trainers that pv-trainers serves, without their requirements, which would replace ours.
+TRAINERS := trl==1.16.0 skyrl==0.3.0 areal==1.0.4 openrlhf==0.11.2 tinker-cookbook==0.6.1
 # What their modules import and we do not have.
 WITH-skyrl-0.3.0 := loguru==0.7.3 jaxtyping==0.3.11 wadler-lindig==0.1.8
 WITH-areal-1.0.4 := colorlog==6.12.0 einops==0.8.2 lark==1.3.1
