@@ -28,7 +28,11 @@ FOLDERS = [".", *PLUGINS, "examples/lab"]
 
 
 def build(out: Path) -> list[Path]:
-    """Build every package into `out`. Raises RuntimeError if setuptools is older than 77."""
+    """Build every package into `out`.
+
+    Raises:
+        RuntimeError: setuptools is older than 77, or this is no clone.
+    """
     import setuptools.build_meta  # here, so that the processes below share it
 
     if int(setuptools.__version__.split(".")[0]) < 77:
@@ -45,7 +49,10 @@ def build(out: Path) -> list[Path]:
 
 
 def _git(*arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{ROOT} has to be a clone: git {arguments[0]} failed: {done.stderr.strip()}")
+    return done.stdout
 
 
 def _copy_sources(work: Path) -> None:
@@ -72,7 +79,10 @@ def _build(source: Path, out: Path, epoch: int) -> list[Path]:
         made = build_meta.build_sdist(work, quiet)
         _repack(Path(work, made), out / made, epoch)
         with tarfile.open(out / made) as archive:  # with its modes: a wheel takes them over
-            archive.extractall(work, filter="data")
+            archive.extraction_filter = getattr(
+                tarfile, "data_filter", lambda member, path: member
+            )  # before 3.11.4
+            archive.extractall(work)
         os.chdir(Path(work, made.removesuffix(".tar.gz")))
         wheel = build_meta.build_wheel(str(out), quiet)
         os.chdir(out)
@@ -92,5 +102,7 @@ def _repack(made: Path, target: Path, epoch: int) -> None:
 
 
 if __name__ == "__main__":
-    for built in build(Path(sys.argv[1] if len(sys.argv) > 1 else "dist")):
-        print(built)
+    try:
+        print(*build(Path(sys.argv[1] if len(sys.argv) > 1 else "dist")), sep="\n")
+    except RuntimeError as error:
+        sys.exit(str(error))
