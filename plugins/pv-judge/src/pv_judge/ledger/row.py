@@ -233,5 +233,5 @@ def need_pyarrow() -> None:
     except ImportError as error:
         raise SetupError(
             f"a ledger is kept in Parquet, and pyarrow cannot be imported ({error}). Run "
-            "pip install 'pyarrow>=15', or leave out the option ledger"
+            "pip install 'pyarrow>=16', or leave out the option ledger"
         ) from error
