@@ -134,13 +134,13 @@ def test_a_remedy_installs_what_a_package_needs():
 
 def test_only_the_helper_writes_the_command_for_a_package_of_this_repository():
     """None is on an index: `pip install pv-judge` in a message would fail, or install a stranger's package."""
-    found = set()
-    for name, folder in NAMES.items():
-        for one in sources(name):
-            if one.endswith(".py") and re.search(
-                r"pip install [^\n]*(\bpv-|plugins/|\.\[)", (folder / one).read_text()
-            ):
-                found.add(one)
+    command = re.compile(r"""pip install [^\n"]*(\bpv-|plugins/|\.\[)""")
+    found = {
+        one
+        for name, folder in NAMES.items()
+        for one in sources(name)
+        if one.endswith(".py") and command.search((folder / one).read_text())
+    }
     assert found <= {"src/pv_rl/installing.py", "src/pv_lab/smol/outcomes.py"}
 
 
