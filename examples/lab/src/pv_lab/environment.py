@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib.util
 
 from pv_rl.errors import SetupError
+from pv_rl.installing import how_to_install
 
 __all__ = ["check_environment"]
 
 NEEDS = ("verl", "pv_cpu", "matplotlib", "scipy", "pyarrow", "transfer_queue", "psutil")
-OF_TRAINER = {"trl": {"trl": "trl==1.16.0", "pv_trainers": "./plugins/pv-trainers"}}
-"""What a trainer beside verl needs as well, and what to give pip for it."""
+OF_TRAINER = {"trl": {"trl": "pip install trl==1.16.0", "pv_trainers": how_to_install("pv-trainers")}}
+"""What a trainer beside verl needs as well, and how to install it."""
 
 
 def check_environment(what: str, trainer: str = "verl") -> None:
@@ -31,8 +32,8 @@ def check_environment(what: str, trainer: str = "verl") -> None:
         )
     missing = [name for name in OF_TRAINER.get(trainer, ()) if importlib.util.find_spec(name) is None]
     if missing:
-        install = " ".join(OF_TRAINER[trainer][name] for name in missing)
+        install = ". ".join(OF_TRAINER[trainer][name] for name in missing)
         raise SetupError(
-            f"--trainer {trainer} needs {', '.join(missing)}, which cannot be imported here. In a clone, with the "
-            f"environment of the quick start: pip install {install}"
+            f"--trainer {trainer} needs {', '.join(missing)}, which cannot be imported here. In the environment of "
+            f"the quick start: {install}"
         )

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
@@ -49,7 +49,7 @@ INT_LIMIT = 2**63
 
 
 def _now() -> datetime:
-    return datetime.now(timezone.utc)
+    return datetime.now(UTC)
 
 
 class Hit(Protocol):
@@ -172,7 +172,7 @@ def _checked(name: str, kind: str, value: Any) -> Any:
         if base == "float" and isinstance(value, Real) and not (optional and math.isnan(value)):
             return float(value)
         if base == "datetime" and isinstance(value, datetime) and value.tzinfo is not None:
-            return value.astimezone(timezone.utc)
+            return value.astimezone(UTC)
     if base == "bool" and isinstance(value, bool):
         return value
     if base in WORDS and value in WORDS[base]:
@@ -235,5 +235,5 @@ def need_pyarrow() -> None:
     except ImportError as error:
         raise SetupError(
             f"a ledger is kept in Parquet, and pyarrow cannot be imported ({error}). Run "
-            "pip install 'pyarrow>=15', or leave out the option ledger"
+            "pip install 'pyarrow>=16', or leave out the option ledger"
         ) from error
