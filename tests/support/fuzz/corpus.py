@@ -9,7 +9,7 @@ import json
 import math
 import tempfile
 from collections.abc import Callable, Iterator
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -126,7 +126,7 @@ def _lines(*rows: Any) -> list[bytes]:
 
 
 def _row(**values: Any) -> LedgerRow:
-    when = datetime(2026, 1, 2, tzinfo=timezone.utc)
+    when = datetime(2026, 1, 2, tzinfo=UTC)
     return LedgerRow(time=when, trace="So.", decision="vetoed", decided_by="judge", score=0.0, **values)
 
 
