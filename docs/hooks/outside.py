@@ -32,6 +32,7 @@ PLACES = {
     "plugins/pv-runs/src/pv_runs/metrics.csv": "reference/metrics.md",
     "plugins/pv-runs/src/pv_runs/plan/assumed.py": "reference/pv_runs.md",
     "plugins/pv-runs/src/pv_runs/sentinel/detectors.py": "reference/signs.md",
+    "plugins/pv-runs/src/pv_runs/sentinel/settings.py": "reference/pv_runs.md",
     "src/pv_rules/__init__.py": "reference/rules.md",
 }
 """Files that another page replaces on the site."""
