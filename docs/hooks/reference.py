@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import importlib
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -129,7 +130,8 @@ def _rules() -> str:
 
 
 def _threshold(one: Parameter) -> str:
-    return f"`{one.name}` {one.default:g}, {one.low:g} to {one.high:g}: {one.meaning}"
+    bounds = f"{one.low:g} or more" if one.high == math.inf else f"{one.low:g} to {one.high:g}"
+    return f"`{one.name}` {one.default:g} ({bounds}): {one.meaning}"
 
 
 def _signs() -> str:
