@@ -1,4 +1,4 @@
-"""MkDocs hook: the reference, from `--help`, Hydra groups, docstrings, and the tables of metrics, rules, signs and sets."""
+"""MkDocs hook: the reference, from `--help`, Hydra groups, docstrings, and tables of metrics, rules, signs and sets."""
 
 from __future__ import annotations
 
