@@ -65,7 +65,7 @@ def clustered_lower_bound(
 
     groups = _groups(marks)
     miss = 1 - share("confidence", confidence)
-    given = None if correlation is None else share("correlation", correlation, open_=False)
+    given = None if correlation is None else share("correlation", correlation, ends="[]")
     rho = intraclass_correlation(groups) if given is None else given
     checked = sum(len(group) for group in groups)
     agree = sum(sum(group) for group in groups)

@@ -20,20 +20,20 @@ from pv_rl.errors import DataError
 __all__ = ["Drawn", "Short", "cumulative_samples", "draw", "pilot_proofs", "pilot_questions"]
 
 
-def pilot_questions(questions: Iterable[str], fraction: float = 0.05, *, seed: int = 0) -> tuple[str, ...]:
-    """The pilot: `fraction` of the source questions, rounded up. In the order of their hashes.
+def pilot_questions(questions: Iterable[str], pilot: float = 0.05, *, seed: int = 0) -> tuple[str, ...]:
+    """The pilot: this share of the source questions, rounded up. In the order of their hashes.
 
     Args:
         questions: ids, each once.
-        fraction: above 0, at most 1.
+        pilot: above 0, at most 1.
         seed: another seed, another pilot.
 
     Raises:
         DataError: an id that comes twice.
-        ConfigError: no such fraction.
+        ConfigError: no such share.
     """
     ids = _shuffled(questions, seed, PILOT)
-    part = exact(share("fraction", fraction, open_=fraction != 1))
+    part = exact(share("pilot", pilot, ends="(]"))
     return ids[: ceil(part * len(ids))]
 
 
