@@ -254,7 +254,7 @@ def read_run(settings: Any) -> RunConfig:
     Raises:
         ConfigError: (a ValueError) it names every setting that is unknown, of a wrong type or out of bounds.
     """
-    return read_config(settings, RunConfig, "the run")
+    return read_config(settings, RunConfig, "")
 
 
 MODULE = "pv_data.configs"
