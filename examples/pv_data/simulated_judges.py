@@ -18,7 +18,7 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI, HTTPException, Request
 
-from pv_data.plugins import SOURCES, named
+from pv_data.plugins import SOURCES
 from pv_data.records import Proof
 
 KEYS = (*(f"condition{number}_satisfied" for number in range(1, 5)), "proof_correct")
@@ -26,7 +26,7 @@ KEYS = (*(f"condition{number}_satisfied" for number in range(1, 5)), "proof_corr
 
 def labels_of(kind: str, path: Path) -> dict[str, bool]:
     """Whether each proof of a source is right, by its text."""
-    rows = named(SOURCES, kind).read(path)
+    rows = SOURCES.named(kind).read(path)
     return {row.text: row.known for row in rows if isinstance(row, Proof) and row.known is not None}
 
 

@@ -362,9 +362,9 @@ def test_the_report_says_what_unanimity_and_majority_are_worth_where_labels_are_
         raise AssertionError(prompt)
 
     state = {"n": 0}
-    from pv_data.plugins import SOURCES, named
+    from pv_data.plugins import SOURCES
 
-    for row in named(SOURCES, "gsm8k_solutions").read(GSM8K):
+    for row in SOURCES.named("gsm8k_solutions").read(GSM8K):
         if isinstance(row, Proof) and row.known is not None:
             known[row.text] = row.known
             if len(known) == 60:

@@ -164,7 +164,7 @@ def _resolve(spec: str) -> LossMode:
             else f" It is verl's, and means {ours or 'a sum'}."
         )
         missing = f" Left out of the plugins: {'; '.join(broken)}." if broken else ""
-        raise _error(spec, f"names no mode that pv-rl knows: {name!r}.{hint}", missing)
+        raise _error(spec, f"names no mode that pv-rl knows.{hint}", missing)
     scopes = get_args(Scope)
     if entry.same_as and match["scope"] is not None:
         raise _error(spec, f"has a scope, and {name} means {entry.same_as}: write it without one.")

@@ -13,7 +13,7 @@ from pv_data.asking.kept_answers import Question
 from pv_data.asking.refused import reason_of
 from pv_data.ids import PILOT, place
 from pv_data.methods.base import Ask, Given, Made, Method, Unfit
-from pv_data.plugins import METHODS, named
+from pv_data.plugins import METHODS
 from pv_data.records import Aside, Origin, Problem, Proof, content_id
 from pv_data.run.config import Generate, RunConfig
 from pv_data.run.stage import Asked, Chunk, Job, Resources, Tables, chunks_of, read_problems
@@ -39,7 +39,7 @@ def methods(config: RunConfig) -> list[Method]:
     for number, spec in enumerate(config.generate):
         where = f"generate[{number}]"
         try:
-            method = named(METHODS, spec.method).build(**spec.options)
+            method = METHODS.named(spec.method).build(**spec.options)
         except TypeError as error:
             raise ConfigError(f"{where}.options: {spec.method} does not take them ({error})") from None
         except ConfigError as error:
