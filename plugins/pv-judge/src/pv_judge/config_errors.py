@@ -29,6 +29,7 @@ EXPECTED = {
     "mapping": "settings by name",
     "set": "a list",
     "string": "text",
+    "string_too_short": "a text that is not empty",
     "string_pattern_mismatch": "text of the form {pattern}",
     "too_long": "a list of at most {max_length}",
     "too_short": "a list of at least {min_length}",
