@@ -18,17 +18,29 @@ from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from rich.console import Console
+
 import pv_rl
+from pv_doctor.findings import print_findings
 from pv_rl.errors import PvRlError, SetupError
 from pv_rl.hookspecs import Finding
 from pv_rl.plugins import LOSS_MODES, REWARDS, hook_results, left_out
 
-__all__ = ["all_checks", "examine", "quiet"]
+__all__ = ["all_checks", "doctor", "examine", "quiet"]
 
 PACKAGES = ("torch", "verl", "ray", "transformers", "TransferQueue", "vllm", "pv-cpu")
 OPTIONAL = ("vllm", "pv-cpu")
 RUN = "small"
 """The run whose config is composed if none is named."""
+
+
+def doctor(run: Sequence[str]) -> bool:
+    """Run every check and print what it found. Returns whether none failed."""
+    quiet()  # only the findings matter
+    console = Console(soft_wrap=True)
+    with console.status("checking, up to a minute"):
+        findings = examine(run)
+    return print_findings(findings, console)
 
 
 def examine(run: Sequence[str] = ()) -> dict[str, Finding]:

@@ -3,63 +3,29 @@
 from __future__ import annotations
 
 import importlib
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from typer.core import TyperGroup
 
 from pv_rl import __version__
-from pv_rl.exits import errors_to_exit, version_option
+from pv_rl.exits import new_app, version_option
 from pv_rl.plugins import hook_results
+from pv_rl.recipes import complete
 
 __all__ = ["app"]
 
-PACKAGES = {
-    "pv-judge": ("rejudge", "score"),
-    "pv-runs": ("plan", "report", "train", "watch", "weights"),
-    "pv-lab": ("lab", "quickstart"),
+JUDGE, RUNS = "./plugins/pv-judge", "./plugins/pv-judge ./plugins/pv-runs"
+LAB = f"{RUNS} ./plugins/pv-verdicts ./plugins/pv-cpu ./examples/lab"
+ELSEWHERE = {
+    **dict.fromkeys(("rejudge", "score"), ("pv-judge", JUDGE)),
+    **dict.fromkeys(("plan", "report", "schema", "train", "watch", "weights"), ("pv-runs", RUNS)),
+    **dict.fromkeys(("lab", "quickstart"), ("pv-lab", LAB)),
 }
-"""The commands of other packages of this repository."""
-FOLDERS = {"pv-judge": "./plugins/pv-judge", "pv-runs": "./plugins/pv-judge ./plugins/pv-runs"}
-FOLDERS["pv-lab"] = f"{FOLDERS['pv-runs']} ./plugins/pv-verdicts ./plugins/pv-cpu ./examples/lab"
 
-
-class _Commands(TyperGroup):
-    """Names the package of a command that is not installed."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        for package, commands in PACKAGES.items():
-            if args and args[0] in commands and self.get_command(ctx, args[0]) is None:
-                ctx.fail(
-                    f"`pv-rl {args[0]}` comes with the package {package}, which is not installed. From a clone of "
-                    f"pv-rl: pip install {FOLDERS[package]}"
-                )
-        return super().resolve_command(ctx, args)
-
-
-app = typer.Typer(
-    name="pv-rl",
-    help="Balanced token weighting and proof-verifier rewards for verl.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    cls=_Commands,
-)
-
-
-def _add(group: typer.Typer) -> None:
-    """Add a plugin's commands and groups of commands."""
-    for part in (group, *(one.typer_instance for one in group.registered_groups)):
-        for command in part.registered_commands if part is not None else ():
-            if command.callback is not None:
-                command.callback = errors_to_exit()(command.callback)
-    app.registered_commands += group.registered_commands
-    app.registered_groups += group.registered_groups
-
-
+app = new_app("pv-rl", "Balanced token weighting and proof-verifier rewards for verl.", ELSEWHERE)
 for _group in hook_results("pv_rl_commands"):
-    _add(_group)
+    app.registered_commands += _group.registered_commands
+    app.registered_groups += _group.registered_groups
 
 
 @app.callback()
@@ -72,28 +38,18 @@ def doctor(
     run: Annotated[
         list[str] | None,
         typer.Argument(
-            help="run=NAME and Hydra's overrides, to check the config of that run.", show_default=False
+            help="run=NAME and Hydra's overrides, to check the config of that run.",
+            show_default=False,
+            autocompletion=complete,
         ),
     ] = None,
 ) -> None:
-    """Check this environment, and a run's config if one is named, in ten lines. Exit code 1 if a check fails."""
+    """Check this environment, and a run's config if one is named, in ten lines. Exit code 1 if a check fails.
+
+    Example: pv-rl doctor run=8b cluster=node8 data_dir=data
+    """
     checks = importlib.import_module("pv_doctor")  # in the same wheel, above the core
-    checks.quiet()  # only the findings matter
-    console = Console(soft_wrap=True)
-    with console.status("checking, up to a minute"):
-        findings = checks.examine(run or ())
-    marks = {"ok": "[green]ok   [/]", "note": "[yellow]note [/]", "wrong": "[red]wrong[/]"}
-    for name, finding in findings.items():
-        remedy = f" [bold]Remedy:[/] {escape(finding.remedy)}" if finding.remedy else ""
-        line = " ".join(finding.text.split())  # one line and no control character, whatever an error holds
-        text = escape("".join(c for c in line if c.isprintable()))
-        console.print(f"{marks[finding.state]} {name:9}{text}{remedy}", highlight=False)
-    wrong = sum(finding.state == "wrong" for finding in findings.values())
-    notes = ", as the notes say" if any(finding.state == "note" for finding in findings.values()) else ""
-    console.print(
-        f"{wrong} of {len(findings)} checks failed." if wrong else f"This environment will work{notes}."
-    )
-    raise typer.Exit(1 if wrong else 0)
+    raise typer.Exit(0 if checks.doctor(run or ()) else 1)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib.util
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
-__all__ = ["GROUPS", "options"]
+__all__ = ["GROUPS", "complete", "options"]
 
 SOURCES = ("pv_rl.hydra_configs", "pv_cpu.hydra_configs")
 """Packages with our groups; the second comes with pv-cpu."""
@@ -24,3 +25,13 @@ def options(group: str) -> tuple[str, ...]:
             if folder.is_dir():
                 found |= {one.name[:-5] for one in folder.iterdir() if one.name.endswith(".yaml")}
     return tuple(sorted(found))
+
+
+def complete(ctx: Any) -> list[str]:
+    """For the shell: `run=NAME` and `GROUP=NAME`, or the names alone where bash has cut the word at its `=`."""
+    words = [word for value in ctx.params.values() if isinstance(value, list | tuple) for word in value]
+    before = next((word for word in reversed(words) if word != "="), "")
+    choices = {"run": options("runs"), **{group: options(group) for group in GROUPS}}
+    if before in choices:
+        return list(choices[before])
+    return [f"{key}={name}" for key, names in choices.items() for name in names]

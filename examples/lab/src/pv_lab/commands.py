@@ -17,7 +17,9 @@ __all__ = ["app", "free_folder"]
 
 app = typer.Typer()
 lab = typer.Typer(
-    help="Train the lab's verifier with several weightings and seeds, and compare them.", no_args_is_help=True
+    help="Train the lab's verifier with several weightings and seeds, and compare them.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 app.add_typer(lab, name="lab")
 
@@ -38,7 +40,10 @@ def quickstart(
         ),
     ] = None,
 ) -> None:
-    """Train a small proof verifier with verl or TRL on this machine's CPU, and show what changed."""
+    """Train a small proof verifier with verl or TRL on this machine's CPU, and show what changed.
+
+    Example: pv-rl quickstart --mode balanced:0.4
+    """
     from pv_lab.environment import check_environment
     from pv_lab.quickstart.settings import Settings
 
@@ -82,7 +87,10 @@ def lab_run(
     first_seed: Annotated[int, typer.Option(help="First seed.")] = 0,
     steps: Annotated[int, typer.Option(help="Training steps of a run.")] = 24,
 ) -> None:
-    """Train the lab's verifier with verl, with each weighting and seed. The same command resumes where it stopped."""
+    """Train the lab's verifier with verl, with each weighting and seed. The same command resumes where it stopped.
+
+    Example: pv-rl lab run --seeds 3 --steps 60
+    """
     from pv_lab.runs.settings import MODES, OUT, LabSettings
 
     settings = LabSettings(
@@ -105,7 +113,10 @@ def lab_report(
         Path | None, typer.Option(help="Folder to write to.", show_default="FOLDER/report")
     ] = None,
 ) -> None:
-    """Compare the weightings: lengths, accuracy by class and kinds of traces at the start, the middle and the end."""
+    """Compare the weightings: lengths, accuracy by class and kinds of traces at the start, the middle and the end.
+
+    Example: pv-rl lab report runs/lab
+    """
     from pv_lab.runs.report import report_lab
 
     report_lab(folder, out=out)
