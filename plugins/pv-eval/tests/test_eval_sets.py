@@ -98,7 +98,7 @@ def test_a_pair_id_that_is_there_twice_is_refused_with_a_count(tmp_path):
 
 def test_a_proof_with_both_labels_is_refused_and_one_that_repeats_is_flagged(tmp_path):
     rows = [row(0), row(3, False, proof="Proof  0.", problem="Prove 0.")]
-    with pytest.raises(DataError, match="1 proofs that are labelled right and wrong"):
+    with pytest.raises(DataError, match="1 proof labelled both right and wrong"):
         open_set(f"table:{lines(tmp_path / 'a.jsonl', rows)}")
     rows[1]["label"] = True
     found = open_set(f"table:{lines(tmp_path / 'a.jsonl', rows)}")

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from pv_judge.pages.text import plural
 from pv_lab.runs.plan import LabRun
 from pv_runs.train.progress import say
 
@@ -76,7 +77,7 @@ class Display:
         self._bar.update(
             self._task,
             completed=self._ended * self._steps + step,
-            runs=f"{self._ended} of {self._runs} runs",
+            runs=f"{self._ended} of {plural(self._runs, 'run')}",
             description=f"{self._name}   {self._now}",
         )
 

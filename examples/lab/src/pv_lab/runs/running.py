@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
+from pv_judge.pages.text import plural
 from pv_lab.environment import check_environment, check_room
 from pv_lab.runs.display import Display
 from pv_lab.runs.plan import LabRun, check_folder, compose_run, plan_runs, save_config
@@ -64,11 +65,14 @@ def run_lab(settings: LabSettings, console: Console) -> None:
                     break
     if failed:
         raise SetupError(
-            f"{len(failed)} of {len(runs)} runs failed; the same command tries them again. "
+            f"{len(failed)} of {plural(len(runs), 'run')} failed; the same command tries them again. "
             + "\n".join(failed)
         )
     trained = f"{len(todo)} trained now" if todo else "nothing to train"
-    say(console, f"{len(runs)} runs are finished, {trained}. Side by side: pv-rl lab report {settings.out}")
+    say(
+        console,
+        f"{plural(len(runs), 'run')} are finished, {trained}. Side by side: pv-rl lab report {settings.out}",
+    )
 
 
 def _train(settings: LabSettings, run: LabRun, console: Console) -> tuple[str, str | None]:

@@ -15,6 +15,7 @@ from math import ceil
 from pv_data.audit.counts import exact, share, whole
 from pv_data.audit.marks import SliceState
 from pv_data.ids import PILOT, digest
+from pv_judge.pages.text import plural
 from pv_rl.errors import DataError
 
 __all__ = ["Drawn", "Short", "cumulative_samples", "draw", "pilot_proofs", "pilot_questions"]
@@ -69,7 +70,8 @@ def cumulative_samples(
         raise DataError(f"sizes are {ends}; they count from the first proof on, so they cannot fall")
     if ends and ends[-1] > len(ids):
         raise DataError(
-            f"the last round reads {ends[-1]} proofs and the pilot has {len(ids)}; draw a pilot of more questions, "
+            f"the last round reads {plural(ends[-1], 'proof')} and the pilot has {len(ids)}; draw a pilot "
+            "of more questions, "
             f"or make the rounds end at {len(ids)}"
         )
     return tuple(ids[:end] for end in ends)
@@ -82,7 +84,9 @@ def _shuffled(ids: Iterable[str], seed: int, purpose: str) -> tuple[str, ...]:
         raise DataError(f"{wrong[0]!r} is not an id. Give texts")
     if len(set(given)) < len(given):
         twice = [one for one, count in Counter(given).items() if count > 1]
-        raise DataError(f"{len(twice)} ids come more than once, {twice[0]!r} for one; give each once")
+        raise DataError(
+            f"{plural(len(twice), 'id')} given more than once, {twice[0]!r} for one; give each once"
+        )
     number = whole("seed", seed, least=0)
     return tuple(sorted(given, key=lambda one: (digest(purpose, number, one), one)))
 
