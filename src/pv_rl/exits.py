@@ -1,7 +1,6 @@
 """Command line of our programs: exit codes, errors as one line on stderr, and commands of packages not installed.
 
-0: success. 1: an error, or a check that failed. 2: a wrong command line, by typer. 3: a run that the same command
-resumes. 130: Ctrl-C.
+0: success. 1: an error or a failed check. 2: a wrong command line. 3: a run to resume. 130: Ctrl-C.
 """
 
 from __future__ import annotations
@@ -65,16 +64,18 @@ def version_option(version: str) -> Any:
 
 @contextmanager
 def errors_to_exit() -> Iterator[None]:
-    """Print an error that the user can fix, without control characters, and exit. It decorates a command, too."""
+    """Print an error that the user can fix, without control characters, and exit."""
     try:
         yield
     except (PvRlError, OSError) as error:
         from rich.console import Console
         from rich.markup import escape
 
-        text = "".join(
-            c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in str(error)
-        )
+        said = str(error)
+        if isinstance(error, OSError) and error.filename:
+            problem = "it is a file; name a folder" if isinstance(error, FileExistsError) else error.strerror
+            said = f"{error.filename}: {problem}"
+        text = "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in said)
         console = Console(stderr=True, soft_wrap=True)
         console.print(f"[bold red]error[/] {escape(text)}", highlight=False)
         raise typer.Exit(getattr(error, "exit_code", 1)) from error

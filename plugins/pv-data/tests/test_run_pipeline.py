@@ -325,7 +325,7 @@ def test_a_folder_that_cannot_be_written_is_said(damage, config, tmp_path):
     [
         (["nowhere.yaml"], "nowhere.yaml is not a file"),
         (["gsm8k_judge"], "no config is called 'gsm8k_judge'. Did you mean gsm8k_judges?"),
-        (["gsm8k_judges"], "Missing mandatory value: data_dir (vars.data_dir)"),
+        (["gsm8k_judges"], "vars.data_dir has no value. Set it: vars.data_dir=VALUE"),
         (["gsm8k_judges", "vars.data_dir=x", "vars.judge_url=http://x/v1", "labels.rul=x"], "rul"),
         (["gsm8k_judges", "vars.data_dir=x", "vars.judge_url=ftp://x"], "begins with http"),
         (["gsm8k_judges", "vars.data_dir=x", "vars.judge_url=http://x/v1", "budget_usd=1"], "needs a price"),

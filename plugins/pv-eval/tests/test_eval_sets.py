@@ -193,7 +193,9 @@ def test_files_that_cannot_be_read_are_refused_in_words(tmp_path):
 def test_names_and_options_that_there_are_not_are_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"'proofbenhc' is unknown.*proofbench"):
         open_set("proofbenhc:x.csv")
-    with pytest.raises(ConfigError, match="has no option pozitive; it has positive, negative"):
+    with pytest.raises(
+        ConfigError, match=r"has no option pozitive\. Did you mean positive\? It has positive, negative"
+    ):
         open_set("proofbench:x.parquet", {"pozitive": 6})
     with pytest.raises(ConfigError, match="needs a file or folder"):
         open_set("table")

@@ -37,7 +37,7 @@ MESSAGES = (
         "{0} has several values. Put a text with a comma in quotes inside the shell's, a list in [ ]; "
         "a sweep over values needs `pv-rl train --multirun`",
     ),
-    (r"Could not (?:load|find) '([^']*)'", "its `defaults` name {0}, which does not exist. Correct the name"),
+    (r"Could not (?:load|find) '([^']*)'", "there is no config {0}. Correct the name, or hydra.searchpath"),
     (r"must be a DictConfig", "expected settings by name (KEY: VALUE)"),
 )
 """Pattern of a message, and ours."""
@@ -60,7 +60,8 @@ def unreadable(error: BaseException) -> str:
     key = getattr(error, "full_key", None) or "a value"
     for pattern, ours in MESSAGES:
         if found := re.search(pattern, text):
-            return ours.format(*found.groups(), key=key)
+            there = getattr(error, "options", None)  # of a group
+            return ours.format(*found.groups(), key=key) + (f". It has {', '.join(there)}" if there else "")
     mark = getattr(error, "problem_mark", None)
     if mark is not None:  # PyYAML's
         return f"line {mark.line + 1}, column {mark.column + 1}: {getattr(error, 'problem', '')}"
