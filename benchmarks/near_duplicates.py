@@ -19,7 +19,7 @@ from pv_data.duplicates.clusters import AS_WRITTEN
 from pv_data.duplicates.contamination import BAND
 from pv_data.duplicates.pairs import similar_pairs, similarity
 from pv_data.duplicates.shingles import shingles
-from pv_data.plugins import SOURCES, named
+from pv_data.plugins import SOURCES
 from pv_data.records import Problem
 
 REWORDINGS = Path(__file__).parents[1] / "plugins/pv-data/tests/support/rewordings.jsonl"
@@ -88,7 +88,7 @@ def distinct(data: Path, *, show: bool) -> None:
     print("\n| set | problems | pairs | " + " | ".join(COMPARED) + " | largest cluster | seconds, blind |")
     print("|---|---|---|" + "---|" * (len(COMPARED) + 2))
     for name, folder in FOLDERS.items():
-        rows = {row.id: row for row in named(SOURCES, name).read(data / folder) if isinstance(row, Problem)}
+        rows = {row.id: row for row in SOURCES.named(name).read(data / folder) if isinstance(row, Problem)}
         problems = list(rows.values())
         counts = [
             sum(1 for _ in similar_pairs([of(one.text) for one in problems], None, threshold, weights))
@@ -116,7 +116,7 @@ def scale(data: Path) -> None:
     texts = [
         row.text
         for name, folder in FOLDERS.items()
-        for row in named(SOURCES, name).read(data / folder)
+        for row in SOURCES.named(name).read(data / folder)
         if isinstance(row, Problem)
     ]
     sentences = [one for text in texts for one in re.split(r"(?<=[.?!])\s+", text) if 20 < len(one) < 400]

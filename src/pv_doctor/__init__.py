@@ -19,15 +19,15 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 
 import pv_rl
+from pv_doctor.findings import print_findings
 from pv_rl.errors import PvRlError, SetupError
 from pv_rl.hookspecs import Finding
 from pv_rl.installing import how_to_install
 from pv_rl.plugins import LOSS_MODES, REWARDS, hook_results, left_out
 
-__all__ = ["all_checks", "examine", "quiet", "report"]
+__all__ = ["all_checks", "doctor", "examine", "quiet"]
 
 PACKAGES = ("torch", "verl", "ray", "transformers", "TransferQueue", "vllm", "pv-cpu")
 OPTIONAL = ("vllm", "pv-cpu")
@@ -35,25 +35,13 @@ RUN = "small"
 """The run whose config is composed if none is named."""
 
 
-def report(run: Sequence[str] = ()) -> bool:
-    """Print a line for each check, and return whether none is wrong."""
+def doctor(run: Sequence[str]) -> bool:
+    """Run every check and print what it found. Returns whether none failed."""
     quiet()  # only the findings matter
     console = Console(soft_wrap=True)
     with console.status("checking, up to a minute"):
         findings = examine(run)
-    marks = {"ok": "[green]ok   [/]", "note": "[yellow]note [/]", "wrong": "[red]wrong[/]"}
-    for name, finding in findings.items():
-        remedy = f" [bold]Remedy:[/] {escape(finding.remedy)}" if finding.remedy else ""
-        line = " ".join(finding.text.split())  # one line and no control character, whatever an error holds
-        text = escape("".join(c for c in line if c.isprintable()))
-        console.print(f"{marks[finding.state]} {name:9}{text}{remedy}", highlight=False)
-    states = [finding.state for finding in findings.values()]
-    notes = ", as the notes say" if "note" in states else ""
-    wrong = states.count("wrong")
-    console.print(
-        f"{wrong} of {len(states)} checks failed." if wrong else f"This environment will work{notes}."
-    )
-    return not wrong
+    return print_findings(findings, console)
 
 
 def examine(run: Sequence[str] = ()) -> dict[str, Finding]:

@@ -1,19 +1,53 @@
-"""Exit codes of our commands: 1 for an error, 3 for a run that the same command resumes, 130 after Ctrl-C; `--version`.
+"""Command line of our programs: exit codes, errors as one line on stderr, and commands of packages not installed.
 
-2 is a wrong command line, by typer.
+0: success. 1: an error or a failed check. 2: a wrong command line. 3: a run to resume. 130: Ctrl-C.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from pv_rl.errors import PvRlError
+from pv_rl.installing import how_to_install
 
-__all__ = ["errors_to_exit", "version_option"]
+__all__ = ["errors_to_exit", "new_app", "version_option"]
+
+
+def new_app(name: str, about: str, elsewhere: Mapping[str, str]) -> typer.Typer:
+    """A program whose commands end by `errors_to_exit`.
+
+    Args:
+        name: of the program.
+        about: the first line of its --help.
+        elsewhere: the package of each command that another package adds.
+    """
+
+    class Commands(TyperGroup):
+        def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+            if args and args[0] in elsewhere and self.get_command(ctx, args[0]) is None:
+                package = elsewhere[args[0]]
+                text = f"`{name} {args[0]}` comes with the package {package}, which is not installed"
+                ctx.fail(f"{text}. {how_to_install(package)}")
+            return super().resolve_command(ctx, args)
+
+        def invoke(self, ctx: Any) -> Any:
+            try:
+                with errors_to_exit():
+                    return super().invoke(ctx)
+            except typer.BadParameter as error:  # newer versions of typer quote pydantic
+                text = error.message.removeprefix("Value error, ").partition(", unable to parse")[0]
+                text = text.replace("a valid integer", "a whole number").replace("a valid", "a")
+                error.message = text.replace("Input should be", "expected")
+                raise
+
+    # Without rich's boxes a --help has half the lines.
+    options: Any = {"pretty_exceptions_enable": False, "rich_markup_mode": None}
+    return typer.Typer(name=name, help=about, cls=Commands, no_args_is_help=True, **options)
 
 
 def version_option(version: str) -> Any:
@@ -29,16 +63,18 @@ def version_option(version: str) -> Any:
 
 @contextmanager
 def errors_to_exit() -> Iterator[None]:
-    """Print an error that the user can fix, without control characters, and exit. It decorates a command, too."""
+    """Print an error that the user can fix, without control characters, and exit."""
     try:
         yield
     except (PvRlError, OSError) as error:
         from rich.console import Console
         from rich.markup import escape
 
-        text = "".join(
-            c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in str(error)
-        )
+        said = str(error)
+        if isinstance(error, OSError) and error.filename:
+            problem = "it is a file; name a folder" if isinstance(error, FileExistsError) else error.strerror
+            said = f"{error.filename}: {problem}"
+        text = "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in said)
         console = Console(stderr=True, soft_wrap=True)
         console.print(f"[bold red]error[/] {escape(text)}", highlight=False)
         raise typer.Exit(getattr(error, "exit_code", 1)) from error

@@ -19,7 +19,7 @@ from typing import Any
 
 import pluggy
 
-from pv_rl.errors import PluginError
+from pv_rl.errors import ConfigError, PluginError
 
 __all__ = [
     "JUDGES",
@@ -85,6 +85,22 @@ class Registry:
         if refused := _contents(self).refused.get(name):
             raise PluginError(refused)
         return _contents(self).entries.get(name)
+
+    def named(self, name: object) -> Any:
+        """The entry of this name.
+
+        Raises:
+            ConfigError: nobody adds it. The text lists what there is, and what is wrong with plugins.
+            PluginError: two plugins claim it.
+        """
+        found = self.find(name) if isinstance(name, str) else None
+        if found is not None:
+            return found
+        there, wrong = self.entries(), "".join(f" Left out: {one}." for one in left_out(self))
+        like = nearest(str(name), there)
+        raise ConfigError(
+            f"there is no {self.what} {name!r:.80}.{like} Available: {', '.join(there)}.{wrong}"
+        )
 
     def owner(self, name: str) -> str:
         """The plugin that adds this name; `?` if none does."""

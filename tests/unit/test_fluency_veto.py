@@ -158,7 +158,7 @@ def test_a_plugins_rule_vetoes_where_the_config_names_it_and_nowhere_else(regist
         ({"rules": {"sentence_lop": False}}, "sentence_loop"),
         ({"reward": "verdict_fluency"}, "a veto cannot be vetoed"),
         ({"reward": "verdit"}, "Did you mean verdict"),
-        ({"reward": ["verdict"]}, "there is no reward named"),
+        ({"reward": ["verdict"]}, "there is no reward \\['verdict'\\]"),
         ({"treshold": 1}, "Did you mean threshold"),
     ],
 )

@@ -76,7 +76,8 @@ def test_verl_sees_a_coroutine_function_under_the_rewards_name():
 
 def test_a_reward_that_nobody_adds_is_refused_with_those_that_there_are():
     with pytest.raises(
-        ConfigError, match=r"verdict, verdict_fluency, weighted.* Did you mean verdict_fluency\?"
+        ConfigError,
+        match=r"no reward 'verdict_fluenzy'\. Did you mean verdict_fluency\? Available: verdict, verdict_",
     ):
         _ = named.verdict_fluenzy
 

@@ -152,7 +152,7 @@ def test_verl_knows_the_mode_where_the_package_is_installed_and_nowhere_else(ins
     )
 
     assert run_fresh(code, path=installed).returncode == 0
-    assert "names no mode that pv-rl knows: 'power'" in run_fresh(code).stderr
+    assert "loss_agg_mode 'power:0.3' names no mode that pv-rl knows." in run_fresh(code).stderr
 
 
 @pytest.mark.slow

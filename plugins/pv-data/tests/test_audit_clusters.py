@@ -119,7 +119,7 @@ def test_the_bootstrap_is_the_same_for_a_seed_and_any_order():
 
 
 def test_marks_from_which_nothing_follows_are_refused():
-    with pytest.raises(DataError, match="of 1 questions"):
+    with pytest.raises(DataError, match="of 1 question;"):
         clustered_lower_bound(_marks([1, 0, 1]))
     with pytest.raises(DataError, match="of 0 questions"):
         clustered_lower_bound([])

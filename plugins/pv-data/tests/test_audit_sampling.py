@@ -67,9 +67,9 @@ def test_a_proof_more_moves_at_most_one_out_of_a_round():
 
 
 def test_what_cannot_be_drawn_is_refused():
-    with pytest.raises(DataError, match="1 ids come more than once, 'a'"):
+    with pytest.raises(DataError, match="1 id given more than once, 'a'"):
         pilot_questions(["a", "b", "a"])
-    with pytest.raises(ConfigError, match="fraction is 5"):
+    with pytest.raises(ConfigError, match=r"pilot is 5; give a number above 0, at most 1"):
         pilot_questions(IDS, 5)
     with pytest.raises(DataError, match="the last round reads 30 proofs and the pilot has 3"):
         cumulative_samples(IDS[:3], [1, 30])

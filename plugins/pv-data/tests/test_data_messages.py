@@ -17,7 +17,7 @@ import typer
 import pv_data
 from pv_data.asking.settings import Model
 from pv_data.cli import app
-from pv_data.plugins import METHODS, SOURCES, named
+from pv_data.plugins import METHODS, SOURCES
 from pv_data.run.config import RunConfig
 
 PACKAGE = Path(pv_data.__file__).parent
@@ -93,7 +93,7 @@ def parameters() -> set[str]:
     """Options of sources and methods, and settings without what they are part of."""
     found = set(PYTHON) | {field.name for field in fields(RunConfig)}
     for name in SOURCES.entries():
-        found |= set(inspect.signature(named(SOURCES, name).read).parameters)
+        found |= set(inspect.signature(SOURCES.named(name).read).parameters)
     return found
 
 
@@ -146,4 +146,4 @@ def test_the_check_finds_names_that_do_not_exist(text, names):
 def test_the_options_that_errors_of_methods_name_are_options(method):
     text = next(text for _, text in strings() if re.search(rf"options\.\w+ of {method}\b", text))
     (option,) = re.findall(r"options\.(\w+) of", text)
-    assert option in inspect.signature(named(METHODS, method).build).parameters
+    assert option in inspect.signature(METHODS.named(method).build).parameters

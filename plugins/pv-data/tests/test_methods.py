@@ -14,7 +14,7 @@ from pv_data.methods.base import Ask, Given, Method, Unfit
 from pv_data.methods.language import LANGUAGES, language_fault, language_of
 from pv_data.methods.masking import MaskCompletion
 from pv_data.methods.prompted import CHANGES, STYLES, Augment, Rephrase, Style, Translate
-from pv_data.plugins import METHODS, named
+from pv_data.plugins import METHODS
 from pv_data.prompt import Prompt
 from pv_data.records import Problem, Proof
 from pv_rl.errors import ConfigError
@@ -38,7 +38,7 @@ OPTIONS: dict[str, dict[str, Any]] = {"translate": {"language": "de"}}
 
 
 def method(name: str) -> Method:
-    return named(METHODS, name).build(**OPTIONS.get(name, {}))
+    return METHODS.named(name).build(**OPTIONS.get(name, {}))
 
 
 def given(problem: Problem = PROBLEM, proof: Proof | None = PROOF, seed: int = 3) -> Given:

@@ -162,7 +162,7 @@ def test_the_card_says_of_each_slice_what_its_audit_came_to(tmp_path):
         "audited." in card
     )
     assert "10 of 100 questions have a mark and are held out" in told
-    assert "1 slices failed, and are in the set; leave them out: 'split.discarded=[S/proof/b]'" in told
+    assert "1 slice failed, and are in the set; leave them out: 'split.discarded=[S/proof/b]'" in told
     assert "270 labels in train are of slices that are still open" in told
     told, lines, _ = exported(tmp_path, discarded=("S/proof/b",))
     assert (lines["S/proof/b"][0], lines["S/proof/b"][-1]) == ("failed", "left out")
@@ -176,7 +176,7 @@ def test_an_audit_that_leaves_nothing_for_training_is_said_so(tmp_path):
     fill(run / "sheet.csv", lambda *_: "yes")
     record_sheet(run, run / "sheet.csv", "A")
     told, _, _ = exported(run)
-    assert "1 of 1 questions have a mark" in told
+    assert "1 of 1 question have a mark" in told
     assert "nothing is left for training; draw an audit from fewer questions" in told
     told, _, _ = exported(run, hold_out_audited=False)
     assert "held out" not in told

@@ -104,7 +104,10 @@ def test_a_share_is_of_the_questions_and_the_same_for_all_entries(tmp_path):
         ({"method": "prof", "model": "big"}, "there is no generation method 'prof'. Did you mean proof?"),
         ({"method": "proof"}, "the method proof asks a model: name one"),
         ({"method": "naive_negative", "model": "big"}, "asks no model: name none"),
-        ({"method": "proof", "model": "big", "options": {"colour": 1}}, "proof does not take them"),
+        (
+            {"method": "proof", "model": "big", "options": {"colour": 1}},
+            "options of proof: there is no colour. It",
+        ),
     ],
 )
 def test_an_entry_that_cannot_be_is_refused(entry, says, tmp_path):

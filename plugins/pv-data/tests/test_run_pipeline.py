@@ -325,7 +325,7 @@ def test_a_folder_that_cannot_be_written_is_said(damage, config, tmp_path):
     [
         (["nowhere.yaml"], "nowhere.yaml is not a file"),
         (["gsm8k_judge"], "no config is called 'gsm8k_judge'. Did you mean gsm8k_judges?"),
-        (["gsm8k_judges"], "Missing mandatory value: data_dir (vars.data_dir)"),
+        (["gsm8k_judges"], "vars.data_dir has no value. Set it: vars.data_dir=VALUE"),
         (["gsm8k_judges", "vars.data_dir=x", "vars.judge_url=http://x/v1", "labels.rul=x"], "rul"),
         (["gsm8k_judges", "vars.data_dir=x", "vars.judge_url=ftp://x"], "begins with http"),
         (["gsm8k_judges", "vars.data_dir=x", "vars.judge_url=http://x/v1", "budget_usd=1"], "needs a price"),
@@ -362,9 +362,9 @@ def test_the_report_says_what_unanimity_and_majority_are_worth_where_labels_are_
         raise AssertionError(prompt)
 
     state = {"n": 0}
-    from pv_data.plugins import SOURCES, named
+    from pv_data.plugins import SOURCES
 
-    for row in named(SOURCES, "gsm8k_solutions").read(GSM8K):
+    for row in SOURCES.named("gsm8k_solutions").read(GSM8K):
         if isinstance(row, Proof) and row.known is not None:
             known[row.text] = row.known
             if len(known) == 60:

@@ -88,7 +88,7 @@ def test_a_row_that_is_refused_for_good_is_told_apart_from_one_that_was_never_se
         assert code == 0, said
         assert run.reasons == ["no answer: server_error", f"refused: {why}", f"refused: {why}"]
         assert f"2 rows refused by a provider for good (2 judge, {why}); --redo STAGE" in said
-        assert "1 rows without a usable answer (1 judge, server_error); retry_aside=true" in said
+        assert "1 row without a usable answer (1 judge, server_error); retry_aside=true" in said
         server.script = Script(reply=lambda prompt, _: answer(True))
         asked = served(server)
         assert run.command("retry_aside=true")[0] == 0

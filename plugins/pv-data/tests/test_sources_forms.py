@@ -132,7 +132,7 @@ def test_a_file_of_a_folder_that_cannot_be_read_is_set_aside_and_the_others_are_
     aside = {one.row: one.detail for one in rows if isinstance(one, Aside) and one.reason == "file not read"}
     assert set(aside) == {*BAD, "gone.jsonl", "pipe.csv", "pipe.parquet"}
     assert "quotation mark" in aside["b.csv"]
-    assert "none of its 1 rows" in aside["d.csv"]
+    assert "none of its 1 row " in aside["d.csv"]
     with pytest.raises(DataError, match="remove it from the test set's folder"):
         list(problems_of("table", tmp_path))
 
@@ -217,9 +217,8 @@ def test_an_error_about_an_option_says_what_is_allowed_and_what_to_do():
     with pytest.raises(ConfigError) as error:
         open_source("table", Path("a.csv"), {"language": False})
     assert str(error.value) == (
-        "the source table: language=False: Input should be a valid string; put it in quotes, or YAML does not "
-        "read it as text. Its options are columns, cut, labels, rows, thinking, references, source, method, "
-        "licence, language, known_by"
+        "the source table: language=False: expected text (given: False); put it in quotes. Its options are "
+        "columns, cut, labels, rows, thinking, references, source, method, licence, language, known_by"
     )
     with pytest.raises(ConfigError, match=r"no option 'licens'\. Did you mean licence\? It has columns, "):
         open_source("table", Path("a.csv"), {"licens": "MIT"})
@@ -272,7 +271,7 @@ def test_a_name_that_no_slice_can_have_is_refused(monkeypatch, source: str, meth
         yield (problem := Problem(source=source, native_id="1", text="P?"))
         yield Proof(problem_id=problem.id, source=source, method=method, model="org/model", text="So.")
 
-    monkeypatch.setattr("pv_data.sources.opening.named", lambda *_: SourceEntry(name="mine", read=read))
+    monkeypatch.setattr("pv_rl.plugins.Registry.named", lambda *_: SourceEntry(name="mine", read=read))
     with pytest.raises(PluginError, match=f"the source mine gives .*{re.escape(said)}.* no /"):
         list(open_source("mine", Path("a")))
 
@@ -282,7 +281,7 @@ def test_a_models_name_may_have_a_slash_and_an_entrys_may_not(monkeypatch):
         yield (problem := Problem(source="S", native_id="1", text="P?"))
         yield Proof(problem_id=problem.id, source="S", method="proof", model="org/model", text="So.")
 
-    monkeypatch.setattr("pv_data.sources.opening.named", lambda *_: SourceEntry(name="mine", read=read))
+    monkeypatch.setattr("pv_rl.plugins.Registry.named", lambda *_: SourceEntry(name="mine", read=read))
     (proof,) = proofs(open_source("mine", Path("a")))
     assert Slice.read(proof.slice) == Slice(source="S", method="proof", model="org/model")
     for kind, more in ((SourceEntry, {"read": read}), (MethodEntry, {"build": read})):
@@ -379,10 +378,10 @@ def test_a_csv_whose_cells_cannot_be_told_apart_is_refused_before_its_first_row(
     tmp_path: Path, text: str, said: str
 ):
     (tmp_path / "a.csv").write_text(text)
-    from pv_data.plugins import SOURCES, named
+    from pv_data.plugins import SOURCES
 
     with pytest.raises(DataError, match=said):
-        next(named(SOURCES, "table").read(tmp_path / "a.csv"))
+        next(SOURCES.named("table").read(tmp_path / "a.csv"))
 
 
 def test_rows_of_a_csv_with_wrong_bytes_or_too_many_cells_are_set_aside(tmp_path: Path):

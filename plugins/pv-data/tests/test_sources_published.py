@@ -252,7 +252,7 @@ def test_a_trial_shows_a_rejected_row_with_its_problem_and_reason(tmp_path: Path
     (line,) = [one for one in answer.output.splitlines() if one.startswith("a.jsonl:2 ")]
     assert "Problem 1?" in line
     assert "rejected: no label: label (label is 'maybe', which is not in it;" in line
-    assert "table reads: 2 problems, 1 proofs right, 1 rejected" in answer.output
+    assert "table reads: 2 problems, 1 proof right, 1 rejected" in answer.output
 
 
 def test_a_trial_in_which_no_proof_has_a_label_shows_the_columns(tmp_path: Path):

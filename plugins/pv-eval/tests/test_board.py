@@ -250,7 +250,7 @@ def test_broken_and_refused_runs_are_listed_with_the_reason(tmp_path):
     assert result.exit_code == 0, result.output
     for reason in (
         "format=99",
-        "pair ids that occur more than once",
+        "id of more than one pair",
         "torn has no run.json",
         "no folder missing",
     ):

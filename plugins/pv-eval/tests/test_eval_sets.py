@@ -98,7 +98,7 @@ def test_a_pair_id_that_is_there_twice_is_refused_with_a_count(tmp_path):
 
 def test_a_proof_with_both_labels_is_refused_and_one_that_repeats_is_flagged(tmp_path):
     rows = [row(0), row(3, False, proof="Proof  0.", problem="Prove 0.")]
-    with pytest.raises(DataError, match="1 proofs that are labelled right and wrong"):
+    with pytest.raises(DataError, match="1 proof labelled both right and wrong"):
         open_set(f"table:{lines(tmp_path / 'a.jsonl', rows)}")
     rows[1]["label"] = True
     found = open_set(f"table:{lines(tmp_path / 'a.jsonl', rows)}")
@@ -193,7 +193,9 @@ def test_files_that_cannot_be_read_are_refused_in_words(tmp_path):
 def test_names_and_options_that_there_are_not_are_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"'proofbenhc' is unknown.*proofbench"):
         open_set("proofbenhc:x.csv")
-    with pytest.raises(ConfigError, match="has no option pozitive; it has positive, negative"):
+    with pytest.raises(
+        ConfigError, match=r"has no option pozitive\. Did you mean positive\? It has positive, negative"
+    ):
         open_set("proofbench:x.parquet", {"pozitive": 6})
     with pytest.raises(ConfigError, match="needs a file or folder"):
         open_set("table")

@@ -182,7 +182,7 @@ def test_scores_are_votes_logits_or_ones_own():
     assert scores_of(counts)[0] == pytest.approx([0.5, 0.0])
     assert scores_of(counts, "logit")[0] == pytest.approx([2.0, -1.0])
     assert scores_of(counts, {"a": 1, "b": float("-inf"), "c": 5}) == (pytest.approx([1, float("-inf")]), 1)
-    with pytest.raises(DataError, match="1 pairs have no score, 'b' the first"):
+    with pytest.raises(DataError, match="no score is given for 1 pair, 'b' the first"):
         scores_of(counts, {"a": 1.0})
     with pytest.raises(DataError, match="NaN"):
         scores_of(counts, {"a": float("nan"), "b": 1.0})

@@ -31,18 +31,18 @@ def test_pairs_without_label_or_votes_and_votes_without_pair_are_set_aside_with_
     assert [one.pair_id for one in checked.pairs] == ["a", "b"]
     assert {vote.pair_id for vote in checked.votes} == {"a", "b"}
     assert "3 votes without a pair, left out ('x')" in said(checked)
-    assert "1 pairs without a label, left out with their votes ('c')" in said(checked)
-    assert "1 pairs without votes, left out ('d')" in said(checked)
+    assert "1 pair without a label, left out with their votes ('c')" in said(checked)
+    assert "1 pair without votes, left out ('d')" in said(checked)
     assert evaluate(checked).pairs == 2
 
 
 def test_what_would_make_a_number_wrong_is_refused():
     pairs, given = made(("a", True, "q", "TF"), ("b", False, "r", "FF"))
-    with pytest.raises(DataError, match=r"1 pair ids that occur more than once \('a'\)"):
+    with pytest.raises(DataError, match=r"1 id of more than one pair \('a'\)"):
         check([*pairs, pairs[0]], given).refuse()
-    with pytest.raises(DataError, match="1 votes whose pair and sample number occur"):
+    with pytest.raises(DataError, match="1 vote with the pair and the sample number of another"):
         check(pairs, [*given, given[0]]).refuse()
-    with pytest.raises(DataError, match="1 votes that name another question"):
+    with pytest.raises(DataError, match="1 vote with another question"):
         check(pairs, [replace(given[0], question_id="r"), *given[1:]]).refuse()
     with pytest.raises(DataError, match="2 pairs, all of weight 0"):
         check([replace(one, weight=0.0) for one in pairs], given).refuse()
@@ -58,16 +58,16 @@ def test_one_proof_with_both_labels_is_refused_and_with_one_label_flagged():
     with pytest.raises(DataError, match=r"2 pairs with the same proof .* the other label"):
         check(texts, given).refuse()
     same = check([replace(one, label=True) for one in texts], given).refuse()
-    assert "1 pairs that repeat the proof" in said(same)
+    assert "1 pair with the proof" in said(same)
 
 
 def test_odd_things_are_flagged():
     pairs, given = made(("a", True, "q", "TF"), ("b", True, "q", "FFF"), ("c", True, "q", "NN"))
     pairs = [replace(one, question=text) for one, text in zip(pairs, ("x", "x", "y"), strict=True)]
     text = said(check(pairs, given).refuse())
-    assert "1 pairs that have another number of samples than 2" in text
-    assert "1 pairs without a verdict in any sample" in text
-    assert "1 questions that have several texts ('q')" in text
+    assert "1 pair with another number of samples than 2" in text
+    assert "1 pair without a verdict in any sample" in text
+    assert "1 question with several texts ('q')" in text
     assert "3 pairs, all right proofs" in text
     assert "3 pairs of one question only" in text
 

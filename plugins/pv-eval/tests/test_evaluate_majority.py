@@ -126,7 +126,7 @@ def test_sums_that_differ_in_the_last_bits_are_a_tie():
 def test_wrong_answers_are_refused():
     with pytest.raises(DataError, match="'x' is right in one place and wrong in another"):
         weighted_best_of_k(["x", "x"], [True, False], 1)
-    with pytest.raises(DataError, match="2 answers, 1 marks"):
+    with pytest.raises(DataError, match="2 answers, 1 mark "):
         weighted_best_of_k(["x", "x"], [True], 1)
     with pytest.raises(DataError, match="not finite"):
         weighted_best_of_k(["x"], [True], 1, [float("inf")])

@@ -191,7 +191,7 @@ def test_the_papers_six_tables_come_out_of_votes_with_its_totals(made_paper):
     found = tables_of(text)
     assert found[:6] == expected(exact)
     assert [one for one, _ in found[6:]] == ["Best of k", "Notes"]
-    seven = "1 pairs that have another number of samples than 8; a pair counts by its mean ('error_types-96')"
+    seven = "1 pair with another number of samples than 8; a pair counts by its mean ('error_types-96')"
     assert document["notes"] == [  # the sets have the paper's sizes, so no note says that they have not
         f"Distill-Qwen3-8B on error_types: {seven}",
         f"Distill-Qwen3-8B on error_types: {WRONG}",

@@ -210,7 +210,7 @@ def test_the_command_says_in_a_line_what_is_wrong(tmp_path):
     for arguments, text in (
         ([tmp_path / "none"], "none; a run is a folder with pairs.parquet, votes.parquet, run.json"),
         ([tmp_path / "empty"], "has no votes.parquet, and no folder in it has one"),
-        ([tmp_path / "twice"], "pair ids that occur more than once"),
+        ([tmp_path / "twice"], "of more than one pair"),
         ([tmp_path / "twice", "--out", tmp_path / "no" / "where"], "there is no folder"),
     ):
         answer = command(*arguments)
@@ -232,7 +232,7 @@ def test_one_class_one_question_and_one_sample_still_make_a_report(tmp_path):
     assert (
         "another set than an earlier one of the same name: the two verifiers have no pair in common" in text
     )
-    assert "1 pairs, all right proofs" in text
+    assert "1 pair, all right proofs" in text
     assert "balanced, accuracy; wrong proofs, accuracy; " in text  # as the tables name them
     assert "accuracy\\_" not in text
     assert all(path.is_file() for path in files)

@@ -121,7 +121,7 @@ def test_without_cases_no_text_is_written(tmp_path):
     [
         ({"LONGEST": 40, "LEAST": 10}, "8 of 8 traces are cut to 40 characters"),
         ({"MOST": 400, "LEAST": 100}, "Traces beyond the first 2 are not in this page."),
-        ({"MOST_PAIRS": 2}, "1 pairs beyond the first 2 are not in this page."),
+        ({"MOST_PAIRS": 2}, "Not in this page: 1 pair beyond the first 2."),
         ({"MOST_FORMULAS": 1}, "Formulas beyond the first 1 different ones are shown as LaTeX."),
     ],
 )

@@ -14,20 +14,45 @@ ENDPOINT = {"url": "http://127.0.0.1:8000/v1", "model": "m"}
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"endpoint": []}, r"judge\.endpoint: Unexpected.*\. Settings of judge: endpoints, sampling"),
+        (
+            {"endpoint": []},
+            r"judge\.endpoint: there is no such setting\. Did you mean endpoints\? Settings of judge: end",
+        ),
         (
             {"endpoints": [ENDPOINT | {"modell": "m"}]},
-            r"0\.modell: Unexpected.*\. Settings of judge\.endpoints\.0: url, model, api_key_env",
+            r"0\.modell: there is no .* mean model\? Settings of judge\.endpoints\.0: url, model, api_key_env",
         ),
         (
             {"endpoints": [ENDPOINT], "limits": {"concurency": 3}},
-            r"limits\.concurency: Unexpected.*\. Settings of judge\.limits: concurrency, adaptive, ",
+            r"limits\.concurency: there is no .* mean concurrency\? Settings of judge\.limits: concurrency, adaptive, ",
         ),
         (
             {"endpoints": [ENDPOINT], "prices": {"m": {"inputt": 1}}, "nothing": 1},
             r"Settings of judge\.prices\.m: input, output, cached_input\. Settings of judge: endpoints, ",
         ),
-        ({"endpoints": 3}, r"valid tuple \(given: 3\)\. Settings of judge: endpoints"),
+        ({"endpoints": 3}, r"^judge\.endpoints: expected a list \(given: 3\); put it in \[ \]$"),
+        ({"endpoints": []}, r"^judge\.endpoints: expected a list of at least 1$"),
+        (
+            {"endpoints": [ENDPOINT | {"url": "host"}]},
+            r"^judge\.endpoints\.0\.url: expected an address[^;]*$",
+        ),
+        (
+            {"endpoints": [ENDPOINT | {"model": 3}]},
+            r"^\S*model: expected text \(given: 3\); put it in quotes$",
+        ),
+        (
+            {"endpoints": [{"url": "http://h"}]},
+            r"^\S*0\.model: it is required, and not set\. Settings of \S*0: ",
+        ),
+        (
+            {"endpoints": [ENDPOINT], "prices": {"m": 3}},
+            r"by name \(given: 3\)\. Settings of judge\.prices\.m: in",
+        ),
+        ({"endpoints": [ENDPOINT], "deadline_s": 0}, r"^\S*: expected a number above 0\.0 \(given: 0\)$"),
+        ({"endpoints": [ENDPOINT], "deadline_s": "soon"}, r"^judge\.deadline_s: expected a number$"),
+        ({"endpoints": [ENDPOINT], "response_format": "json"}, r": expected 'json_object' or 'none'$"),
+        ("http://h/v1", r"^judge: expected settings by name"),
+        ({1: 2}, r"^judge: expected settings by name"),
     ],
 )
 def test_an_unknown_setting_is_told_with_those_that_are_there(settings, said):

@@ -57,7 +57,7 @@ def test_a_row_without_an_answer_is_named(tmp_path, bad, text):
 
 def test_too_few_rows_another_column_and_a_missing_file_are_named(tmp_path):
     (fault,) = found(tmp_path, [[USER, ANSWER]])
-    assert "data.train_files has 1 rows, and a batch takes 2" in fault
+    assert "data.train_files has 1 row, and a batch takes 2" in fault
     (fault,) = found(tmp_path, [[USER, ANSWER]] * 2, column="chat")
     assert "has no column messages; it has chat" in fault
     (fault,) = found(tmp_path, [[USER, ANSWER]] * 2, "data.val_files=nowhere.parquet")

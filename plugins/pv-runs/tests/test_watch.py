@@ -111,11 +111,11 @@ def test_what_a_resume_changed_is_shown_with_its_step(tmp_path):
             '{"state": "done"}',
             "run.json has the state 'done'; pv-rl train writes running, finished, failed, stopped",
         ),
-        ("{}", "run.json is missing or unreadable"),
+        ("{}", "run.json cannot be read"),
         ('{"attempts": 1}', "run.json has the state None"),
         ('{"state": ["running"]}', "run.json has the state ['running']"),
-        ("{", "run.json is missing or unreadable"),
-        (None, "run.json is missing or unreadable"),
+        ("{", "run.json cannot be read"),
+        (None, "pv-rl train did not start this run, so it is not known whether it still runs"),
     ],
 )
 def test_a_state_that_is_none_is_told_as_it_is(tmp_path, text, note):

@@ -136,7 +136,7 @@ def test_a_format_of_another_package_is_a_reward_of_verl_and_trl() -> None:
         assert (row["score"], row["acc"], row["grade_error"], row["reward_valid"]) == (0.25, 0, 0.75, 1)
         by_key = asyncio.run(named.confidence("", "I am confident", "0.25", {"t": 1}, truth_key="t"))
         assert (by_key["score"], by_key["acc"]) == (1, 1)
-    with pytest.raises(ConfigError, match="no reward named 'confidence'"):
+    with pytest.raises(ConfigError, match="no reward 'confidence'"):
         named.confidence  # noqa: B018
 
 

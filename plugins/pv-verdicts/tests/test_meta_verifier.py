@@ -213,7 +213,7 @@ def test_another_answer_than_the_one_asked_for_is_a_failure(text: str) -> None:
     [
         ({"judge": None}, "needs an LLM judge"),
         ({"threshold": 0}, "threshold"),
-        ({"reward": "nobody"}, "no reward named 'nobody'"),
+        ({"reward": "nobody"}, "no reward 'nobody'"),
         (
             {"reward": "weighted", "reward_options": {"rewards": {"grade": 1}}, "format": "marks"},
             "format 'marks'",

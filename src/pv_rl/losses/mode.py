@@ -158,13 +158,11 @@ def _resolve(spec: str) -> LossMode:
     entry: LossModeEntry | None = LOSS_MODES.find(name)
     if entry is None:
         ours, broken = VERL_MODES.get(name), left_out(LOSS_MODES)
-        hint = (
-            nearest(name, LOSS_MODES.entries())
-            if ours is None
-            else f" It is verl's, and means {ours or 'a sum'}."
-        )
+        hint = nearest(name, LOSS_MODES.entries())
+        if ours is not None:
+            hint = f" It is verl's, and means {ours or 'a sum'}."
         missing = f" Left out of the plugins: {'; '.join(broken)}." if broken else ""
-        raise _error(spec, f"names no mode that pv-rl knows: {name!r}.{hint}", missing)
+        raise _error(spec, f"names no mode that pv-rl knows.{hint}", missing)
     scopes = get_args(Scope)
     if entry.same_as and match["scope"] is not None:
         raise _error(spec, f"has a scope, and {name} means {entry.same_as}: write it without one.")

@@ -18,10 +18,10 @@ from typing import Any
 from pv_rl import errors
 from pv_rl.errors import ConfigError, PluginError, PvRlError
 from pv_rl.hookspecs import RewardEntry
-from pv_rl.plugins import REWARDS, nearest
+from pv_rl.plugins import REWARDS
 from pv_rl.rewards.base import LABELS, LabelKind, Prepared, Reward, RewardInput, RewardOutput
 
-__all__ = ["CheckedReward", "build_reward", "find_reward"]
+__all__ = ["CheckedReward", "build_reward"]
 
 LONGEST = 500
 """Characters of a stranger's error message."""
@@ -34,7 +34,7 @@ def build_reward(name: str, options: Mapping[str, Any] | None = None) -> Checked
         ConfigError: nobody adds the name (the text lists what there is), or the options do not fit it.
         PluginError: two plugins claim the name, or building it fails; the text names the package.
     """
-    entry = find_reward(name)
+    entry: RewardEntry = REWARDS.named(name)
     if options is not None and not isinstance(options, Mapping):
         raise ConfigError(f"the options of {_describe(name)} are {options!r}; expected options by name")
     with _naming(name):
@@ -47,23 +47,6 @@ def build_reward(name: str, options: Mapping[str, Any] | None = None) -> Checked
                 f"the options of {_describe(name)} do not fit it ({given}): {error}. It takes: {taken}."
             ) from error
         return CheckedReward(name, reward)
-
-
-def find_reward(name: str) -> RewardEntry:
-    """The entry of this name.
-
-    Raises:
-        ConfigError: nobody adds the name.
-        PluginError: two plugins claim it.
-    """
-    entry = REWARDS.find(name) if isinstance(name, str) else None
-    if entry is not None:
-        return entry
-    listed = REWARDS.entries()
-    left_out = "".join(f" Left out: {owner}: {why}." for owner, why in REWARDS.broken().items())
-    raise ConfigError(
-        f"there is no reward named {name!r}; there are {', '.join(listed)}.{nearest(str(name), listed)}{left_out}"
-    )
 
 
 class CheckedReward:

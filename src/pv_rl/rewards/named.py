@@ -20,8 +20,9 @@ from typing import Any
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from pv_rl.errors import VerlError
+from pv_rl.plugins import REWARDS
 from pv_rl.rewards.base import RewardInput
-from pv_rl.rewards.build import CheckedReward, build_reward, find_reward
+from pv_rl.rewards.build import CheckedReward, build_reward
 
 __all__ = [
     "DROP_GROUP",
@@ -84,7 +85,7 @@ def scorer(name: str) -> Scorer:
         ConfigError: at once if there is no such reward; at the first row if its options do not fit (in a verl run
             at start, see `pv_rl.verl_adapter.reward_workers`; where only a worker cannot build it, its rows abstain).
     """
-    find_reward(name)
+    REWARDS.named(name)
 
     async def compute_score(
         data_source: str,

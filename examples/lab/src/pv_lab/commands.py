@@ -34,7 +34,10 @@ def quickstart(
         ),
     ] = None,
 ) -> None:
-    """Train a small proof verifier with verl or TRL on this machine's CPU, and show what changed."""
+    """Train a small proof verifier with verl or TRL on this machine's CPU, and show what changed.
+
+    Example: pv-rl quickstart --mode balanced:0.4
+    """
     from pv_lab.environment import check_environment
     from pv_lab.quickstart.settings import Settings
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from pv_judge.files import write_atomically
+from pv_judge.pages.text import plural
 from pv_lab.heads import grade_of
 from pv_lab.samples import make_sample
 from pv_rl.errors import DataError
@@ -89,7 +90,9 @@ def main(
             )
             write_dataset(rows, out / f"{split}.parquet")
             right = sum(row["reward_model"]["ground_truth"] == "True" for row in rows)
-            typer.echo(f"{out / split}.parquet: {count} rows, {right} right proofs, {count - right} wrong")
+            typer.echo(
+                f"{out / split}.parquet: {plural(count, 'row')}, {plural(right, 'right proof')}, {count - right} wrong"
+            )
     except (DataError, OSError) as error:
         raise typer.BadParameter(str(error)) from error
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pv_rl.errors import ConfigError
-from pv_rl.plugins import Registry, hook_results, nearest
+from pv_rl.plugins import Registry, hook_results
 
-__all__ = ["METHODS", "SOURCES", "command_groups", "named"]
+__all__ = ["METHODS", "SOURCES", "command_groups"]
 
 SOURCES = Registry(
     hook="pv_data_sources",
@@ -29,20 +28,3 @@ METHODS = Registry(
 def command_groups() -> Iterator[Any]:
     """The Typer app of each plugin that adds commands to `pv-data`."""
     return hook_results("pv_data_commands", "pv_data")
-
-
-def named(registry: Registry, name: str) -> Any:
-    """The entry of this name.
-
-    Raises:
-        ConfigError: nobody adds it. The text lists what there is, and what is wrong with plugins.
-        PluginError: two plugins claim it.
-    """
-    found = registry.find(name)
-    if found is not None:
-        return found
-    there = registry.entries()
-    broken = "".join(f" The plugin {owner} is left out: {why}." for owner, why in registry.broken().items())
-    raise ConfigError(
-        f"there is no {registry.what} {name!r}.{nearest(name, there)} Available: {', '.join(sorted(there))}.{broken}"
-    )

@@ -11,7 +11,7 @@ from typing import Any
 import places
 import pytest
 
-from pv_data.plugins import SOURCES, named
+from pv_data.plugins import SOURCES
 from pv_data.records import Aside, Problem, Proof
 
 DATA = places.SHARED / "data"
@@ -28,7 +28,7 @@ needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the real inputs are n
 
 
 def read(source: str, path: Path, **options: Any) -> list[Problem | Proof | Aside]:
-    return list(named(SOURCES, source).read(path, **options))
+    return list(SOURCES.named(source).read(path, **options))
 
 
 def real(source: str, **options: Any) -> list[Problem | Proof | Aside]:

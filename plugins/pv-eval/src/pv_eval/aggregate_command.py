@@ -42,7 +42,10 @@ def aggregate(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the folds and halves.")] = 0,
 ) -> None:
-    """Which use of several votes is worth its cost: majority, vetoes, weights, ensembles of verifiers and prompts."""
+    """Which use of several votes is worth its cost: majority, vetoes, weights, ensembles of verifiers and prompts.
+
+    Example: pv-eval aggregate runs/base runs/trained
+    """
     from pv_eval.aggregate.members import read_members
     from pv_eval.aggregate.page import aggregate_votes, blocks, document
     from pv_eval.intervals import Intervals

@@ -39,6 +39,7 @@ from pv_eval.counts import Floats, Sums, VoteCounts, quotient
 from pv_eval.intervals import Estimate, Intervals, estimate_all
 from pv_eval.majority import TIES, Ties, check_ties
 from pv_eval.ties import join_ties
+from pv_judge.pages.text import plural
 from pv_rl.errors import ConfigError, DataError
 
 __all__ = ["SCORES", "BestOf", "best_of_curve", "best_of_k", "best_of_set", "oracle_curve", "scores_of"]
@@ -221,7 +222,8 @@ def scores_of(counts: VoteCounts, by: str | Mapping[str, float] = "votes") -> tu
         lacking = [pair.pair_id for pair in counts.pairs if pair.pair_id not in by]
         if lacking:
             raise DataError(
-                f"{len(lacking)} pairs have no score, {lacking[0][:80]!r} the first; give -inf for none"
+                f"no score is given for {plural(len(lacking), 'pair')}, {lacking[0][:80]!r} the first; give "
+                "-inf for none"
             )
         own = np.array([float(by[pair.pair_id]) for pair in counts.pairs])
         if np.isnan(own).any():

@@ -30,7 +30,10 @@ def board(
         typer.Option(help="Verifier that the others are compared with.", show_default="the best of each set"),
     ] = "",
 ) -> None:
-    """A leaderboard of verifiers by sets as static files, made from votes alone."""
+    """A leaderboard of verifiers by sets as static files, made from votes alone.
+
+    Example: pv-eval board runs/base runs/trained --out board
+    """
     from pv_eval.board.page import main_table
     from pv_eval.board.writing import make_board, write_board
     from pv_judge.pages.terminal import print_blocks, print_line, standard_output

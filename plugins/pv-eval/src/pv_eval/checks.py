@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from pv_eval.votes import Pair, Vote
+from pv_judge.pages.text import counted
 from pv_rl.errors import DataError
 from pv_verdicts.formats import Truth
 
@@ -40,7 +41,7 @@ class Finding:
 
     def __str__(self) -> str:
         names = [repr(name[:60]) for name in self.examples] + ["..."] * self.more
-        return f"{self.number} {self.what}" + (f" ({', '.join(names)})" if self.examples else "")
+        return counted(self.number, self.what) + (f" ({', '.join(names)})" if self.examples else "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,12 +104,12 @@ def check(pairs: Iterable[Pair], votes: Iterable[Vote], truth: Truth = "label") 
             )
 
     by_id = {pair.pair_id: pair for pair in all_pairs}
-    note(_repeated(pair.pair_id for pair in all_pairs), "pair ids that occur more than once", refused=True)
+    note(_repeated(pair.pair_id for pair in all_pairs), "ids of more than one pair", refused=True)
     keys = _repeated((vote.pair_id, vote.sample) for vote in all_votes)
-    note((name for name, _ in keys), "votes whose pair and sample number occur more than once", refused=True)
+    note((name for name, _ in keys), "votes with the pair and the sample number of another", refused=True)
     known = [vote for vote in all_votes if vote.pair_id in by_id]
     odd = (vote.pair_id for vote in known if vote.question_id != by_id[vote.pair_id].question_id)
-    note(odd, "votes that name another question than their pair", refused=True)
+    note(odd, "votes with another question than their pair", refused=True)
     note((vote.pair_id for vote in all_votes if vote.pair_id not in by_id), "votes without a pair, left out")
     unlabelled = (name for name, pair in by_id.items() if getattr(pair, truth) is None)
     note(unlabelled, f"pairs without a {name}, left out with their votes")
@@ -128,17 +129,17 @@ def check(pairs: Iterable[Pair], votes: Iterable[Vote], truth: Truth = "label") 
         refused=truth != "grade",
     )
     again = (pair.pair_id for group in groups if group not in both for pair in group[1:])
-    note(again, "pairs that repeat the proof of another pair of the question; each counts")
+    note(again, "pairs with the proof of another pair of the question; each counts")
     texts: defaultdict[str, set[str]] = defaultdict(set)
     for pair in kept:
         if pair.question.strip():
             texts[pair.question_id].add(" ".join(pair.question.split()))
-    note((name for name, several in texts.items() if len(several) > 1), "questions that have several texts")
+    note((name for name, several in texts.items() if len(several) > 1), "questions with several texts")
     numbers = Counter(len(of_pair[pair.pair_id]) for pair in kept)
     if len(numbers) > 1:
         usual = max(numbers, key=lambda number: (numbers[number], number))
         odd = (pair.pair_id for pair in kept if len(of_pair[pair.pair_id]) != usual)
-        note(odd, f"pairs that have another number of samples than {usual}; a pair counts by its mean")
+        note(odd, f"pairs with another number of samples than {usual}; a pair counts by its mean")
     field = "verdict" if truth == "label" else truth
     silent = (p.pair_id for p in kept if all(getattr(vote, field) is None for vote in of_pair[p.pair_id]))
     note(silent, f"pairs without {answer} in any sample; {consequence}")
@@ -178,9 +179,7 @@ def imply_labels(
     }
     implied = [replace(pair, label=None) if pair.pair_id in split else pair for pair in implied]
     number = sum(pair.label is not None for pair in implied)
-    what = (
-        f"pairs have no label; they are right without a wrong step, or with {100 * least:.4g} % of the points"
-    )
+    what = f"pairs without a label: right without a wrong step, or with {100 * least:.4g} % of the points"
     return implied, (Finding(what=what, number=number),) if number else ()
 
 

@@ -17,7 +17,9 @@ from pv_eval.grades_command import grades
 from pv_eval.report_command import report
 from pv_eval.sets_command import sets
 from pv_eval.train_data_command import train_data
-from pv_rl.exits import errors_to_exit, version_option
+from pv_judge.pages.text import plural
+from pv_rl.exits import errors_to_exit, new_app, version_option
+from pv_verdicts.formats import FORMATS
 
 if TYPE_CHECKING:
     from pv_eval.best_of import BestOf
@@ -27,24 +29,31 @@ __all__ = ["app", "best_of_k", "data_app", "export", "run"]
 SHOWN = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48)
 """Values of k in the printed table, beside the last."""
 
+
+def _sets() -> list[str]:
+    from pv_eval.sets.catalogue import SETS
+
+    return [f"{name}:" for name in SETS]
+
+
 SetSpec: TypeAlias = Annotated[
     str,
     typer.Option(
         "--set",
         metavar="NAME[:PATH]",
         show_default=False,
-        help="Proofs with a known truth: one of `pv-eval sets`, such as curated:RUN, opc:FILE or table:FILE, or a "
-        "source of pv-data.",
+        autocompletion=_sets,
+        help="NAME:FILE, see `pv-eval sets`.",
     ),
 ]
 SetOption: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME=VALUE", help="Option of the set, for example positive=6. Repeatable."),
+    typer.Option(metavar="NAME=VALUE", help="Option of the set, such as positive=6."),
 ]
 Samples: TypeAlias = Annotated[int, typer.Option("-n", "--samples", help="Samples a pair (Avg@n).")]
 Temperature: TypeAlias = Annotated[float, typer.Option(help="Sampling temperature.")]
 TopP: TypeAlias = Annotated[float, typer.Option(help="Nucleus sampling.")]
-MaxTokens: TypeAlias = Annotated[int, typer.Option(help="Tokens of a trace; a longer one has no verdict.")]
+MaxTokens: TypeAlias = Annotated[int, typer.Option(help="Tokens of a trace.")]
 Prompt: TypeAlias = Annotated[
     Path | None,
     typer.Option(help="A template with {{ problem }} and {{ proof }}.", show_default="the export's"),
@@ -52,12 +61,15 @@ Prompt: TypeAlias = Annotated[
 Format: TypeAlias = Annotated[
     str,
     typer.Option(
-        "--format", help="What traces conclude: verdict (True or False), grade, first_error, or a plugin's."
+        "--format",
+        help="verdict (default), grade, first_error, ...",
+        show_default=False,
+        autocompletion=lambda: [*FORMATS.entries()],
     ),
 ]
 FormatOption: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME=VALUE", help="Option of the format, for example points=7. Repeatable."),
+    typer.Option(metavar="NAME=VALUE", help="Option of the format, such as points=7."),
 ]
 
 
@@ -68,80 +80,68 @@ def run(
         typer.Option(
             show_default=False,
             metavar="URL|PATH",
-            help="An OpenAI-compatible address, a model's folder, a verl checkpoint (global_step_N), or recorded "
-            "traces (a file, or verl's folder of dumps).",
+            help="Address of a server, a model, a checkpoint of verl, or recorded traces.",
         ),
     ],
-    out: Annotated[Path, typer.Option(show_default=False, help="Folder for votes, report and cache.")],
-    model: Annotated[str, typer.Option(help="The model's name at its server, and in tables.")] = "",
+    out: Annotated[Path, typer.Option(show_default=False, help="Folder of the results.")],
+    model: Annotated[str, typer.Option(help="The model's name at its server.")] = "",
     samples: Samples = 8,
     temperature: Temperature = 0.6,
     top_p: TopP = 0.9,
     max_tokens: MaxTokens = 8192,
-    seed: Annotated[int, typer.Option(help="The seed of each pair and sample is derived from it.")] = 0,
-    send_seed: Annotated[
-        bool, typer.Option(help="Send the seeds; switch off for a server that refuses the field.")
-    ] = True,
+    seed: Annotated[int, typer.Option(help="Seed of all samples.")] = 0,
+    send_seed: Annotated[bool, typer.Option(help="Send the seeds to the server.", show_default=False)] = True,
     logits: Annotated[
         bool,
-        typer.Option(
-            help="Ask for log-probabilities: votes get the logit of their verdict (best-of-k --score logit)."
-        ),
+        typer.Option(help="Votes with logits.", show_default="no"),
     ] = False,
     set_option: SetOption = None,
     train: Annotated[
         Path | None,
-        typer.Option(help="Training set (run, verl parquet or plain file) that the set must not overlap."),
+        typer.Option(help="Training set, for --overlap."),
     ] = None,
     overlap: Annotated[
-        str, typer.Option(help="Action on questions that were trained on: refuse, drop or keep.")
+        str, typer.Option(help="Trained questions: refuse, drop or keep.", show_default=False)
     ] = "refuse",
-    limit: Annotated[int | None, typer.Option(help="Number of pairs, chosen by a hash of their ids.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Pairs, drawn by a hash.")] = None,
     verdict_format: Format = "verdict",
     format_option: FormatOption = None,
     prompt: Annotated[
         Path | None,
-        typer.Option(
-            help="A template with {{ problem }} and {{ proof }} or {{ steps }}.", show_default="the format's"
-        ),
+        typer.Option(help="Prompt template.", show_default="the format's"),
     ] = None,
     reference: Annotated[
         bool | None,
-        typer.Option(
-            help="Show the reference solution in the prompt.", show_default="if set and prompt have it"
-        ),
+        typer.Option(help="Show reference solutions.", show_default="yes"),
     ] = None,
     rubric: Annotated[
         bool | None,
-        typer.Option(help="Show the marking scheme in the prompt.", show_default="if set and prompt have it"),
+        typer.Option(help="Show marking schemes.", show_default="yes"),
     ] = None,
-    server: Annotated[str, typer.Option(help="Server for a folder: auto, vllm or transformers.")] = "auto",
+    server: Annotated[
+        str, typer.Option(help="auto (default), vllm or transformers.", show_default=False)
+    ] = "auto",
     server_argument: Annotated[
-        list[str] | None, typer.Option(metavar="ARG", help="Argument of the server. Repeatable.")
+        list[str] | None, typer.Option(metavar="ARG", help="Argument of that server.")
     ] = None,
     client: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="Setting of the client: endpoint.api_key_env=KEY, limits.concurrency=16, budget.usd_per_run=5, "
-            "prices='{MODEL: {input: 0.3, output: 1.2}}', revision=DATE. Repeatable.",
+            help="Of the client, such as limits.concurrency=8.",
         ),
     ] = None,
-    cache: Annotated[
-        Path | None, typer.Option(help="Cache of traces.", show_default="answers.sqlite in --out")
-    ] = None,
-    step: Annotated[
-        int | None, typer.Option(help="Step of a folder of dumps.", show_default="the last")
-    ] = None,
-    name: Annotated[str, typer.Option(help="Name in tables, instead of the model's.")] = "",
-    keep_traces: Annotated[
-        bool, typer.Option(help="Keep traces in the votes; the report shows some.")
-    ] = True,
-    write_report: Annotated[bool, typer.Option("--report/--no-report", help="Write the report too.")] = True,
+    cache: Annotated[Path | None, typer.Option(help="File of all answers.", show_default="in --out")] = None,
+    step: Annotated[int | None, typer.Option(help="Step of recorded traces.", show_default="last")] = None,
+    name: Annotated[str, typer.Option(help="Name in tables.")] = "",
+    keep_traces: Annotated[bool, typer.Option(help="Keep traces for the report.", show_default=False)] = True,
+    write_report: Annotated[bool, typer.Option("--report/--no-report", help="Write the report.")] = True,
 ) -> None:
     """Sample a verifier's verdicts on a labelled set, and measure them.
 
-    You can stop it at any time: the same command resumes the run and keeps what was sampled.
+    The same command resumes a run. All options: docs/guides/evaluation.md.
+
+    Example: pv-eval run --set opc:test.jsonl --verifier URL --out base
     """
     from rich.console import Console
 
@@ -202,7 +202,10 @@ def best_of_k(
     ] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all numbers to this file.")] = None,
 ) -> None:
-    """How often the proof that a verifier picks among k of a problem is right: the exact expectation over subsets."""
+    """How often the proof that a verifier picks among k of a problem is right: the exact expectation over subsets.
+
+    Example: pv-eval best-of-k runs/base runs/trained
+    """
     with errors_to_exit():
         import json
 
@@ -255,7 +258,8 @@ def _print(name: str, best: BestOf) -> None:
 
     fewest, most = best.candidates
     counted = (
-        f"{plain(name, 80)}: {best.problems} problems, {fewest} to {most} candidates each; {best.left_out} with "
+        f"{plain(name, 80)}: {plural(best.problems, 'problem')}, {fewest} to {most} candidates each; "
+        f"{best.left_out} with "
         f"fewer left out; {best.without_score} candidates without a score"
     )
     titles = {
@@ -293,7 +297,10 @@ def export(
     max_tokens: MaxTokens = 8192,
     prompt: Prompt = None,
 ) -> None:
-    """Write a set as tasks of lm-evaluation-harness and inspect_ai, which run without our packages."""
+    """Write a set as tasks of lm-evaluation-harness and inspect_ai, which run without our packages.
+
+    Example: pv-eval export --set opc:test.jsonl --out tasks --to inspect
+    """
     with errors_to_exit():
         from pv_data.export.prompt import VerifierPrompt
         from pv_eval.export import HARNESSES, export_tasks
@@ -307,11 +314,8 @@ def export(
             typer.echo(f"wrote {path}")
 
 
-app = typer.Typer(
-    name="pv-eval",
-    help="Evaluate proof verifiers: ask for votes, and report tables, intervals and best-of-k.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
+app = new_app(
+    "pv-eval", "Evaluate proof verifiers: ask for votes, and report tables, intervals and best-of-k.", {}
 )
 
 

@@ -49,7 +49,10 @@ def grades(
     ] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all numbers to this file.")] = None,
 ) -> None:
-    """Compare a verifier's grades with a human's: MAE, quadratic weighted kappa, rank correlation, best-of-k."""
+    """Compare a verifier's grades with a human's: MAE, quadratic weighted kappa, rank correlation, best-of-k.
+
+    Example: pv-eval grades mine.jsonl --points 7 --accept 6
+    """
     from pv_eval.grade_file import read_grades
     from pv_eval.graded import Graded, Scale, evaluate_grades
     from pv_eval.intervals import Intervals

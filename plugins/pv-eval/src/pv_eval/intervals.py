@@ -36,6 +36,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pv_eval.counts import Floats, Statistic, Sums
+from pv_judge.pages.text import plural
 from pv_rl.errors import ConfigError
 
 __all__ = [
@@ -203,7 +204,7 @@ def exact(hits: int, number: int, how: Intervals) -> Estimate:
     tail = (1 - how.level) / 2
     low = float(betaincinv(hits, number - hits + 1, tail)) if hits else 0.0
     high = float(betaincinv(hits + 1, number - hits, 1 - tail)) if hits < number else 1.0
-    note = f"exact (Clopper-Pearson) over {number} questions"
+    note = f"exact (Clopper-Pearson) over {plural(number, 'question')}"
     return Estimate(value=hits / number, low=low, high=high, note=note)
 
 
@@ -213,7 +214,7 @@ def _share(logit: float) -> float:
 
 def _few(number: int, freedom: float) -> str:
     if number < FEW:
-        return f"of {number} questions only: the interval is rough"
+        return f"of {plural(number, 'question')} only: the interval is rough"
     if freedom < FEW - 1:
-        return f"a few of the {number} questions decide it: the interval is rough"
+        return f"a few of the {plural(number, 'question')} decide it: the interval is rough"
     return ""

@@ -39,6 +39,7 @@ import numpy as np
 from pv_eval.counts import Floats, VoteCounts
 from pv_eval.subsets import subsets_by_verdicts
 from pv_eval.ties import near
+from pv_judge.pages.text import plural
 from pv_rl.errors import ConfigError, DataError
 
 __all__ = [
@@ -157,7 +158,8 @@ def weighted_best_of_k(
     weights = [1.0] * number if scores is None else [float(score) for score in scores]
     if not number or len(correct) != number or len(weights) != number:
         raise DataError(
-            f"{number} answers, {len(correct)} marks and {len(weights)} scores; give the same number of each, 1 or more"
+            f"{plural(number, 'answer')}, {plural(len(correct), 'mark')} and "
+            f"{plural(len(weights), 'score')}; give the same number of each, 1 or more"
         )
     if not all(map(math.isfinite, weights)):
         raise DataError("a score is not finite; leave that candidate out, or give it 0")

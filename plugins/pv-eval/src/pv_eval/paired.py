@@ -18,6 +18,7 @@ from pv_eval.counts import Floats, Statistic, VoteCounts, quotient, sum_by_quest
 from pv_eval.intervals import Estimate, Intervals, estimate_all, zero_test
 from pv_eval.majority import majority_verdicts
 from pv_eval.metrics import METRICS, class_sums
+from pv_judge.pages.text import plural
 from pv_rl.errors import DataError
 
 __all__ = ["Comparison", "common", "compare", "mcnemar", "metric_differences", "question_test", "sign_flip"]
@@ -73,7 +74,8 @@ def common(first: VoteCounts, second: VoteCounts) -> tuple[VoteCounts, VoteCount
     ]
     if odd:
         raise DataError(
-            f"{len(odd)} pairs have another label, question or weight in the two sets, {odd[0][:80]!r} the first: "
+            f"the two sets differ in the label, the question or the weight of {plural(len(odd), 'pair')}, "
+            f"{odd[0][:80]!r} the first: "
             "evaluate both on one set"
         )
     names = {one.pair_id for one, _ in shared}

@@ -49,7 +49,10 @@ def report(
         ),
     ] = None,
 ) -> None:
-    """Measure verifiers from their votes: a page, Markdown and JSON, beside the paper's numbers."""
+    """Measure verifiers from their votes: a page, Markdown and JSON, beside the paper's numbers.
+
+    Example: pv-eval report runs/base runs/trained --out report
+    """
     from pv_eval.report.grade_tables import grade_blocks, step_blocks
     from pv_eval.report.paper_layout import write_paper
     from pv_eval.report.tables import main_table

@@ -21,7 +21,7 @@ from pv_eval.sets.catalogue import open_set
 from pv_eval.sets.overlap import find_overlap, settle, trained_on
 from pv_eval.verifiers.gather import gather
 from pv_eval.verifiers.trace_cache import to_vote
-from pv_judge.pages.text import plain
+from pv_judge.pages.text import plain, plural
 from pv_rl.errors import ConfigError, DataError
 from pv_verdicts import VerdictFormat
 
@@ -147,7 +147,9 @@ def prepare_set(request: Request) -> EvalSet:
     # By a hash: the part does not depend on the file's order, and a larger part contains the smaller.
     order = sorted(found.pairs, key=lambda pair: content_id("limit", pair.pair_id))
     kept = {pair.pair_id for pair in order[: request.limit]}
-    note = f"A part of {request.limit} of its {len(found.pairs)} pairs, drawn by a hash of their ids."
+    note = (
+        f"A part of {request.limit} of its {plural(len(found.pairs), 'pair')}, drawn by a hash of their ids."
+    )
     return found.only(kept, note)
 
 
@@ -164,5 +166,5 @@ def _with_truth(found: EvalSet, form: VerdictFormat) -> EvalSet:
         )
     if len(kept) == len(found.pairs):
         return found
-    note = f"Of its {len(found.pairs)} pairs {len(kept)} have a {words}; the others were not asked."
+    note = f"Of its {plural(len(found.pairs), 'pair')} {len(kept)} have a {words}; the others were not asked."
     return found.only(kept, note, reason=f"no {words}")

@@ -41,7 +41,10 @@ def sets(
         ),
     ] = "",
 ) -> None:
-    """List the sets; or try one on a file, and fail where the file is not the published one."""
+    """List the sets; or try one on a file, and fail where the file is not the published one.
+
+    Example: pv-eval sets --try proofbench:train.parquet
+    """
     from pv_eval.sets.published import table_of_sets
     from pv_judge.pages.terminal import print_blocks, standard_output
 

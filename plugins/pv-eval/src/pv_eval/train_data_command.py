@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from pv_judge.pages.text import plural
 from pv_rl.exits import errors_to_exit
 
 __all__ = ["train_data"]
@@ -37,7 +38,10 @@ def train_data(
     test: Annotated[float, typer.Option(help="Share of the questions in test.parquet.")] = 0.0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the split.")] = 0,
 ) -> None:
-    """Write a labelled set as verl data for `reward=FORMAT`: problem, proof, truth, and the format's prompt."""
+    """Write a labelled set as verl data for `reward=FORMAT`: problem, proof, truth, and the format's prompt.
+
+    Example: pv-eval train-data --set opc:data/opc --out data
+    """
     from pv_data.export.prompt import VerifierPrompt
     from pv_data.splits import SplitRules
     from pv_eval.sets.catalogue import open_set
@@ -53,7 +57,7 @@ def train_data(
         counts = write_train_data(out, found, built, VerifierPrompt.load(prompt or built.prompt), split)
     for name in ("train", "test"):
         if rows := counts.pop(name, 0):
-            typer.echo(f"wrote {out / name}.parquet: {rows} rows")
+            typer.echo(f"wrote {out / name}.parquet: {plural(rows, 'row')}")
     left = {**found.left_out, **counts}
     if left:
         typer.echo(

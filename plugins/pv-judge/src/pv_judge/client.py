@@ -23,6 +23,7 @@ from pv_judge.answer import ANSWERED, Answer, FailureKind, JudgeFailure, Message
 from pv_judge.budget import BudgetKeeper
 from pv_judge.completion import Completion, RequestFailed
 from pv_judge.config import JudgeConfig
+from pv_judge.pages.text import plural
 from pv_judge.router import Lease, RequestRouter, Route
 
 __all__ = ["JudgeClient"]
@@ -340,7 +341,7 @@ class _Asking:
 
     def failure(self, kind: FailureKind, why: str) -> JudgeFailure:
         """The failure that ends the question."""
-        last = f"; the last of {self.sent} requests failed with {self.last}" if self.last else ""
+        last = f"; the last of {plural(self.sent, 'request')} failed with {self.last}" if self.last else ""
         return JudgeFailure(why + last, kind, self.usage, self.usd, self.sent, self.text, self.status)
 
 

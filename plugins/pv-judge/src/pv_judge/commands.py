@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from pv_rl.plugins import REWARDS
+
 __all__ = ["app"]
 
 app = typer.Typer()
@@ -24,7 +26,10 @@ def score(
         ),
     ],
     reward: Annotated[
-        str, typer.Option(help="Name of a reward, built-in or of a plugin.")
+        str,
+        typer.Option(
+            help="Name of a reward, built-in or of a plugin.", autocompletion=lambda: [*REWARDS.entries()]
+        ),
     ] = "verdict_fluency",
     options: Annotated[
         Path | None, typer.Option(help="YAML file of the reward's options.", show_default=False)
@@ -57,7 +62,10 @@ def score(
         ),
     ] = None,
 ) -> None:
-    """Score rollouts with a reward, without a trainer."""
+    """Score rollouts with a reward, without a trainer.
+
+    Example: pv-rl score --rollouts traces.jsonl --reward verdict --out scores.jsonl
+    """
     from pv_judge.scoring.command import score_rollouts
 
     score_rollouts(
@@ -105,7 +113,10 @@ def rejudge(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Send the planned requests.")] = False,
 ) -> None:
-    """Replay a ledger against another judge, prompt or threshold: agreement, and the rewards that would result."""
+    """Replay a ledger against another judge, prompt or threshold: agreement, and the rewards that would result.
+
+    Example: pv-rl rejudge runs/8b/ledger --threshold 0.7
+    """
     from pv_judge.rejudge.command import rejudge as replay
 
     replay(

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import is_dataclass
-from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import ConfigDict, Field, ValidationError, field_validator
 from pydantic.dataclasses import dataclass
 
+from pv_judge.config_errors import explain
 from pv_rl.errors import ConfigError
 
 __all__ = [
@@ -262,46 +261,12 @@ def read_config(settings: Mapping[str, Any], kind: Any = JudgeConfig, name: str 
     Raises:
         ConfigError: (a ValueError) it lists every setting that is unknown, of a wrong type or out of bounds.
     """
+    if not isinstance(settings, Mapping) or not all(isinstance(key, str) for key in settings):
+        raise ConfigError(f"{name or 'the config'}: expected settings by name, each name a text")
     try:
         return kind(**settings)
     except ValidationError as error:
-        raise ConfigError(_explain(error, kind, name)) from None
+        # Also a key in the place of a setting's name.
+        raise ConfigError(KEY_LIKE.sub("***", explain(error, kind, name))) from None
     except TypeError as error:
-        raise ConfigError(f"{name}: {error}") from None
-
-
-def _explain(error: ValidationError, kind: Any, name: str) -> str:
-    lines, allowed = [], {}
-    for one in error.errors(include_url=False, include_context=False):
-        place = ".".join(str(part) for part in (name, *one["loc"]))
-        lines.append(f"{place}: {one['msg'].removeprefix('Value error, ')}{_given(one)}")
-        path, holder = _holder(kind, one["loc"])
-        allowed[".".join((name, *path))] = ", ".join(holder.__dataclass_fields__)
-    text = "; ".join(lines) + "".join(f". Settings of {where}: {names}" for where, names in allowed.items())
-    return KEY_LIKE.sub("***", text)  # a key in the place of a setting's name
-
-
-def _holder(kind: Any, place: tuple[int | str, ...]) -> tuple[list[str], Any]:
-    """The innermost settings that contain a place, and their path."""
-    found: tuple[list[str], Any] = ([], kind)
-    hint: Any = kind
-    for number, part in enumerate(place):
-        if is_dataclass(hint):
-            hint = get_type_hints(hint).get(str(part))
-        else:  # of a mapping its values, of a list its elements
-            inner = [one for one in get_args(hint) if one not in (str, int, ...)]
-            hint = inner[0] if inner else None
-        while get_origin(hint) in (Union, UnionType):
-            hint = next((one for one in get_args(hint) if one is not type(None)), None)
-        if hint is None:
-            break
-        if is_dataclass(hint) and number + 1 < len(place):
-            found = ([str(one) for one in place[: number + 1]], hint)
-    return found
-
-
-def _given(one: Any) -> str:
-    """The wrong value, unless it may be a key: no unknown setting, no nested value."""
-    value = one["input"]
-    known = one["type"] not in ("missing", "unexpected_keyword_argument", "value_error")
-    return f" (given: {value!r})" if known and isinstance(value, bool | int | float | None) else ""
+        raise ConfigError(f"{name or 'the config'}: {error}") from None

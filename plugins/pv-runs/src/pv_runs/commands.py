@@ -11,16 +11,27 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from pv_doctor.completion import complete
+
 __all__ = ["app"]
 
 app = typer.Typer()
+JUDGE = "reward.custom_reward_function.reward_kwargs.judge"
+MODES = "grpo dapo balanced dr_grpo vl_norm ba prompt_mean token_mean seq_mean constant luspo"
+"""Our modes, for the completion of --mode, which does not import torch."""
 
 
-@app.command(
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, add_help_option=False
-)
+@app.command(context_settings={"ignore_unknown_options": True}, add_help_option=False)
 def train(
     context: typer.Context,
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="run=NAME, and Hydra's overrides and options.",
+            metavar="run=NAME ...",
+            autocompletion=complete,
+        ),
+    ] = None,
     resume: Annotated[
         Path | None,
         typer.Option(
@@ -38,13 +49,14 @@ def train(
         bool, typer.Option("--help", help="Show this message, the runs and the groups, and exit.")
     ] = False,
 ) -> None:
-    """Start a run by name: pv-rl train run=8b cluster=node8 recipe=balanced ... (or a sweep, with --multirun).
+    """Start a run by name, or a sweep with --multirun. The first Ctrl-C ends it after its step, with a checkpoint.
 
-    Takes Hydra's overrides and options. The first Ctrl-C ends the run after its step, with a checkpoint.
+    Example: pv-rl train run=8b cluster=node8 recipe=balanced data_dir=data
     """
     from pv_rl.recipes import GROUPS, options
 
-    if help_ or (resume is None and not context.args):
+    arguments = arguments or []
+    if help_ or (resume is None and not arguments):
         typer.echo(context.get_help())
         typer.echo(f"\n run: {', '.join(options('runs'))}")
         for group in GROUPS:
@@ -58,11 +70,11 @@ def train(
 
         quiet()  # only the findings matter
     if resume is not None:
-        right = command.resume(resume, context.args, console, only_check=check)
+        right = command.resume(resume, arguments, console, only_check=check)
     else:
         from pv_runs.plan.preflight import check_plan
 
-        right = command.train(context.args, console, only_check=check, more={"plan": check_plan})
+        right = command.train(arguments, console, only_check=check, more={"plan": check_plan})
     raise typer.Exit(0 if right else 1)
 
 
@@ -70,7 +82,11 @@ def train(
 def plan(
     arguments: Annotated[
         list[str],
-        typer.Argument(help="run=NAME and Hydra's overrides, as for pv-rl train.", metavar="run=NAME ..."),
+        typer.Argument(
+            help="run=NAME and Hydra's overrides, as for pv-rl train.",
+            metavar="run=NAME ...",
+            autocompletion=complete,
+        ),
     ],
     json_file: Annotated[
         str | None,
@@ -79,7 +95,10 @@ def plan(
         ),
     ] = None,
 ) -> None:
-    """Estimate memory, time and cost of a run before it starts. Exit code 1 if it cannot run."""
+    """Estimate memory, time and cost of a run before it starts. Exit code 1 if it cannot run.
+
+    Example: pv-rl plan run=32b cluster=paper80
+    """
     from pv_doctor import quiet
     from pv_runs.plan.command import plan_run
 
@@ -106,7 +125,10 @@ def report(
         ),
     ] = None,
 ) -> None:
-    """Compare the runs of a sweep: a table, a figure and a page."""
+    """Compare the runs of a sweep: a table, a figure and a page.
+
+    Example: pv-rl report runs/8b-sweep/2026-11-28_09-00-00
+    """
     from pv_runs.report.command import report as write
 
     write(folder, out=out, last=last, by=by or ())
@@ -156,7 +178,10 @@ def watch(
         ),
     ] = 128,
 ) -> None:
-    """Show a run live until it ends or you press Ctrl-C: progress, metrics over time, the last malformed traces."""
+    """Show a run live until it ends or you press Ctrl-C: progress, metrics over time, the last malformed traces.
+
+    Example: pv-rl watch runs/small/2026-11-28_13-13-55
+    """
     from pv_rl.errors import ConfigError
     from pv_runs.watch.command import watch as show_run
     from pv_runs.watch.foreign import FileView, read_map
@@ -200,6 +225,7 @@ def weights(
         list[str] | None,
         typer.Option(
             help="A loss_agg_mode: balanced:0.4, dapo@batch ... Repeat it to compare several.",
+            autocompletion=lambda: MODES.split(),
             show_default="grpo, dapo, balanced",
         ),
     ] = None,
@@ -231,7 +257,10 @@ def weights(
         ),
     ] = None,
 ) -> None:
-    """Compare modes before you train: token weight and share of the update, by response length."""
+    """Compare modes before you train: token weight and share of the update, by response length.
+
+    Example: pv-rl weights --lengths 10,20,400 --mode balanced:0.4 --mode dapo
+    """
     from pv_runs.weights.command import show_weights
 
     show_weights(
@@ -245,3 +274,25 @@ def weights(
         plot=plot,
         json_file=json_file,
     )
+
+
+@app.command()
+def schema(
+    key: Annotated[
+        str,
+        typer.Argument(
+            help="The KEY of `# @package KEY`, for a file of one group.",
+            show_default="a whole run",
+            autocompletion=lambda: ["sentinel", "plan", JUDGE],
+        ),
+    ] = "",
+) -> None:
+    """Print the JSON schema of a run's YAML file, by which an editor completes and checks it.
+
+    Example: pv-rl schema > run.schema.json
+    """
+    import json
+
+    from pv_runs.config_schema import config_schema
+
+    typer.echo(json.dumps(config_schema(key), indent=1))

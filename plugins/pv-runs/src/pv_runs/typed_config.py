@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from pv_judge.hydra_errors import unreadable
 from pv_rl.errors import ConfigError
 
 __all__ = ["Settings"]
@@ -35,10 +36,7 @@ class Settings:
             found = OmegaConf.select(self.config, key)
             found = OmegaConf.to_container(found, resolve=True) if OmegaConf.is_config(found) else found
         except OmegaConfBaseException as error:
-            reason = str(error).splitlines()[0]
-            raise ConfigError(
-                f"{key} cannot be read ({reason}); set it on the command line as {key}=VALUE"
-            ) from None
+            raise ConfigError(f"{key} cannot be read: {unreadable(error)}") from None
         if found is not None:
             return found
         if default is ABSENT:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, get_args
 
 from pv_rl.errors import ConfigError, PluginError
-from pv_rl.plugins import Registry, nearest
+from pv_rl.plugins import Registry
 
 __all__ = ["FORMATS", "Answer", "Truth", "VerdictFormat", "build_format"]
 
@@ -82,13 +82,7 @@ def build_format(name: str = "verdict", options: Mapping[str, Any] | None = None
             f"a verdict format is given as {name!r:.80} with the options {options!r:.80}; expected a name "
             "and options by name"
         )
-    entry = FORMATS.find(name)
-    if entry is None:
-        there = FORMATS.entries()
-        broken = "".join(f" Left out: {owner}: {why}." for owner, why in FORMATS.broken().items())
-        raise ConfigError(
-            f"there is no verdict format {name!r}.{nearest(name, there)} Available: {', '.join(there)}.{broken}"
-        )
+    entry = FORMATS.named(name)
     try:
         form = entry.build(**(options or {}))
     except TypeError as error:

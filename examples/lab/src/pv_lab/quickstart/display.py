@@ -9,6 +9,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from pv_judge.pages.blocks import Block, Column, Heading, Table
+from pv_judge.pages.text import plural
 from pv_lab.quickstart.curves import Point
 
 __all__ = ["Display", "before_and_after", "show"]
@@ -113,5 +114,5 @@ def before_and_after(points: list[Point], mode: str) -> list[Block]:
         Column("before", lambda line: line[1]),
         Column("after", lambda line: line[2]),
     ]
-    title = Heading(f"The lab verifier before and after {last.step} steps of {mode}", level=1)
+    title = Heading(f"The lab verifier before and after {plural(last.step, 'step')} of {mode}", level=1)
     return [title, Table.of(columns, lines)]

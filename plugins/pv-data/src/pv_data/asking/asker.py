@@ -23,6 +23,7 @@ from pv_judge.budget import BudgetKeeper
 from pv_judge.cache import AnswerCache, CachedAnswer, CacheUnavailable
 from pv_judge.cache_writer import CacheWriter
 from pv_judge.client import JudgeClient
+from pv_judge.pages.text import plural
 from pv_rl.errors import PvRlError
 
 __all__ = ["Asker", "Kept", "Replied", "Stopped"]
@@ -352,7 +353,7 @@ class Asker(Kept):
         if self._in_vain >= self._patience:
             self._put(*DOUBT)
             self.stop(
-                f"{self._model.model} gave no usable answer to {self._in_vain} questions in a row; the last: "
+                f"{self._model.model} gave no usable answer to {plural(self._in_vain, 'question')} in a row; the last: "
                 f"{failure}. All answers so far are kept. Fix the model or its prompt, or raise `patience`, and run "
                 "the same command again"
             )

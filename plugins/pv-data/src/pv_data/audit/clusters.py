@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from pv_data.audit.bounds import beta_lower
 from pv_data.audit.counts import share, whole
+from pv_judge.pages.text import plural
 from pv_rl.errors import DataError
 
 __all__ = ["Clustered", "bootstrap_lower_bound", "clustered_lower_bound", "intraclass_correlation"]
@@ -65,7 +66,7 @@ def clustered_lower_bound(
 
     groups = _groups(marks)
     miss = 1 - share("confidence", confidence)
-    given = None if correlation is None else share("correlation", correlation, open_=False)
+    given = None if correlation is None else share("correlation", correlation, ends="[]")
     rho = intraclass_correlation(groups) if given is None else given
     checked = sum(len(group) for group in groups)
     agree = sum(sum(group) for group in groups)
@@ -148,7 +149,8 @@ def _groups(marks: Iterable[tuple[str, bool]]) -> list[list[bool]]:
         by_question[question].append(bool(agrees))
     if len(by_question) < 2:
         raise DataError(
-            f"the marks are of {len(by_question)} questions; mark proofs of at least 2 (better 20) to learn how much "
+            f"the marks are of {plural(len(by_question), 'question')}; mark proofs of at least 2 (better "
+            "20) to learn how much "
             "questions differ"
         )
     return list(by_question.values())

@@ -32,7 +32,7 @@ app = typer.Typer(
     name="audit",
     help="Plan a human audit of labels, and compute what one has proven.",
     no_args_is_help=True,
-    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
 )
 
 Confidence = Annotated[float, typer.Option(help="Confidence of a bound; above 0 and below 1.")]
@@ -70,7 +70,10 @@ def plan(
         Path | None, typer.Option("--json", help="Write all figures to this file; - for standard output.")
     ] = None,
 ) -> None:
-    """Compare the paper's rounds, a fixed sample and a sequential test before anyone reads a proof."""
+    """Compare the paper's rounds, a fixed sample and a sequential test before anyone reads a proof.
+
+    Example: pv-data audit plan --slice-size 600
+    """
     with errors_to_exit():
         if plot is not None:
             check_plot(plot)
@@ -117,7 +120,10 @@ def bound(
         int, typer.Option(help="Slices whose bounds hold together (Sidak); 1 for this one alone.")
     ] = 1,
 ) -> None:
-    """Exact bounds of an agreement: Clopper-Pearson, or hypergeometric with --population."""
+    """Exact bounds of an agreement: Clopper-Pearson, or hypergeometric with --population.
+
+    Example: pv-data audit bound 27 30
+    """
     with errors_to_exit():
         if slices < 1:
             raise ConfigError(f"--slices is {slices}; give 1 for this slice alone, or how many were audited")

@@ -98,7 +98,7 @@ def compare(
     population = size if finite else None
     return Comparison(
         size=size,
-        agreements=tuple(share("agreement", one, open_=False) for one in agreements),
+        agreements=tuple(share("agreement", one, ends="[]") for one in agreements),
         confidence=share("confidence", confidence),
         minutes=float(minutes),
         finite=finite,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from fractions import Fraction
+from typing import Literal
 
 from pv_rl.errors import ConfigError, DataError
 
@@ -47,17 +47,17 @@ def tally(agree: object, checked: object, population: object = None) -> tuple[in
     return right, read, size
 
 
-def share(name: str, value: object, *, open_: bool = True) -> float:
-    """A probability: between 0 and 1, without the ends where `open_`.
+def share(name: str, value: object, *, ends: Literal["()", "(]", "[]"] = "()") -> float:
+    """A probability: between 0 and 1. `ends`: whether 0 and 1 are allowed, in the notation of intervals.
 
     Raises:
         ConfigError: it is not.
     """
     if isinstance(value, int | float) and not isinstance(value, bool):
-        inside = 0 < value < 1 if open_ else 0 <= value <= 1
-        if inside and not math.isnan(value):
+        inside = 0 < value < 1 or (value == 0 and ends == "[]") or (value == 1 and ends != "()")
+        if inside:
             return float(value)
-    allowed = "above 0 and below 1" if open_ else "from 0 to 1"
+    allowed = {"()": "above 0 and below 1", "(]": "above 0, at most 1", "[]": "from 0 to 1"}[ends]
     raise ConfigError(f"{name} is {value!r}; give a number {allowed}, such as 0.9")
 
 

@@ -11,6 +11,7 @@ from typing import Literal
 from pv_data.audit.counts import whole
 from pv_data.audit.plan import Rounds
 from pv_data.records import AuditMark, Label
+from pv_judge.pages.text import plural
 from pv_rl.errors import DataError
 
 __all__ = [
@@ -102,6 +103,8 @@ def read_audit(run: Path) -> Recorded:
 
     found = recorded(read_rows(run / "marks", AuditMark), read_rows(run / "labels", Label))
     if not found.sizes:
+        if not run.is_dir():
+            raise DataError(f"{run} is not a folder. Give the run_dir of a pv-data run")
         raise DataError(
             f"{run} has no labels of a panel to audit. Set `panel` in its config, and finish `pv-data run`"
         )
@@ -221,7 +224,8 @@ def decide(slice: str, marks: Iterable[Mark], size: int, rounds: Rounds | None =
     own = [mark for mark in checked_marks(marks) if mark.slice == slice]
     if len(own) > size:
         raise DataError(
-            f"slice {slice!r} has {len(own)} marks and {size} proofs; give the number of labelled proofs"
+            f"slice {slice!r} has {plural(len(own), 'mark')} and {plural(size, 'proof')}; give the number "
+            "of labelled proofs"
         )
     plan = (rounds or Rounds()).of(size)
     verdict: Verdict = "open"

@@ -57,7 +57,7 @@ def operating_characteristic(
     Raises:
         ConfigError: no share, or more proofs to read than there are.
     """
-    rate = share("agreement", agreement, open_=False)
+    rate = share("agreement", agreement, ends="[]")
     if population is None:
         return _run(plan, rate, lambda _: rate)
     size = whole("population", population, least=1)

@@ -115,7 +115,7 @@ class Rounds:
             )
         for name, values in (("fractions", self.fractions), ("gates", self.gates)):
             for value in values:
-                share(name, value, open_=False)
+                share(name, value, ends="[]")
         if not any(self.gates[-1:]):
             raise ConfigError(
                 f"the last gate of {self.gates} is 0, so nothing can fail it; give a share above 0"

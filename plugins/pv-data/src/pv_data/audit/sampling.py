@@ -15,25 +15,26 @@ from math import ceil
 from pv_data.audit.counts import exact, share, whole
 from pv_data.audit.marks import SliceState
 from pv_data.ids import PILOT, digest
+from pv_judge.pages.text import plural
 from pv_rl.errors import DataError
 
 __all__ = ["Drawn", "Short", "cumulative_samples", "draw", "pilot_proofs", "pilot_questions"]
 
 
-def pilot_questions(questions: Iterable[str], fraction: float = 0.05, *, seed: int = 0) -> tuple[str, ...]:
-    """The pilot: `fraction` of the source questions, rounded up. In the order of their hashes.
+def pilot_questions(questions: Iterable[str], pilot: float = 0.05, *, seed: int = 0) -> tuple[str, ...]:
+    """The pilot: this share of the source questions, rounded up. In the order of their hashes.
 
     Args:
         questions: ids, each once.
-        fraction: above 0, at most 1.
+        pilot: above 0, at most 1.
         seed: another seed, another pilot.
 
     Raises:
         DataError: an id that comes twice.
-        ConfigError: no such fraction.
+        ConfigError: no such share.
     """
     ids = _shuffled(questions, seed, PILOT)
-    part = exact(share("fraction", fraction, open_=fraction != 1))
+    part = exact(share("pilot", pilot, ends="(]"))
     return ids[: ceil(part * len(ids))]
 
 
@@ -69,7 +70,8 @@ def cumulative_samples(
         raise DataError(f"sizes are {ends}; they count from the first proof on, so they cannot fall")
     if ends and ends[-1] > len(ids):
         raise DataError(
-            f"the last round reads {ends[-1]} proofs and the pilot has {len(ids)}; draw a pilot of more questions, "
+            f"the last round reads {plural(ends[-1], 'proof')} and the pilot has {len(ids)}; draw a pilot "
+            "of more questions, "
             f"or make the rounds end at {len(ids)}"
         )
     return tuple(ids[:end] for end in ends)
@@ -82,7 +84,9 @@ def _shuffled(ids: Iterable[str], seed: int, purpose: str) -> tuple[str, ...]:
         raise DataError(f"{wrong[0]!r} is not an id. Give texts")
     if len(set(given)) < len(given):
         twice = [one for one, count in Counter(given).items() if count > 1]
-        raise DataError(f"{len(twice)} ids come more than once, {twice[0]!r} for one; give each once")
+        raise DataError(
+            f"{plural(len(twice), 'id')} given more than once, {twice[0]!r} for one; give each once"
+        )
     number = whole("seed", seed, least=0)
     return tuple(sorted(given, key=lambda one: (digest(purpose, number, one), one)))
 

@@ -95,7 +95,10 @@ def contamination_command(
         str, typer.Option(help="Environment variable with the key of the embedding server.")
     ] = "",
 ) -> None:
-    """List the problems of a run that are in named test sets, reworded or not."""
+    """List the problems of a run that are in named test sets, reworded or not.
+
+    Example: pv-data contamination runs/mine --against opc:data/opc
+    """
     from pv_data.duplicates.contamination import contamination, problems_of
     from pv_data.duplicates.embeddings import parse_endpoint
     from pv_data.run.manifest import check_run

@@ -9,7 +9,7 @@ from typing import Any
 
 from pv_judge.pages.blocks import Block, Column, Paragraph, Table
 from pv_judge.pages.markdown import to_markdown
-from pv_judge.pages.text import plain
+from pv_judge.pages.text import plain, plural
 
 __all__ = ["Contamination", "Hit"]
 
@@ -104,7 +104,7 @@ def _listed(title: str, hits: tuple[Hit, ...]) -> Iterator[Block]:
             yield Paragraph(title)
         yield Table.of(PAIRS, hits[:LISTED])
     if len(hits) > LISTED:
-        yield Paragraph(f"And {len(hits) - LISTED} more pairs.")
+        yield Paragraph(f"And {plural(len(hits) - LISTED, 'more pair')}.")
 
 
 PAIRS: tuple[Column[Hit], ...] = (

@@ -16,7 +16,7 @@ from pv_data.export.spending import Asked
 from pv_data.export.triples import LabelRules
 from pv_data.report.labels import LabelReport
 from pv_data.splits import Splits
-from pv_judge.pages.text import markdown, plain
+from pv_judge.pages.text import markdown, plain, plural
 
 __all__ = ["CardFacts", "write_card"]
 
@@ -162,7 +162,7 @@ def _quality(report: LabelReport | None) -> str:
     if report is None or not report.pooled.judged:
         return ""
     pooled, agreement = report.pooled, report.pooled.agreement
-    text = f"The panel judged {pooled.judged:,} proofs. "
+    text = f"The panel judged {plural(pooled.judged, 'proof', ',')}. "
     if agreement.raw is not None:
         kappa, ac1 = ("-" if one is None else f"{one:.3f}" for one in (agreement.kappa, agreement.ac1))
         text += (
@@ -185,7 +185,7 @@ def _limits(facts: CardFacts, written: Written) -> list[str]:
     lines = [
         f"{by_panel:,} of {written.rows.total():,} labels are those of language models alone, which accept some wrong "
         "proofs and reject some right ones.",
-        f"{not_audited:,} of {len(slices):,} slices have no label of the panel that people checked.",
+        f"{not_audited:,} of {plural(len(slices), 'slice', ',')} have no label of the panel that people checked.",
         *_trained_on(facts.audit, written),
         "A final answer that is right does not make a proof right: labels known by final answer are about the answer.",
     ]

@@ -19,6 +19,7 @@ from pv_data.methods.base import Unfit
 from pv_data.methods.language import language_of
 from pv_data.methods.reading import bare
 from pv_data.methods.steps import split_steps
+from pv_judge.pages.text import plural
 
 __all__ = ["truncated"]
 
@@ -66,7 +67,8 @@ def truncated(proof: str, answer: str, draws: random.Random) -> str:
     steps = split_steps(before)
     if len(steps) < MIN_STEPS:
         raise Unfit(
-            "too short to cut", f"{len(steps)} steps before its first conclusion; at least {MIN_STEPS}"
+            "too short to cut",
+            f"{plural(len(steps), 'step')} before its first conclusion; at least {MIN_STEPS}",
         )
     room = min(MOST_KEPT * len(before), len(before) - MIN_LOST)
     ends = [0]

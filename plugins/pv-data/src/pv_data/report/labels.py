@@ -32,6 +32,7 @@ from pv_data.report.agreement import (
     raters,
     ratio,
 )
+from pv_judge.pages.text import plural
 from pv_rl.errors import DataError
 
 __all__ = ["JudgeQuality", "LabelReport", "Ratio", "RuleQuality", "SliceQuality", "measure_labels"]
@@ -115,7 +116,8 @@ def measure_labels(labels: Iterable[Label]) -> LabelReport:
     for label in labels:
         if len(label.votes) != len(label.judges):
             raise DataError(
-                f"the label of the proof {label.proof_id} has {len(label.votes)} votes of {len(label.judges)} judges; "
+                f"the label of the proof {label.proof_id} has {plural(len(label.votes), 'vote')} of "
+                f"{plural(len(label.judges), 'judge')}; "
                 "make the labels again"
             )
         names.add(label.rule)

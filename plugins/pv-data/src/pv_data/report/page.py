@@ -10,7 +10,7 @@ from typing import TypeAlias
 from pv_data.report.agreement import Ratio
 from pv_data.report.labels import JudgeQuality, LabelReport, RuleQuality, SliceQuality
 from pv_judge.pages.blocks import Block, Column, Heading, Items, Paragraph, Table
-from pv_judge.pages.text import MISSING, coefficient, estimate, percent, plain
+from pv_judge.pages.text import MISSING, coefficient, estimate, percent, plain, plural
 from pv_judge.pages.writing import write_pages
 
 __all__ = ["blocks", "write_label_report"]
@@ -121,7 +121,10 @@ PEERS: Sequence[Column[OfJudge]] = (
 def _summary(report: LabelReport) -> str:
     pooled = report.pooled
     rules = ", ".join(map(plain, report.run_rules)) or "none"
-    text = f"{pooled.judged:,} proofs in {len(report.slices)} slices were judged; rule of the run: {rules}. "
+    text = (
+        f"{plural(pooled.judged, 'proof', ',')} in {plural(len(report.slices), 'slice')} were judged; "
+        f"rule of the run: {rules}. "
+    )
     if not pooled.known_true + pooled.known_false:
         return text + "Of none it is known by itself whether it is right, so labels cannot be checked here."
     unanimous, majority, _ = pooled.rules

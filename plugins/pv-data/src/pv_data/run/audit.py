@@ -25,6 +25,7 @@ from pv_data.run.reading_list import (
 from pv_data.sources.reading.label_map import WORDS
 from pv_data.table import read_rows, write_part
 from pv_judge.files import write_atomically
+from pv_judge.pages.text import plural
 from pv_rl.errors import DataError
 
 __all__ = ["draw_sheet", "record_sheet", "standing"]
@@ -151,7 +152,7 @@ def record_sheet(run: Path, sheet: Path, auditor: str) -> int:
     twice = [proof for proof, count in Counter(mark.proof_id for mark in marks).items() if count > 1]
     if twice:
         raise DataError(
-            f"{sheet} has {len(twice)} proofs more than once, {twice[0]} for one; leave each one row"
+            f"{sheet} has {plural(len(twice), 'proof')} more than once, {twice[0]} for one; leave each one row"
         )
     if marks:
         name = f"{now.replace(':', '')}-{content_id('sheet', auditor, *(mark.id for mark in marks))}.parquet"

@@ -17,9 +17,18 @@ from pv_rl.exits import errors_to_exit
 __all__ = ["draw", "record", "run_command", "status"]
 
 
+def _configs() -> list[str]:
+    from pv_data.run.config import config_names
+
+    return config_names()
+
+
 def run_command(
     config: Annotated[
-        str, typer.Argument(help="A YAML file, or the name of a config that comes with pv-data.")
+        str,
+        typer.Argument(
+            help="A YAML file, or the name of a config that comes with pv-data.", autocompletion=_configs
+        ),
     ],
     overrides: Annotated[
         list[str] | None, typer.Argument(metavar="[KEY=VALUE ...]", help="Hydra's overrides.")
@@ -29,13 +38,20 @@ def run_command(
         typer.Option("--dry-run", help="Print what the run would ask and cost. Asks and writes nothing."),
     ] = False,
     redo: Annotated[
-        str, typer.Option(help="Do this stage and all later ones again: collect, generate or judge.")
+        str,
+        typer.Option(
+            help="Do this stage and all later ones again: collect, generate or judge.",
+            autocompletion=lambda: ["collect", "generate", "judge"],
+        ),
     ] = "",
     export_only: Annotated[
         bool, typer.Option("--export-only", help="Export what has a label so far. Asks nothing.")
     ] = False,
 ) -> None:
-    """Build a set: collect, generate, judge, split, export. Run the same command again to resume."""
+    """Build a set: collect, generate, judge, split, export. Run the same command again to resume.
+
+    Example: pv-data run mine.yaml split.test=0.1 --dry-run
+    """
     from rich.console import Console
 
     from pv_data.asking.asker import Stopped
@@ -91,7 +107,10 @@ def draw(
     ] = 0.05,
     seed: Annotated[int, typer.Option(help="Seed of pilot and sample. Keep it for all rounds of a run.")] = 0,
 ) -> None:
-    """Write the proofs to read next: the current round of each slice that is neither accepted nor discarded."""
+    """Write the proofs to read next: the current round of each slice that is neither accepted nor discarded.
+
+    Example: pv-data audit draw runs/mine --out sheet.csv
+    """
     from pv_data.run.audit import draw_sheet
     from pv_data.run.label_studio import draw_tasks
 
@@ -118,11 +137,12 @@ def draw(
     for one in drawn.short:
         more = "all questions have too few" if one.enough is None else f"--pilot {one.enough:g} has them"
         typer.echo(
-            f"{one.slice}: round {one.round} needs {one.missing} more proofs, and a pilot of {pilot:g} has "
+            f"{one.slice}: round {one.round} needs {plural(one.missing, 'more proof')}, and a pilot of {pilot:g} has "
             f"{one.there}; {more}"
         )
     typer.echo(
-        f"with the proofs read before, {drawn.touched} of {drawn.questions} questions are marked: they go to the test "
+        f"with the proofs read before, {drawn.touched} of {plural(drawn.questions, 'question')} are marked: "
+        "they go to the test "
         "set, unless split.hold_out_audited=false"
     )
     if drawn.touched == drawn.questions:
@@ -144,7 +164,10 @@ def record(
         bool, typer.Option("--older", help="Take an export of a draw that is not the latest of the run.")
     ] = False,
 ) -> None:
-    """Add the marks of a sheet, or of exports of Label Studio, to the run."""
+    """Add the marks of a sheet, or of exports of Label Studio, to the run.
+
+    Example: pv-data audit record runs/mine sheet.csv --auditor anna
+    """
     from pv_data.run.audit import record_sheet
     from pv_data.run.label_studio_export import record_export
 
@@ -153,7 +176,7 @@ def record(
         if not exports:
             if len(files) > 1 or len(given) != 1:
                 raise DataError("give one sheet at a time, and with --auditor who read it")
-            typer.echo(f"{record_sheet(run, files[0], given[0])} marks recorded")
+            typer.echo(f"{plural(record_sheet(run, files[0], given[0]), 'mark')} recorded")
             return
         if len(exports) < len(files):
             raise DataError(
@@ -165,13 +188,13 @@ def record(
                 f"--auditor {' '.join(given)}: give ID=NAME for each user of Label Studio, each once"
             )
         taken = record_export(run, exports, names, older=older)
-    typer.echo(f"{taken.recorded} marks recorded, {taken.unchanged} recorded before")
+    typer.echo(f"{plural(taken.recorded, 'mark')} recorded, {taken.unchanged} recorded before")
     if taken.absent:
         typer.echo(f"no mark by the users {', '.join(taken.absent)}, whom --auditor names")
     for why, number in sorted(taken.left_out.items()):
         typer.echo(f"left out: {number} {why}")
     typer.echo(
-        f"of {taken.drawn} proofs drawn: "
+        f"of {plural(taken.drawn, 'proof')} drawn: "
         + ", ".join(
             f"{number} read by {readers or 'nobody'}" for readers, number in sorted(taken.read_by.items())
         )
@@ -189,7 +212,10 @@ def status(
         Path | None, typer.Option("--json", help="Write all figures to this file; - for standard output.")
     ] = None,
 ) -> None:
-    """Print the verdict on each slice, and what the marks prove."""
+    """Print the verdict on each slice, and what the marks prove.
+
+    Example: pv-data audit status runs/mine
+    """
     from rich.console import Console
 
     from pv_data.audit import prove, read_audit, slices_above

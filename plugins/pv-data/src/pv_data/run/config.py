@@ -11,9 +11,12 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from pv_data.asking.settings import Model
+from pv_data.plugins import METHODS, SOURCES
 from pv_data.records import NAME
 from pv_data.shell import load_yaml
 from pv_judge.config import STRICT, Budget, Price, read_config
+from pv_judge.hydra_errors import unreadable
+from pv_judge.json_schema import json_schema
 from pv_judge.yaml_errors import yaml_errors
 from pv_rl.errors import ConfigError
 from pv_rl.plugins import nearest
@@ -30,6 +33,7 @@ __all__ = [
     "compose",
     "config_names",
     "read_run",
+    "run_schema",
 ]
 
 
@@ -39,7 +43,7 @@ class Source:
 
     kind: str
     """A source of pv-data or of a plugin: `pv-data sources` lists them."""
-    path: str
+    path: str = Field(min_length=1)
     """File or folder."""
     name: str = Field(default="", pattern=NAME)
     """The first part of its slices; the source's own name if not given. It has no `/`, `[` or `]`."""
@@ -144,7 +148,7 @@ class Split:
 class RunConfig:
     """A run of `pv-data run`."""
 
-    run_dir: str
+    run_dir: str = Field(min_length=1)
     """Folder of the run; one that was stopped goes on there."""
     sources: tuple[Source, ...] = Field(min_length=1)
     filters: Filters = Field(default_factory=Filters)
@@ -173,7 +177,8 @@ class RunConfig:
         named = self.named
         if unknown := sorted(named - set(self.models)):
             raise ValueError(
-                f"models has no {', '.join(unknown)}; it has {', '.join(sorted(self.models)) or 'none'}"
+                f"panel or generate names the model {', '.join(unknown)}, which `models` does not have. Add it there; "
+                f"models has {', '.join(sorted(self.models)) or 'none'}"
             )
         names = [source.name or source.kind for source in self.sources]
         if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -255,7 +260,15 @@ def read_run(settings: Any) -> RunConfig:
     Raises:
         ConfigError: (a ValueError) it names every setting that is unknown, of a wrong type or out of bounds.
     """
-    return read_config(settings, RunConfig, "the run")
+    return read_config(settings, RunConfig, "")
+
+
+def run_schema() -> dict[str, Any]:
+    """The JSON schema of a config; the names of sources and methods are those that are installed."""
+    schema = json_schema(RunConfig, vars={"type": "object"})
+    for kind, key, registry in (("Source", "kind", SOURCES), ("Generate", "method", METHODS)):
+        schema["$defs"][kind]["properties"][key]["enum"] = list(registry.entries())
+    return schema
 
 
 MODULE = "pv_data.configs"
@@ -300,10 +313,9 @@ def compose(config: str, overrides: Sequence[str] = ()) -> RunConfig:
             found = hydra_compose(name, [_adding(override) for override in overrides])
         values = OmegaConf.to_container(found, resolve=True, throw_on_missing=True)
     except (HydraException, OmegaConfBaseException) as error:
-        where = f" ({key})" if (key := getattr(error, "full_key", None)) else ""
-        raise ConfigError(f"{config}: {str(error).splitlines()[0]}{where}") from error
+        raise ConfigError(f"{config}: {unreadable(error)}") from error
     except (ValueError, OSError) as error:
-        raise ConfigError(f"{config} cannot be read as YAML: {' '.join(str(error).split())}") from error
+        raise ConfigError(f"{config} cannot be read as YAML: {unreadable(error)}") from error
     if not isinstance(values, dict):
         raise ConfigError(f"{config} is not a mapping of settings")
     values.pop("vars", None)  # what a config interpolates

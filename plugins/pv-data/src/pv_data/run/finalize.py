@@ -19,6 +19,7 @@ from pv_data.run.config import RunConfig
 from pv_data.splits import SplitRules
 from pv_data.table import read_rows
 from pv_judge.override import quoted
+from pv_judge.pages.text import plural
 
 __all__ = ["EXPORT", "discard_override", "finalize"]
 
@@ -47,7 +48,8 @@ def finalize(folder: Path, config: RunConfig, console: Console, *, left: int = 0
         largest = max(Counter(clusters.values()).values(), default=0)
         if largest > max(MANY, len(clusters) // 10):
             console.print(
-                f"duplicates: {largest} of {len(clusters)} problems are one cluster and go to the same split. If they "
+                f"duplicates: {largest} of {plural(len(clusters), 'problem')} are one cluster and go to the "
+                "same split. If they "
                 "are copies of one template that should be parted, raise duplicates.threshold, or set it to null",
                 style="yellow",
                 highlight=False,
@@ -61,7 +63,9 @@ def finalize(folder: Path, config: RunConfig, console: Console, *, left: int = 0
     settings = ExportSettings(
         title=config.title,
         human_sources=tuple(one.name or one.kind for one in config.sources if one.human),
-        notes=(f"The run is not done: about {left:,} questions have still to be asked.",) if left else (),
+        notes=(f"The run is not done: about {plural(left, 'question', ',')} have still to be asked.",)
+        if left
+        else (),
         split=SplitRules(
             test=split.test,
             seed=config.seed,
@@ -95,7 +99,7 @@ def _rejected(exported: Exported) -> Iterator[str]:
         }
         if found:
             each = "; ".join(f"{number:,} {why}" for why, number in found.items())
-            yield f"rejected: {sum(found.values()):,} rows {what} ({each}); {then}"
+            yield f"rejected: {plural(sum(found.values()), 'row', ',')} {what} ({each}); {then}"
 
 
 def _of_the_audit(exported: Exported) -> Iterator[str]:
@@ -103,14 +107,20 @@ def _of_the_audit(exported: Exported) -> Iterator[str]:
     splits, audit, by_panel = exported.splits, exported.audit, exported.written.by_panel
     held_out = sum(one.why == "audited" for one in splits.placed.values())
     if held_out:
-        yield f"audit: {held_out} of {len(splits.placed)} questions have a mark and are held out for the test set"
+        yield (
+            f"audit: {held_out} of {plural(len(splits.placed), 'question')} have a mark and are held out "
+            "for the test set"
+        )
     if held_out and not exported.written.rows["train"]:
         yield (
             "audit: nothing is left for training; draw an audit from fewer questions (pv-data audit draw --pilot), or "
             "set split.hold_out_audited=false"
         )
     if failed := [name for name in audit.discarded if by_panel["train", name] + by_panel["test", name]]:
-        yield f"audit: {len(failed)} slices failed, and are in the set; leave them out: {discard_override(failed)}"
+        yield (
+            f"audit: {plural(len(failed), 'slice')} failed, and are in the set; leave them out: "
+            f"{discard_override(failed)}"
+        )
     trained = trained_on(audit, exported.written)
     for standing, what in (("open", "still open"), ("not audited", "not audited")):
         if audit.audited.slices and trained[standing]:

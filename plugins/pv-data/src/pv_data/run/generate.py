@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from inspect import signature
 from types import MappingProxyType
 from typing import Any
 
@@ -13,7 +14,7 @@ from pv_data.asking.kept_answers import Question
 from pv_data.asking.refused import reason_of
 from pv_data.ids import PILOT, place
 from pv_data.methods.base import Ask, Given, Made, Method, Unfit
-from pv_data.plugins import METHODS, named
+from pv_data.plugins import METHODS
 from pv_data.records import Aside, Origin, Problem, Proof, content_id
 from pv_data.run.config import Generate, RunConfig
 from pv_data.run.stage import Asked, Chunk, Job, Resources, Tables, chunks_of, read_problems
@@ -21,6 +22,7 @@ from pv_data.run.worker import gather_all
 from pv_data.table import read_group
 from pv_judge.answer import JudgeFailure
 from pv_rl.errors import ConfigError
+from pv_rl.plugins import nearest
 
 __all__ = ["Generating", "methods"]
 
@@ -39,9 +41,15 @@ def methods(config: RunConfig) -> list[Method]:
     for number, spec in enumerate(config.generate):
         where = f"generate[{number}]"
         try:
-            method = named(METHODS, spec.method).build(**spec.options)
+            build = METHODS.named(spec.method).build
+            method = build(**spec.options)
         except TypeError as error:
-            raise ConfigError(f"{where}.options: {spec.method} does not take them ({error})") from None
+            takes = [*signature(build).parameters]
+            strange = [name for name in spec.options if name not in takes]
+            said = f"there is no {strange[0]}.{nearest(strange[0], takes)}" if strange else f"{error}."
+            raise ConfigError(
+                f"{where}.options of {spec.method}: {said} It takes: {', '.join(takes) or 'none'}"
+            ) from None
         except ConfigError as error:
             raise ConfigError(f"{where}: {error}") from error
         if bool(method.template) != bool(spec.model):

@@ -17,6 +17,7 @@ from pv_data.run.stage import Asked, Chunk, Job, Resources, Tables, chunks_of, p
 from pv_data.run.worker import gather_all, root_cause
 from pv_data.table import read_group
 from pv_judge.answer import JudgeFailure
+from pv_judge.pages.text import plural
 
 __all__ = ["Judging"]
 
@@ -143,6 +144,6 @@ def _without_label(proof: Proof, failures: list[JudgeFailure], votes: int) -> As
         stage="judge",
         row=proof.id,
         reason=reason_of(first),
-        detail=f"{len(failures)} of {votes} votes are missing; one of them: {first}",
+        detail=f"{len(failures)} of {plural(votes, 'vote')} are missing; one of them: {first}",
         content=proof.text[:2000],
     )

@@ -241,7 +241,7 @@ def with_revisions(config: RunConfig, run: Path) -> RunConfig:
         if model.local is not None:
             models[name] = replace(model, revision=_revision(model, run))
     settings = {one.name: getattr(config, one.name) for one in fields(config)}
-    return read_config({**settings, "models": models}, RunConfig, "the run")
+    return read_config({**settings, "models": models}, RunConfig, "")
 
 
 def _revision(model: Model, run: Path) -> str:

@@ -23,6 +23,7 @@ from pv_data.asking.kept_answers import INSTEAD
 from pv_data.run.folder import answers_path, spent
 from pv_data.run.stage import Job, is_done, pending
 from pv_judge.cache import AnswerCache, CacheUnavailable
+from pv_judge.pages.text import plural
 
 __all__ = ["shown"]
 
@@ -54,7 +55,7 @@ def shown(job: Job, budget_usd: float | None, console: Console) -> Iterator[None
         def line() -> None:
             count, took = done.look(), time.monotonic() - begin
             left = f", about {(done.of - count) * took / count / 60:.0f} min left" if count else ""
-            said = f"{count} of {done.of} questions, {_money(job.run, budget_usd)}{left}"
+            said = f"{count} of {plural(done.of, 'question')}, {_money(job.run, budget_usd)}{left}"
             console.print(f"{job.stage}: {said}", highlight=False)
 
         with _each(PLAIN_S, line):
@@ -118,4 +119,4 @@ def _money(run: Path, budget_usd: float | None) -> str:
     totals = spent(run)
     of = f" of ${budget_usd:.2f}" if budget_usd is not None else ""
     known = of or totals.usd  # 0 may be of models without a price
-    return f"{totals.calls} calls" + (f", ${totals.usd:.2f}{of}" if known else "")
+    return f"{plural(totals.calls, 'call')}" + (f", ${totals.usd:.2f}{of}" if known else "")

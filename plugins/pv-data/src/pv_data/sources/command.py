@@ -7,11 +7,18 @@ from typing import Annotated, Any
 
 import typer
 
+from pv_data.plugins import SOURCES
 from pv_data.shell import load_yaml
 from pv_rl.errors import ConfigError, PvRlError
 from pv_rl.exits import errors_to_exit
 
 __all__ = ["sources"]
+
+
+def _published() -> list[str]:
+    from pv_data.sources.presets import published
+
+    return [one.name for one in published().values() if one.files]
 
 
 def sources(
@@ -22,7 +29,11 @@ def sources(
         ),
     ] = None,
     kind: Annotated[
-        str, typer.Option(help="With --try: the source. If it is not given, each is tried.")
+        str,
+        typer.Option(
+            help="With --try: the source. If it is not given, each is tried.",
+            autocompletion=lambda: [*SOURCES.entries()],
+        ),
     ] = "",
     column: Annotated[
         list[str] | None,
@@ -36,13 +47,19 @@ def sources(
     ] = "",
     rows: Annotated[int, typer.Option(min=0, help="With --try: how many rows to show.")] = 20,
     get: Annotated[
-        str, typer.Option(metavar="NAME", help="Download a published set, and print its licence.")
+        str,
+        typer.Option(
+            metavar="NAME", help="Download a published set, and print its licence.", autocompletion=_published
+        ),
     ] = "",
     to: Annotated[
         Path, typer.Option(metavar="DIR", help="With --get: the folder, `data_dir` of a config.")
     ] = Path("data"),
 ) -> None:
-    """List the sources that a config can name; or try one on a file; or download a published set."""
+    """List the sources that a config can name; or try one on a file; or download a published set.
+
+    Example: pv-data sources --try problems.csv --column problem=question
+    """
     with errors_to_exit():
         if try_file is not None and get:
             raise ConfigError("--try and --get are both given; give one of them")
@@ -55,7 +72,6 @@ def sources(
         elif try_file is not None:
             _try(try_file, kind, _options(options, column or []), rows)
         else:
-            from pv_data.plugins import SOURCES
             from pv_data.shell import print_registry
 
             print_registry(SOURCES)

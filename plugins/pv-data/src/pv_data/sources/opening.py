@@ -13,8 +13,9 @@ from pydantic.errors import PydanticUserError
 from pydantic_core import SchemaError
 
 from pv_data.hookspecs import Read
-from pv_data.plugins import SOURCES, named
+from pv_data.plugins import SOURCES
 from pv_data.records import Problem, Proof, is_name
+from pv_judge.config_errors import problems
 from pv_rl.errors import ConfigError, PluginError
 from pv_rl.plugins import nearest
 
@@ -29,7 +30,7 @@ def open_source(kind: str, path: Path, options: Mapping[str, Any] | None = None)
         DataError: while it is read: the file is none of this source.
         PluginError: likewise: it gives a name that no slice can have.
     """
-    read = named(SOURCES, kind).read
+    read = SOURCES.named(kind).read
     typed = check_options(kind, read, options or {})
     return _checked(kind, read(path, **typed))
 
@@ -130,7 +131,4 @@ def _typed(value: Any, hint: Any) -> Any:
 
 
 def _wrong(name: str, value: Any, error: ValidationError) -> str:
-    said = dict.fromkeys(one["msg"].removeprefix("Value error, ") for one in error.errors(include_url=False))
-    texts = any("string" in one for one in said) and isinstance(value, bool | int | float)
-    advice = "; put it in quotes, or YAML does not read it as text" if texts else ""
-    return f"{name}={value!r:.200}: {', or '.join(said)}{advice}"
+    return f"{name}={value!r:.200}: {', or '.join(problems(error))}"

@@ -19,6 +19,7 @@ from pv_data.sources.reading.fields import Fields
 from pv_data.sources.reading.files import files
 from pv_data.sources.reading.rows import PLACE, TABLES, read_rows
 from pv_judge.pages.blocks import Block, Column, Items, Paragraph, Table
+from pv_judge.pages.text import counted
 from pv_rl.errors import PvRlError
 
 __all__ = ["Trial", "columns_block", "fitting_kinds", "trial"]
@@ -69,7 +70,7 @@ class Trial:
         ]
         yield Table.of(columns, self.lines)
         scope = "" if self.whole else f" in the first {GIVEN:,} problems, proofs and rejected rows"
-        found = ", ".join(f"{count:,} {what}" for what, count in self.counts.items()) or "nothing"
+        found = ", ".join(counted(count, what, ",") for what, count in self.counts.items()) or "nothing"
         yield Paragraph(f"\n{self.kind} reads{scope}: {found}")
         if self.rejected:
             yield Paragraph("Rejected:")

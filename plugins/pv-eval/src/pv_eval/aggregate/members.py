@@ -15,6 +15,7 @@ from pv_eval.paired import common
 from pv_eval.provenance import sampling_details
 from pv_eval.report.names import tell_apart
 from pv_eval.run_files import find_runs
+from pv_judge.pages.text import plural
 from pv_rl.errors import ConfigError, DataError
 
 __all__ = ["MOST_TOGETHER", "UNITS", "Member", "on_common_pairs", "price", "read_members"]
@@ -63,7 +64,8 @@ def on_common_pairs(
     """
     if len(verifiers) > MOST_VERIFIERS:
         raise ConfigError(
-            f"{len(verifiers)} runs were given; expected at most {MOST_VERIFIERS}, because every ensemble of up to "
+            f"{plural(len(verifiers), 'run')} were given; expected at most {MOST_VERIFIERS}, because every "
+            "ensemble of up to "
             f"{MOST_TOGETHER} of them is measured. Name fewer runs"
         )
     first = verifiers[0]

@@ -146,7 +146,10 @@ def _notes(cell: Cell, column: Column) -> Iterator[str]:
     number, versus = cell.numbers[column.decides], cell.versus
     voted = len(cell.entry.counts.pairs)
     if voted < column.on.pairs:
-        yield f"voted on {voted} of the {column.on.pairs} pairs only, which may be easier or harder than the others."
+        yield (
+            f"voted on {voted} of the {plural(column.on.pairs, 'pair')} only, which may be easier or "
+            "harder than the others."
+        )
     if number.note:
         yield f"{MEASURES[column.decides].removesuffix(', %')}: {number.note}."
     if versus is not None and versus.reason:

@@ -94,7 +94,7 @@ def _about(group: Group) -> Block:
 def _size(found: Evaluation) -> str:
     return (
         f"{plural(found.pairs, 'pair')} of {plural(found.questions, 'question')}, {found.right} right and "
-        f"{found.pairs - found.right} wrong proofs"
+        f"{plural(found.pairs - found.right, 'wrong proof')}"
     )
 
 
@@ -115,7 +115,8 @@ def _cautions(group: Group) -> list[str]:
         found, own = entry.evaluation, {pair.pair_id for pair in entry.counts.pairs}
         if own != first:
             lines.append(
-                f"{entry.name}: has {len(own)} pairs and {group.first.name} {len(first)}, {len(own & first)} of them "
+                f"{entry.name}: has {plural(len(own), 'pair')} and {group.first.name} {len(first)}, "
+                f"{len(own & first)} of them "
                 "the same. Only comparisons are on the same pairs; the other numbers are of each run's own."
             )
         for note in (*map(str, found.problems), *entry.info.notes, *_notes(found.metrics)):
@@ -155,7 +156,8 @@ def _beside_paper(group: Group) -> Iterator[Block]:
     yield table
     size = SIZES.get(name)
     lines = [
-        f"{entry.name} was measured on {found.pairs} pairs of {found.questions} questions, the paper's set has "
+        f"{entry.name} was measured on {plural(found.pairs, 'pair')} of "
+        f"{plural(found.questions, 'question')}, the paper's set has "
         f"{size[0]} of {size[1]}: not the same set."
         for entry in entries
         for found in (entry.evaluation,)
@@ -183,7 +185,7 @@ def _versus_blocks(first: Entry, versus: Versus) -> Iterator[Block]:
     found = versus.comparison
     yield Paragraph(
         f"{versus.second.name} minus {first.name}, on {plural(found.pairs, 'pair')} of "
-        f"{plural(found.questions, 'question')} that both voted on ({found.left_out} others left out)."
+        f"{plural(found.questions, 'question')} that both voted on ({plural(found.left_out, 'other')} left out)."
     )
     yield tables.versus_table(versus)
     yield Paragraph(

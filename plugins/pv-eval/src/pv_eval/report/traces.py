@@ -24,7 +24,7 @@ from pv_eval.report.summary import Entry, Group, Summary
 from pv_eval.votes import Pair, Vote
 from pv_judge.pages.excerpt import cut
 from pv_judge.pages.html import open_templates
-from pv_judge.pages.text import visible
+from pv_judge.pages.text import plural, visible
 
 __all__ = ["FILE", "address", "draw_traces"]
 
@@ -115,7 +115,7 @@ def _notes(pairs: int, lengths: Sequence[int], longest: int, allowed: int, full:
     return [
         note
         for note, holds in (
-            (f"{pairs:,} pairs beyond the first {MOST_PAIRS:,} are not in this page.", pairs),
+            (f"Not in this page: {plural(pairs, 'pair', ',')} beyond the first {MOST_PAIRS:,}.", pairs),
             (
                 f"{cut_short:,} of {len(lengths):,} traces are cut to {longest:,} characters, so that the page opens "
                 "quickly: the beginning and the end.",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pv_eval.checks import same_proofs
 from pv_eval.votes import Pair
-from pv_judge.pages.text import plain
+from pv_judge.pages.text import plain, plural
 from pv_rl.errors import DataError
 
 if TYPE_CHECKING:
@@ -184,13 +184,14 @@ def _notes(name: str, pairs: tuple[Pair, ...], rules: int) -> list[str]:
     twice = [pair_id for pair_id, times in Counter(pair.pair_id for pair in pairs).items() if times > 1]
     if twice:
         raise DataError(
-            f"the set {name} has {len(twice)} pair ids more than once ({_examples(twice)}); give each pair one id"
+            f"the set {name} has {plural(len(twice), 'pair id')} more than once ({_examples(twice)}); give "
+            "each pair one id"
         )
     groups = same_proofs(pairs)
     both = [group[0].pair_id for group in groups if {True, False} <= {pair.label for pair in group}]
     if both:
         raise DataError(
-            f"the set {name} has {len(both)} proofs that are labelled right and wrong for the same question "
+            f"the set {name} has {plural(len(both), 'proof')} labelled both right and wrong for the same question "
             f"({_examples(both)}); correct the labels, or remove these proofs"
         )
     found: list[str] = []
@@ -202,7 +203,7 @@ def _notes(name: str, pairs: tuple[Pair, ...], rules: int) -> list[str]:
         found.append(f"All {all_of} proofs are {word}: a verifier that always says so has accuracy 1.")
     if groups:
         again = _examples([group[0].pair_id for group in groups])
-        found.append(f"{len(groups)} proofs of a question occur more than once ({again}).")
+        found.append(f"{plural(len(groups), 'proof')} of a question given more than once ({again}).")
     return found
 
 

@@ -16,6 +16,7 @@ from pv_eval.sets.rubrics import with_rubrics
 from pv_eval.sets.sources import read_curated, read_source, read_style
 from pv_eval.sets.tables import read_graded, read_published, read_table
 from pv_rl.errors import ConfigError
+from pv_rl.plugins import nearest
 
 __all__ = ["SETS", "open_set"]
 
@@ -58,7 +59,9 @@ def open_set(spec: str, options: Mapping[str, Any] | None = None) -> EvalSet:
     names = [*(one.name for one in known), RUBRICS]
     unknown = sorted(given.keys() - set(names))
     if unknown and not any(one.kind is Parameter.VAR_KEYWORD for one in known):
-        raise ConfigError(f"the set {name} has no option {', '.join(unknown)}; it has {', '.join(names)}")
+        raise ConfigError(
+            f"the set {name} has no option {', '.join(unknown)}.{nearest(unknown[0], names)} It has {', '.join(names)}"
+        )
     found = read(path, **given)
     if rubrics is not None:
         found = with_rubrics(found, Path(str(rubrics)))
@@ -73,7 +76,6 @@ def open_set(spec: str, options: Mapping[str, Any] | None = None) -> EvalSet:
 
 def _source(name: str) -> Callable[..., EvalSet]:
     from pv_data.plugins import SOURCES
-    from pv_rl.plugins import nearest
 
     if not name or SOURCES.find(name) is None:
         raise ConfigError(

@@ -13,6 +13,7 @@ from pv_eval.sets.rows import read_rows
 from pv_eval.sets.sources import triples_of
 from pv_eval.sets.values import text_of
 from pv_judge.files import load_json
+from pv_judge.pages.text import plural
 from pv_rl.errors import ConfigError, DataError
 
 __all__ = ["ACTIONS", "Overlap", "Trained", "find_overlap", "settle", "trained_on"]
@@ -42,7 +43,10 @@ class Overlap:
         by = {how: list(self.questions.values()).count(how) for how in sorted(set(self.questions.values()))}
         how = ", ".join(f"{number} by {word}" for word, number in by.items())
         examples = ", ".join(sorted(self.questions)[:SHOWN])
-        return f"{self.pairs} pairs of {len(self.questions)} questions were trained on ({how}; {examples})"
+        return (
+            f"{plural(self.pairs, 'pair')} of {plural(len(self.questions), 'question')} were trained on "
+            f"({how}; {examples})"
+        )
 
 
 def trained_on(path: Path) -> Trained:

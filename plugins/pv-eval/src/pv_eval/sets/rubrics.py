@@ -13,6 +13,7 @@ from pv_eval.sets.base import EvalSet
 from pv_eval.sets.rows import scan_rows
 from pv_eval.sets.truth import rubric_of
 from pv_eval.sets.values import text_of
+from pv_judge.pages.text import plural
 from pv_rl.errors import DataError
 
 __all__ = ["with_rubrics"]
@@ -48,5 +49,8 @@ def with_rubrics(found: EvalSet, path: Path) -> EvalSet:
             f"{path} has no rubric and no reference for a question of the set {found.name} ({len(known)} others). It "
             f"needs {', '.join(PROBLEM)} with the same text, and {', '.join(RUBRIC)} or {', '.join(REFERENCE)}"
         )
-    note = f"Rubrics and references of {len(joined)} of {found.counts['questions']} questions are from {path.name}."
+    note = (
+        f"Rubrics and references of {len(joined)} of {plural(found.counts['questions'], 'question')} are "
+        f"from {path.name}."
+    )
     return replace(found, pairs=tuple(pairs), notes=(*found.notes, note))

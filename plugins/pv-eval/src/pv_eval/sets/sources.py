@@ -104,10 +104,10 @@ def read_source(
         ConfigError: the source or an option is unknown.
         DataError: see `build_set`.
     """
-    from pv_data.plugins import SOURCES, named
+    from pv_data.plugins import SOURCES
     from pv_data.sources.opening import open_source
 
-    place = path or named(SOURCES, source).default_path
+    place = path or SOURCES.named(source).default_path
     if place is None:
         raise ConfigError(f"the set {source} needs a file: --set {source}:PATH")
     rows = source_rows(open_source(source, place, options), references=references)

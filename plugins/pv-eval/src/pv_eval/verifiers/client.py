@@ -27,6 +27,7 @@ from pv_judge.answer import JudgeFailure, Messages
 from pv_judge.budget import BudgetKeeper
 from pv_judge.client import JudgeClient
 from pv_judge.config import read_config
+from pv_judge.pages.text import plural
 from pv_judge.processes import in_loop
 from pv_judge.scoring.command import read_options
 from pv_rl.errors import ConfigError, SetupError
@@ -210,7 +211,7 @@ class _Run:
             await asyncio.gather(*workers, watching, return_exceptions=True)
             await self._client.aclose()
         if self._why:
-            done = f"{self._state.done} of {self._state.total} traces are there"
+            done = f"{self._state.done} of {plural(self._state.total, 'trace')} are there"
             raise Stopped(f"{self._why}. {done}; run the same command again to resume")
 
     async def _watch(self, gone: Callable[[], str], leave: Callable[[], None]) -> None:
@@ -268,7 +269,7 @@ class _Run:
         self._in_vain = 0 if failure.kind in OF_THE_PROMPT else self._in_vain + 1
         self._state.last_error = str(failure)
         if self._in_vain >= self._patience:
-            self._stop(f"{self._in_vain} requests in a row failed; the last error: {failure}")
+            self._stop(f"{plural(self._in_vain, 'request')} in a row failed; the last error: {failure}")
         return Trace(text=None, missing=failure.kind, usage=failure.usage)
 
     def _stop(self, why: str) -> None:

@@ -26,6 +26,7 @@ from pv_eval.verifiers.progress import Progress, shown
 from pv_eval.verifiers.recorded import read_traces
 from pv_eval.verifiers.trace_cache import OF_THE_MODEL, OF_THE_PROMPT, TraceCache
 from pv_eval.votes import Pair
+from pv_judge.pages.text import plural
 from pv_judge.rowfiles.steps import SUFFIXES as DUMPS
 from pv_rl.errors import ConfigError
 
@@ -193,7 +194,8 @@ def _check_answered(answers: Traces, cached: Traces, state: Progress) -> None:
         return
     reasons = in_words(Counter(trace.missing for trace in answers.values()))
     raise Stopped(
-        f"none of {len(answers)} requests was answered ({reasons}). The last error: {state.last_error}. No votes were "
+        f"none of {plural(len(answers), 'request')} was answered ({reasons}). The last error: "
+        f"{state.last_error}. No votes were "
         "written. Check --verifier, --model and the server, and run the same command again"
     )
 
@@ -218,7 +220,7 @@ def _as_shown(request: Request, prompt: VerifierPrompt, found: EvalSet) -> tuple
 def _shown_notes(numbers: Mapping[str, int], total: int) -> list[str]:
     words = {"reference": "a reference solution", "rubric": "a marking scheme"}
     return [
-        f"The prompt shows {words[name]} of {number} of {total} pairs (--no-{name} leaves it out)."
+        f"The prompt shows {words[name]} of {number} of {plural(total, 'pair')} (--no-{name} leaves it out)."
         for name, number in numbers.items()
         if number
     ]
@@ -235,7 +237,8 @@ def _notes(state: Progress, sampling: Sampling, traces: Traces) -> tuple[str, ..
         )
     if rest:
         notes.append(
-            f"{sum(rest.values())} of {state.total} traces are missing because requests failed ({in_words(rest)}). "
+            f"{sum(rest.values())} of {plural(state.total, 'trace')} are missing because requests failed "
+            f"({in_words(rest)}). "
             "They count as missing verdicts, although the model gave none; run the same command again to ask for them."
         )
     having = sum(trace.logit is not None for trace in traces.values())

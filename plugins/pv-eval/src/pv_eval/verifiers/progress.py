@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
+from pv_judge.pages.text import plural
+
 __all__ = ["Progress", "shown", "state_of"]
 
 EVERY_S = 0.5
@@ -58,7 +60,7 @@ def shown(state: Progress, console: Console) -> Iterator[None]:
 
 def state_of(state: Progress, seconds: float) -> str:
     """Cost, failures and time left, in words."""
-    parts = [f"{state.calls} requests" + ("" if state.usd is None else f", ${state.usd:.2f}")]
+    parts = [f"{plural(state.calls, 'request')}" + ("" if state.usd is None else f", ${state.usd:.2f}")]
     if state.known:
         parts.insert(0, f"{state.known} from the cache")
     if state.failures:
@@ -88,5 +90,5 @@ def _lines(state: Progress, console: Console, ended: threading.Event, begin: flo
     while not last:
         last = ended.wait(PLAIN_S)
         text = state_of(state, time.monotonic() - begin)
-        line = f"sampling: {state.done} of {state.total} traces, {text}"
+        line = f"sampling: {state.done} of {plural(state.total, 'trace')}, {text}"
         console.print(line, highlight=False, markup=False, soft_wrap=True)

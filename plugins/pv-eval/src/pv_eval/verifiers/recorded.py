@@ -23,6 +23,7 @@ from pv_eval.sets.rows import read_rows
 from pv_eval.sets.values import label_of, number_of, text_of
 from pv_eval.verifiers.trace_cache import Trace
 from pv_eval.votes import Pair
+from pv_judge.pages.text import plural
 from pv_judge.rowfiles.steps import choose_file
 from pv_rl.errors import DataError
 from pv_verdicts import Answer, VerdictFormat, build_format
@@ -63,7 +64,8 @@ class Recorded:
         notes += [f"Rows of the file of traces that are not votes: {left}."] if left else []
         if self.other_labels:
             notes.append(
-                f"{self.other_labels} rows of the file of traces have another label than the set; the set's counts."
+                f"{plural(self.other_labels, 'row')} of the file of traces have another label than the set; "
+                "the set's counts."
             )
         return tuple(notes)
 

@@ -10,6 +10,7 @@ __all__ = [
     "INTERVAL",
     "MISSING",
     "coefficient",
+    "counted",
     "duration",
     "estimate",
     "markdown",
@@ -166,9 +167,14 @@ def p_value(p: float) -> str:
     return MISSING if math.isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def plural(count: int, noun: str) -> str:
-    """`1 run`, `2 runs`."""
-    return f"{count} {noun}{'s' * (count != 1)}"
+def plural(count: int, noun: str, form: str = "") -> str:
+    """`1 run`, `2 runs`; `2,000 runs` with the format `,`."""
+    return f"{count:{form}} {noun}{'s' * (count != 1)}"
+
+
+def counted(count: int, what: str, form: str = "") -> str:
+    """`1 pair without votes`, `2 pairs without votes`, from `pairs without votes`."""
+    return f"{count:{form}} " + (re.sub(r"s\b", "", what, count=1) if count == 1 else what)
 
 
 def duration(seconds: float) -> str:

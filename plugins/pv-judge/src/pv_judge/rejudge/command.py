@@ -16,8 +16,10 @@ from rich.progress import Progress
 from pv_judge.config import JudgeConfig, read_config
 from pv_judge.files import check_target
 from pv_judge.fluency import FluencyPrompt
+from pv_judge.hydra_errors import unreadable
 from pv_judge.ledger import read_ledger
 from pv_judge.pages.terminal import print_blocks, print_line, standard_output
+from pv_judge.pages.text import plural
 from pv_judge.rejudge.asking import Plan, ask, plan, without_steps
 from pv_judge.rejudge.marks import add_marks
 from pv_judge.rejudge.output import marks_table, report_blocks, write_report
@@ -73,7 +75,7 @@ def rejudge(
         rows, table = [rows[place] for place in chosen], table.take(chosen)
     console = standard_output()
     say = partial(print_line, console)
-    say(f"{ledger}: {number} rows" + (f", {len(rows)} of them drawn" if len(rows) < number else ""))
+    say(f"{ledger}: {plural(number, 'row')}" + (f", {len(rows)} of them drawn" if len(rows) < number else ""))
     if lost:
         say(f"Marks without a row in the ledger: {lost}.")
 
@@ -97,7 +99,9 @@ def rejudge(
         say(f"New: the old answers, a veto from confidence {threshold:g}.")
         silent = sum(row.judged is not None and row.judge_fluent is None for row in rows)
         if silent:
-            say(f"The ledger has no judge's answer for {silent} rows; their decisions do not change.")
+            say(
+                f"The ledger has no judge's answer for {plural(silent, 'row')}; their decisions do not change."
+            )
     about |= {"threshold": threshold}
     report = compare(rows, judgments, threshold)
     if config is not None or threshold is not None:
@@ -122,7 +126,7 @@ def read_judge(path: Path) -> tuple[JudgeConfig, str | None, float]:
         with yaml_errors():
             plain = OmegaConf.to_container(OmegaConf.load(path), resolve=True)
     except ValueError as error:
-        raise ConfigError(f"{path} cannot be read ({error}). Give every setting a value") from error
+        raise ConfigError(f"{path} cannot be read: {unreadable(error)}") from error
     if not isinstance(plain, dict):
         raise ConfigError(
             f"{path} is not a YAML mapping; it holds a judge's settings or the options of verdict_fluency"
@@ -191,7 +195,8 @@ def _answer_tokens(table: pa.Table, judge: JudgeConfig) -> float:
 def _print_plan(foreseen: Plan, model: str, judge: JudgeConfig, say: Callable[[str], None]) -> None:
     cost = f"no price for {model} in prices" if foreseen.usd is None else f"${foreseen.usd:.4f}"
     say(
-        f"To judge: {foreseen.rows} rows; answered in the cache: {foreseen.known}; requests to send: {foreseen.calls}. "
+        f"To judge: {plural(foreseen.rows, 'row')}; answered in the cache: {foreseen.known}; requests to "
+        f"send: {foreseen.calls}. "
         f"About {foreseen.prompt_tokens} prompt and {foreseen.completion_tokens} answer tokens: {cost}."
     )
     if foreseen.calls and judge.cache is None:

@@ -61,8 +61,8 @@ def report_blocks(report: Report) -> Iterator[Block]:
         yield marks_table({"old": report.old_marks, "new": report.new_marks})
     yield from _rewards(report)
     yield Paragraph(
-        f"\nCost: {_dollars(report.usd)} for {report.requests} requests, {report.prompt_tokens} prompt and "
-        f"{report.completion_tokens} answer tokens; {report.cached} answers were from the cache. "
+        f"\nCost: {_dollars(report.usd)} for {plural(report.requests, 'request')}, {report.prompt_tokens} prompt and "
+        f"{plural(report.completion_tokens, 'answer token')}; {report.cached} answers were from the cache. "
         f"The old judge cost {_dollars(report.old_usd)}."
     )
     yield Paragraph("95% intervals: of rates by Wilson's score, of the others by a bootstrap over prompts.")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from pv_judge.files import load_json
+from pv_judge.pages.text import plural
 from pv_judge.rowfiles.files import opened
 from pv_judge.rowfiles.rows import LONGEST_ROW, BadRow, Reduction, Row, RowFile
 from pv_rl.errors import DataError
@@ -144,7 +145,7 @@ class Csv(RowFile):
         for line, row in cells:
             if len(row) != len(names):
                 if row:
-                    text = f"{len(row)} cells under {len(names)} columns"
+                    text = f"{plural(len(row), 'cell')} under {plural(len(names), 'column')}"
                     yield BadRow(line, "cells", text, ",".join(row))
                 continue
             values = dict(zip(names, row, strict=True))

@@ -14,8 +14,10 @@ from rich.console import Console
 from rich.progress import Progress
 
 from pv_judge.files import check_target
+from pv_judge.hydra_errors import unreadable
 from pv_judge.pages.blocks import Column, Heading, Table
 from pv_judge.pages.terminal import print_blocks, standard_output
+from pv_judge.pages.text import plural
 from pv_judge.ray_service import close_local_services, local_reports, run_folder
 from pv_judge.scoring.samples import Source, open_source
 from pv_judge.scoring.score_file import ScoreFile, fingerprint
@@ -87,7 +89,7 @@ def score_rollouts(
     except KeyboardInterrupt:
         kept = "no row was saved. Name a file with --out to keep rows"
         if scoring.file is not None:
-            kept = f"{len(scoring.file)} of {total} rows are in {out}; the same command scores the others"
+            kept = f"{len(scoring.file)} of {plural(total, 'row')} are in {out}; the same command scores the others"
         Console(stderr=True, soft_wrap=True).print(kept, markup=False, highlight=False)
         raise
     finally:
@@ -97,7 +99,7 @@ def score_rollouts(
     if scoring.failed:
         tried = scoring.summary.rows + len(scoring.failed)
         raise DataError(
-            f"the reward failed for {len(scoring.failed)} of {tried} rows"
+            f"the reward failed for {len(scoring.failed)} of {plural(tried, 'row')}"
             + (f", so the other {total - tried} were not tried" if tried < total else "")
             + f". The first: {scoring.failed[0]}"
         )
@@ -115,7 +117,7 @@ def read_options(file: Path | None, settings: Sequence[str]) -> dict[str, Any]:
             merged = OmegaConf.merge(base, OmegaConf.from_dotlist(list(settings)))
             plain = OmegaConf.to_container(merged, resolve=True)
     except ValueError as error:
-        raise ConfigError(f"the options of the reward cannot be read: {error}") from error
+        raise ConfigError(f"the options of the reward cannot be read: {unreadable(error)}") from error
     if not isinstance(plain, dict):
         raise ConfigError(f"{file} does not contain a mapping of options to values")
     return {str(name): value for name, value in plain.items()}

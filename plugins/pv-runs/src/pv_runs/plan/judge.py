@@ -13,6 +13,7 @@ from pv_judge.answer import Usage
 from pv_judge.budget import BudgetKeeper
 from pv_judge.config import Budget, Price, read_config
 from pv_judge.fluency import FluencyPrompt
+from pv_judge.hydra_errors import unreadable
 from pv_rl.errors import ConfigError
 from pv_runs.plan.findings import Finding, note, warning
 from pv_runs.plan.setup import Setup
@@ -83,7 +84,7 @@ def _select(settings: Settings, key: str) -> Any:
     try:
         return OmegaConf.select(settings.config, key)
     except OmegaConfBaseException as error:
-        raise ConfigError(f"{key} cannot be read: {str(error).splitlines()[0]}") from None
+        raise ConfigError(f"{key} cannot be read: {unreadable(error)}") from None
 
 
 def _known(settings: Settings, key: str) -> str | None:

@@ -18,6 +18,7 @@ from typing import Any
 
 from omegaconf import DictConfig
 
+from pv_judge.pages.text import plural
 from pv_judge.rowfiles import open_rows
 from pv_rl.errors import PvRlError
 from pv_rl.hookspecs import Finding
@@ -131,13 +132,14 @@ def _check_rows(config: DictConfig, machine: Machine, key: str, files: Sequence[
             f" after {over} with longer prompts than data.max_prompt_length={longest}" if kept < used else ""
         )
         yield wrong(
-            f"{key} has {kept} rows{dropped}, and a batch takes {needed}",
+            f"{key} has {plural(kept, 'row')}{dropped}, and a batch takes {needed}",
             "add rows, or lower data.train_batch_size" if "train" in key else "add rows",
         )
         return
     if over:
         text = (
-            f"{key}: about {over} of {total} prompts are longer than data.max_prompt_length={longest} ({how})"
+            f"{key}: about {over} of {plural(total, 'prompt')} are longer than "
+            f"data.max_prompt_length={longest} ({how})"
         )
         if filtered:
             yield note(f"{text}; verl leaves them out")
@@ -151,7 +153,7 @@ def _check_rows(config: DictConfig, machine: Machine, key: str, files: Sequence[
             f"{key}: every label is {next(iter(labels))}", "check that rows of the other class are there"
         )
     part = "" if whole else f" (the first that could be read in {BUDGET_S:g} s)"
-    yield right(f"{key}: {total:,} rows{part}" + (f", labels {counts}" if labels else ""))
+    yield right(f"{key}: {plural(total, 'row', ',')}{part}" + (f", labels {counts}" if labels else ""))
 
 
 def _rows_needed(config: DictConfig, key: str) -> int:

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from pv_judge.hydra_errors import unreadable
 from pv_rl.errors import ConfigError, PvRlError
 from pv_rl.hookspecs import Finding
 from pv_runs.preflight.data import check_data
@@ -37,7 +38,7 @@ MoreChecks = Mapping[str, Callable[[DictConfig], Iterable[Finding]]]
 
 SETTINGS = "settings"
 UNREAD = "set this value"
-UNSET = re.compile(r"Environment variable '(\w+)' not found")
+UNSET = re.compile(r"needs the environment variable (\w+), which is not set")
 CHECKS: Mapping[str, Callable[[DictConfig, Machine], Iterable[Finding]]] = {
     "secrets": check_secrets,
     "packages": check_packages,
@@ -143,7 +144,7 @@ def _guarded(run: Callable[[], Iterable[Finding]]) -> list[Finding]:
         remedy = f"export {unset[1]}=..." if unset else UNREAD if "cannot be read" in str(error) else ""
         found.append(wrong(str(error), remedy))
     except OmegaConfBaseException as error:
-        found.append(wrong(" ".join(str(error).split()), UNREAD))
+        found.append(wrong(unreadable(error), UNREAD))
     except Exception as error:  # noqa: BLE001 - a check that fails by itself stops no run
         found.append(note(f"could not be checked ({type(error).__name__}: {error})"))
     return found
@@ -158,6 +159,6 @@ def _check_settings(config: DictConfig, overrides: Sequence[str] | None) -> Iter
     try:
         OmegaConf.resolve(config.copy())  # as verl does in its TaskRunner
     except OmegaConfBaseException as error:
-        raise ConfigError(f"a value cannot be read: {' '.join(str(error).split())}") from error
+        raise ConfigError(f"a value cannot be read: {unreadable(error)}") from error
     yield from (note(one) for one in remarks(config))
     yield right(f"verl accepts the config, {config.actor_rollout_ref.actor.loss_agg_mode}")

@@ -9,6 +9,7 @@ from typing import Any
 from omegaconf import DictConfig
 
 from pv_judge.files import load_json
+from pv_judge.pages.text import plural
 from pv_rl.hookspecs import Finding
 from pv_rl.recipes.choices import value
 from pv_runs.preflight.findings import note, right, wrong
@@ -106,7 +107,7 @@ def _weights(path: Path) -> Iterator[str]:
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             yield f"{index} cannot be read ({type(error).__name__})"
     if missing := sorted(one for one in wanted if not (path / one).is_file()):
-        yield f"{path} lacks {len(missing)} of {len(wanted)} files of its weights, {missing[0]} first"
+        yield f"{path} lacks {len(missing)} of {plural(len(wanted), 'file')} of its weights, {missing[0]} first"
     files = [one for pattern in WEIGHTS for one in path.glob(pattern)]
     if not files and not missing:
         yield f"{path} has no weights ({', '.join(WEIGHTS)})"

@@ -8,6 +8,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from pv_judge.pages.text import plural
 from pv_judge.rowfiles import open_rows
 from pv_rl.errors import ConfigError, DataError, PvRlError
 from pv_rl.hookspecs import Finding
@@ -78,7 +79,7 @@ def check_conversations(config: DictConfig, machine: Machine) -> Iterator[Findin
                 yield wrong(text, f"write a list of role and content in the column {column}")
             elif "train" in key and len(seen) < min(batch, LOOKED_AT):
                 yield wrong(
-                    f"{key} has {len(seen)} rows, and a batch takes {batch}",
+                    f"{key} has {plural(len(seen), 'row')}, and a batch takes {batch}",
                     "add rows, or lower data.train_batch_size",
                 )
             else:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from pv_judge.hydra_errors import unreadable
 from pv_rl.errors import ConfigError
 from pv_rl.plugins import VERL_MODES
 from pv_rl.recipes.choices import MODE, NAMED, check_choices, value
@@ -71,7 +72,7 @@ def _check_reward(config: DictConfig) -> None:
         try:
             options = plain(function.get("reward_kwargs") or {})
         except OmegaConfBaseException as error:
-            raise ConfigError(f"the reward's options cannot be read: {str(error).splitlines()[0]}") from error
+            raise ConfigError(f"the reward's options cannot be read: {unreadable(error)}") from error
         build_reward(function.name, options)
 
 

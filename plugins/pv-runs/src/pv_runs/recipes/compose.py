@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
+from pv_judge.hydra_errors import unreadable
 from pv_rl.errors import ConfigError, SetupError
 from pv_rl.installing import how_to_install
 from pv_rl.plugins import nearest
@@ -102,4 +103,4 @@ def compose(run: str, overrides: Sequence[str] = (), *, with_hydra: bool = False
     except ConfigError:
         raise
     except (HydraException, OmegaConfBaseException, ValueError) as error:
-        raise ConfigError(f"{' '.join(str(error).split())} (in run={run} {' '.join(overrides)})") from error
+        raise ConfigError(f"{unreadable(error)} (in run={run} {' '.join(overrides)})") from error

@@ -15,7 +15,9 @@ from omegaconf import OmegaConf
 from rich.console import Console
 
 from pv_judge.override import override, quoted
+from pv_judge.pages.text import plural
 from pv_rl.errors import ConfigError, DataError, PvRlError, SetupError
+from pv_rl.plugins import nearest
 from pv_rl.recipes import SOURCES
 from pv_runs.hydra_record import saved_config
 from pv_runs.metrics_log import attempt_of, find_metrics
@@ -84,6 +86,7 @@ def train(
     shows = any(one.partition("=")[0] in SHOWS for one in rest)
     overrides = [one for one in rest if not one.startswith("-") and (one.startswith("~") or "=" in one)]
     options = [one for one in rest if one not in overrides]  # argparse wants overrides in one piece
+    _check_options([*options, *overrides])
     without_pv_cpu()
     if not shows:
         from pv_runs.train.preflight import check_runs, raise_faults, show
@@ -109,6 +112,23 @@ def train(
     elsewhere = run_folders(folder or Path(said[-1])) if folder or said else []
     _raise_failed(ENDED | {one: read_record(one) for one in elsewhere})
     return True
+
+
+def _check_options(arguments: Sequence[str]) -> None:
+    """Refuse options that Hydra does not have, and words that are neither an option nor an override, before a run is
+    checked for a minute."""
+    from hydra._internal.utils import get_args_parser
+
+    parser = get_args_parser()
+    known, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        names = ("--check", "--resume", *(one for one in parser._option_string_actions if one[:2] == "--"))
+        raise ConfigError(
+            f"pv-rl train has no option {unknown[0]}.{nearest(unknown[0], names)} Options: {', '.join(names)}"
+        )
+    for one in known.overrides:
+        if "=" not in one and not one.startswith("~"):
+            raise ConfigError(f"{one!r} is neither an option nor KEY=VALUE, such as run=8b or {one}=VALUE")
 
 
 def resume(folder: Path, extra: Sequence[str], console: Console, *, only_check: bool = False) -> bool:
@@ -216,6 +236,6 @@ def _raise_failed(records: dict[Path, Record]) -> None:
     many = (
         ""
         if len(records) == 1
-        else f"\n{len(failed)} of {len(records)} runs failed: {', '.join(map(str, failed))}"
+        else f"\n{len(failed)} of {plural(len(records), 'run')} failed: {', '.join(map(str, failed))}"
     )
     raise SetupError(causes + many)

@@ -10,6 +10,7 @@ from omegaconf import OmegaConf
 from rich.console import Console
 from rich.markup import escape
 
+from pv_judge.hydra_errors import unreadable
 from pv_judge.pages.text import plural
 from pv_rl.errors import ConfigError
 from pv_rl.hookspecs import Finding
@@ -112,7 +113,7 @@ def _split(overrides: Iterable[str]) -> tuple[list[str], list[list[str]]]:
             elif not parsed.is_sweep_override():
                 fixed.append(text)
         except HydraException as error:
-            raise ConfigError(f"{text}: {' '.join(str(error).split())}") from error
+            raise ConfigError(unreadable(error)) from error
     return fixed, swept
 
 
@@ -134,5 +135,5 @@ def _merge(results: Sequence[tuple[str, Checks]]) -> Checks:
             more = f" (and {len(names) - 1} more runs)" if where and len(names) > 1 else ""
             text = f"{where}{one.text}{more}"
             merged.setdefault(check, []).append(Finding(state=one.state, text=text, remedy=one.remedy))
-    merged["sweep"] = [Finding(state="ok", text=f"{len(results)} runs were composed and checked")]
+    merged["sweep"] = [Finding(state="ok", text=f"{plural(len(results), 'run')} were composed and checked")]
     return merged

@@ -63,14 +63,12 @@ def find_status(places: Places, log: Log, about: Mapping[str, Any], total: int |
     elif state == "running" and silent > max(SILENCE, 10 * (seconds or 0.0)):
         note = "run.json says running, but nothing is written any more: it may have been killed"
     elif state == "unknown":
-        said = (
-            "run.json is missing or unreadable"
-            if not about
-            else f"run.json has the state {one_line(repr(odd)[:40])}"
-        )
-        note = f"{said}; pv-rl train writes {', '.join(STATES)}" + (
-            ". Its last step is there" if ended else ""
-        )
+        if not RunFolder(places.folder).record.exists():
+            note = "pv-rl train did not start this run, so it is not known whether it still runs"
+        else:
+            said = f"has the state {one_line(repr(odd)[:40])}" if about else "cannot be read"
+            note = f"run.json {said}; pv-rl train writes {', '.join(STATES)}"
+        note += ". Its last step is there" if ended else ""
     return Status(state=state, note=note, total=total, seconds=seconds, left=left, wrote=wrote)
 
 

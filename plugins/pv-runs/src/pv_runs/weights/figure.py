@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pv_judge.pages.figure import check_plot, choose_colours, new_figure, save_figure
+from pv_judge.pages.text import plural
 from pv_runs.weights.output import FEW, label
 from pv_runs.weights.summary import ModeSummary, Summary
 
@@ -29,7 +30,9 @@ def draw(summary: Summary, path: Path) -> None:
         _draw_bars(right, summary)
     else:
         _draw_cumulative(right, summary)
-    counted = f"{summary.responses} responses of {summary.prompts} prompt{'s' * (summary.prompts != 1)}"
+    counted = (
+        f"{plural(summary.responses, 'response')} of {summary.prompts} prompt{'s' * (summary.prompts != 1)}"
+    )
     source = summary.rollouts.source
     title = counted if source.endswith("given lengths") else f"{counted}: {_short(source)}"
     figure.suptitle(title, fontsize="medium", parse_math=False)

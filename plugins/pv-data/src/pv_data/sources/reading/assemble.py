@@ -11,6 +11,7 @@ from pv_data.sources.reading.fields import Fields
 from pv_data.sources.reading.files import files
 from pv_data.sources.reading.rows import read_rows
 from pv_data.sources.reading.unusable import FILE_NOT_READ, Unusable, aside
+from pv_judge.pages.text import plural
 from pv_rl.errors import DataError
 
 __all__ = ["REFERENCE", "Build", "Made", "Once", "assemble", "attempt", "reference"]
@@ -73,7 +74,7 @@ def _rows(file: Path, build: Build, within: str, good: Callable[[Problem | Proof
     # without a rejected row the source passed rows over, which another entry of the config reads
     if not fits and (first or not count):
         why = (
-            f"none of its {count} rows is one of this source; the first, {first}"
+            f"none of its {plural(count, 'row')} is one of this source; the first, {first}"
             if count
             else "it has no rows"
         )
