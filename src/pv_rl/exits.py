@@ -75,8 +75,7 @@ def errors_to_exit() -> Iterator[None]:
             problem = "it is a file; name a folder" if isinstance(error, FileExistsError) else error.strerror
             said = f"{error.filename}: {problem}"
         text = "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in said)
-        console = Console(stderr=True, soft_wrap=True)
-        console.print(f"[bold red]error[/] {escape(text)}", highlight=False)
+        Console(stderr=True, soft_wrap=True).print(f"[bold red]error[/] {escape(text)}", highlight=False)
         raise typer.Exit(getattr(error, "exit_code", 1)) from error
     except KeyboardInterrupt:
         typer.echo("stopped; nothing is left running", err=True)
