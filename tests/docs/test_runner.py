@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from doc_env import link_packages, wheel_of
 from doc_pages import Block, pages, read_blocks, statements
-from doc_runner import PageRun, adapted
+from doc_runner import CHECKED, PageRun, adapted
 
 
 def block(text: str, language: str = "", **marks: str) -> Block:
@@ -76,12 +77,21 @@ def test_a_mark_belongs_to_the_next_block_and_to_nothing_else(tmp_path):
     ("command", "runs", "reason"),
     [
         ("pv-rl plan run=8b", "pv-rl plan run=8b", ""),
-        ("pv-rl train run=8b x=1", "pv-rl train --cfg job run=8b x=1 > /dev/null", "composed only"),
-        ("pv-rl train --check run=8b", "pv-rl train --check run=8b", ""),
+        (
+            "pv-rl train run=8b x=1",
+            CHECKED.format("pv-rl train", " run=8b x=1"),
+            "settings checked, not trained",
+        ),
+        (
+            "pv-rl train --check run=8b",
+            CHECKED.format("pv-rl train", " run=8b"),
+            "settings checked, not trained",
+        ),
+        ("pv-rl train --resume RUN", "pv-rl train --resume RUN", ""),
         (
             "A=1 python -m verl.trainer.main_ppo ... x=1",
             "A=1 python -m verl.trainer.main_ppo --cfg job x=1 > /dev/null",
-            "composed only",
+            "config composed, not trained",
         ),
         ("python -m pv_lab.x --device cuda", "", "needs a GPU"),
         ("ssh HOST pv-rl watch RUN", "", "needs another machine"),
@@ -120,8 +130,15 @@ def test_a_server_that_a_page_starts_ends_with_it(page, tmp_path):
     process = int((page.folder / "pid").read_text())
     os.kill(process, 0)
     page.__exit__()
-    state = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True).stdout
-    assert state.strip()[:1] in ("", "Z")
+    for _ in range(100):  # the kernel may take a moment
+        state = subprocess.run(
+            ["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True
+        ).stdout
+        if state.strip()[:1] in ("", "Z"):
+            break
+        time.sleep(0.05)
+    else:
+        pytest.fail(f"the process is still there: {state}")
 
 
 def test_marks_give_a_file_and_leave_a_block_out(page):

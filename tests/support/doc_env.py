@@ -27,8 +27,11 @@ os.execv({python!r}, [{python!r}, "-m", "pip", *arguments])
 
 
 def link_packages(folder: Path, ours: set[str], extra: list[Path]) -> None:
-    """Links to what is installed for this interpreter and in `extra`, without the packages whose names are given."""
-    folder.mkdir()
+    """Links to what is installed for this interpreter and in `extra`, without the packages whose names are given.
+
+    The folder has to be called site-packages: dill tells modules that are installed by that.
+    """
+    folder.mkdir(parents=True)
     names = {name.replace("-", "_") for name in ours}
     sites = [Path(one) for one in sys.path if one.endswith("site-packages")]
     for entry in (entry for site in [*sites, *extra] if site.is_dir() for entry in site.iterdir()):

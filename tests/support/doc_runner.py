@@ -32,11 +32,13 @@ ELSEWHERE = {  # a command, and what it needs that is not here; the other comman
     r"^make |\bpytest ": "the clone's own environment",
     r"^pv-data sources --get ": "the network",
 }
-COMPOSED = re.compile(
-    r"^((?:\w+=\S+ )*(?:pv-rl train(?! --check| --resume)|python3? -m verl\.trainer\.main_ppo))( .*)$",
-    re.DOTALL,
-)
-"""A run of the real trainer: Hydra composes its config, and it is not started."""
+TRAIN = re.compile(r"^((?:\w+=\S+ )*pv-rl train)(?: --check)?( .*)$", re.DOTALL)
+MAIN_PPO = re.compile(r"^((?:\w+=\S+ )*python3? -m verl\.trainer\.main_ppo)( .*)$", re.DOTALL)
+CHECKED = """{{ {0} --check{1}
+}} > checks.txt 2>&1 || true
+cat checks.txt; grep -q "^ok *settings" checks.txt"""
+"""`pv-rl train` without its start, which needs GPUs: a machine without them has other checks that fail."""
+SEARCH_PATH = "hydra.searchpath=[pkg://pv_rl.hydra_configs]"
 PRELUDE = """
 set -e -o pipefail
 trap 'code=$?; env -0 > "$DOC_STATE/env"; pwd > "$DOC_STATE/folder"; exit $code' EXIT
@@ -52,8 +54,13 @@ def adapted(command: str) -> tuple[str, str]:
     for pattern, reason in ELSEWHERE.items():
         if re.search(pattern, command):
             return "", f"needs {reason}"
-    if found := COMPOSED.match(command):
-        return f"{found[1]} --cfg job{found[2].replace(' ... ', ' ')} > /dev/null", "composed only"
+    if "--resume" not in command and (found := TRAIN.match(command)):
+        return CHECKED.format(*found.groups()), "settings checked, not trained"
+    if found := MAIN_PPO.match(command):
+        return (
+            f"{found[1]} --cfg job{found[2].replace(' ... ', ' ')} > /dev/null",
+            "config composed, not trained",
+        )
     return command, ""
 
 
@@ -72,7 +79,7 @@ class Machine:
             shutil.copy(ROOT / name, self.clone / name)
         ours = {wheel.name.partition("-")[0] for wheel in self.wheels.glob("*.whl")}
         link_packages(
-            folder / "packages", ours, list(ROOT.glob(".venv/beside/trl-*"))
+            folder / "others" / "site-packages", ours, list(ROOT.glob(".venv/beside/trl-*"))
         )  # `make test` installs it there
         self.environment = {
             "LANG": "C.UTF-8",
@@ -84,7 +91,7 @@ class Machine:
             "PIP_FIND_LINKS": str(self.wheels),
             "PIP_NO_BUILD_ISOLATION": "0",  # for pip this means: no isolation, so that nothing is fetched
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-            "DOC_PACKAGES": str(folder / "packages"),
+            "DOC_PACKAGES": str(folder / "others" / "site-packages"),
             "DOC_PYTHON": sys.executable,
             "DOC_SUPPORT": str(SUPPORT),
         }
@@ -165,8 +172,10 @@ class PageRun:
             reasons = list(dict.fromkeys(reason for _, reason in ran if reason))
             return "run" if any(command for command, _ in ran) else "not run", reasons
         if block.kind == "overrides":
-            self.shell(f"python -m verl.trainer.main_ppo --cfg job {text} > /dev/null", block.place)
-            return "run", ["composed only"]
+            path = "" if "hydra.searchpath" in text else SEARCH_PATH
+            given = text.replace("\\\n", " ").replace("\n", " ")
+            self.shell(f"python -m verl.trainer.main_ppo --cfg job {path} {given} > /dev/null", block.place)
+            return "run", ["config composed, not trained"]
         if block.kind in ("python", "doctest"):
             self.program(text, block)
         elif block.kind == "yaml":
@@ -226,9 +235,9 @@ class PageRun:
         self.folder = Path((self.state / "folder").read_text(encoding="utf-8").strip())
 
     def compare(self, shown: list[str], block: Block) -> None:
-        """Every line that is shown was printed, in this order, whatever the spaces."""
-        printed = iter(" ".join(line.split()) for line in self.printed.splitlines())
+        """Every line that is shown was printed, in this order, whatever the spaces and the breaks of lines."""
+        printed, at = " ".join(self.printed.split()), 0
         for line in filter(None, (" ".join(line.split()) for line in shown)):
-            assert any(line in one for one in printed), (
-                f"{block.place}: not printed: {line}\n{self.printed[-3000:]}"
-            )
+            found = printed.find(line, at)
+            assert found >= 0, f"{block.place}: not printed: {line}\n{self.printed[-3000:]}"
+            at = found + len(line)

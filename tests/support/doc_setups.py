@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+import socket
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,7 @@ def verifier(page: PageRun) -> None:
 
 def opc(page: PageRun) -> None:
     """Some pairs in the form of the Open Proof Corpus."""
-    ask = "Judge it.\n\n### Problem Statement:\n\n{}\n\n### Model Solution:\n\nAttempt {}.\n"
+    ask = "Judge it.\n\n### Problem Statement:\n\n{}\n\n### Model Solution:\n\nAttempt {}: write them as 2a+1, 2b+1.\n"
     rows = [
         {
             "metadata": {"category": ["Algebra"], "competition": "c", "source": "c", "year": 2020},
@@ -74,26 +75,26 @@ def opc(page: PageRun) -> None:
         }
         for n in range(8)
     ]
-    for name in ("test.jsonl", "FILE"):
-        write_rows(page.folder / name, rows)
+    write_rows(page.folder / "test.jsonl", rows)
+    page.replaced["opc:FILE"] = "opc:test.jsonl"
 
 
 def proofbench(page: PageRun) -> None:
     """Some graded pairs in the form of ProofBench."""
     rows = [
         {
-            "problem_id": f"q{n // 2}",
-            "problem": f"{PROBLEM} ({n // 2})",
+            "problem_id": f"q{n // 3}",
+            "problem": f"{PROBLEM} ({n // 3})",
             "generator": "m",
-            "model_solution": f"Attempt {n}.",
+            "model_solution": f"Attempt {n}: write them as 2a+1 and 2b+1.",
             "reference_solution": "Write them as 2a+1 and 2b+1.",
             "expert_rating": [0, 7, 5, 6][n % 4],
             "marking_scheme": "1 point for the form 2a+1",
             "metadata": {"contest": "APMO", "contest_year": "2025"},
         }
-        for n in range(8)
+        for n in range(435)  # as many as were published, which `--try` compares
     ]
-    write_rows(page.folder / "test.jsonl", rows)
+    write_rows(page.folder / "test.jsonl", rows[:8])
     write_rows(page.folder / "train.parquet", rows)
 
 
@@ -106,7 +107,12 @@ def grades(page: PageRun) -> None:
 def graded(page: PageRun) -> None:
     """Proofs with people's points, to train on."""
     rows = [
-        {"problem": f"{PROBLEM} ({n})", "proof": f"Attempt {n}.", "grade": n % 8, "max_grade": 7}
+        {
+            "problem": f"{PROBLEM} ({n})",
+            "proof": f"Attempt {n}: write them as 2a+1 and 2b+1.",
+            "grade": n % 8,
+            "max_grade": 7,
+        }
         for n in range(40)
     ]
     write_rows(page.folder / "proofs.jsonl", rows)
@@ -159,11 +165,11 @@ def published(page: PageRun) -> None:
     gsm8k = [
         {
             "question": f"What is {n} + {n}?",
-            "ground_truth": f"It is <<{n}+{n}={2 * n}>>{2 * n}.\nA: {2 * n}",
+            "ground_truth": f"We add the two numbers: it is <<{n}+{n}={2 * n}>>{2 * n}.\nA: {2 * n}",
             **{
                 name: {
                     "is_correct": (n + k) % 3 > 0,
-                    "solution": f"We add, way {k}: {2 * n + ((n + k) % 3 == 0)}.",
+                    "solution": f"We add the two numbers, in way {k}: {2 * n + ((n + k) % 3 == 0)}.",
                 }
                 for k, name in enumerate(generators)
             },
@@ -211,11 +217,13 @@ def table(page: PageRun) -> None:
     ]
     rows = [{"question": f"{PROBLEM} ({n})", "attempts": attempts} for n in range(4)]
     write_rows(page.folder / "attempts.jsonl", rows)
-    write_rows(page.folder / "mine.jsonl", [{"problem": row["question"]} for row in rows])
     write_rows(
-        page.folder / "FILE",
-        [{"problem": row["question"], "proof": "Try it.", "label": False} for row in rows],
+        page.folder / "mine.jsonl", [{"problem": row["question"], "proof": "By induction."} for row in rows]
     )
+    page.replaced |= {
+        "--try FILE --column": "--try attempts.jsonl --column",
+        "--try FILE": "--try mine.jsonl",
+    }
 
 
 CONFIG = """run_dir: RUN_DIR
@@ -223,7 +231,17 @@ sources: [{kind: table, path: proofs.jsonl, name: Mine}]
 models: {judge: {endpoints: [{url: "http://127.0.0.1:8000/v1", model: judge}]}}
 panel: [{model: judge, votes: 2}]
 split: {test: 0.3}
+duplicates: {threshold: null}
 """
+
+
+def simulated(page: PageRun) -> None:
+    """A free port for the simulated judges that the page starts, in the place of the run that it made before."""
+    shutil.rmtree(page.folder / "runs")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    page.replaced |= {"127.0.0.1:8001": f"127.0.0.1:{port}", "judges.py --": f"judges.py --port {port} --"}
 
 
 def data_run(page: PageRun) -> None:
@@ -232,7 +250,7 @@ def data_run(page: PageRun) -> None:
     rows = [
         {
             "problem": f"{PROBLEM} Do it in {n // 4 + 2} ways.",
-            "proof": f"Attempt {n}: 2a+1.",
+            "proof": f"Attempt {n}: write them as 2a+1 and 2b+1.",
             "label": n % 2 == 0,
         }
         for n in range(80)
@@ -274,17 +292,18 @@ def auditor(page: PageRun) -> None:
     )
 
 
-def votes(page: PageRun) -> None:
-    """Runs of `pv-eval run`: runs/base and runs/trained on a set, and the same as runs/cheap and runs/dear."""
+def votes(page: PageRun, *names: str) -> None:
+    """Runs of `pv-eval run` on a set: runs/base and runs/trained."""
     verifier(page)
     opc(page)
-    url = f"http://{page.replaced['localhost:8000']}/v1"
-    for name in ("base", "trained"):
-        page.shell(
-            f"pv-eval run --set opc:test.jsonl --verifier {url} --model {name} -n 2 --out runs/{name} --no-report",
-            "setup votes",
-        )
-    page.shell("mkdir runs2 && cp -r runs/base runs2/cheap && cp -r runs/trained runs2/dear", "setup votes")
+    run = f"pv-eval run --set opc:test.jsonl --verifier http://{page.replaced['localhost:8000']}/v1 -n 2 --no-report"
+    commands = [f"{run} --model {name} --out runs/{name}" for name in names or ("base", "trained")]
+    page.shell("\n".join(commands), "setup votes")
+
+
+def more_votes(page: PageRun) -> None:
+    """The same as runs/cheap and runs/dear."""
+    votes(page, "cheap", "dear")
 
 
 RUN_FOLDERS = (
@@ -319,7 +338,8 @@ def run(page: PageRun) -> None:
 
 
 def log(page: PageRun) -> None:
-    """Metrics of another trainer: lines of JSON, a CSV and a folder of TensorBoard."""
+    """Metrics of another trainer: lines of JSON, a CSV and a folder of TensorBoard. A frame of them, since they never end."""
+    page.replaced["pv-rl watch --metrics"] = "pv-rl watch --once --metrics"
     steps = range(1, 11)
     write_rows(
         page.folder / "trainer_log.jsonl", [{"step": n, "loss": 1 / n, "reward": n / 10} for n in steps]
