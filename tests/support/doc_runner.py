@@ -31,6 +31,7 @@ ELSEWHERE = {  # a command, and what it needs that is not here; the other comman
     r"^uv run ": "another trainer",
     r"^make |\bpytest ": "the clone's own environment",
     r"^pv-data sources --get ": "the network",
+    r"^pv-rl lab run": "an hour",
 }
 TRAIN = re.compile(r"^((?:\w+=\S+ )*pv-rl train)(?: --check)?( .*)$", re.DOTALL)
 MAIN_PPO = re.compile(r"^((?:\w+=\S+ )*python3? -m verl\.trainer\.main_ppo)( .*)$", re.DOTALL)

@@ -338,7 +338,7 @@ def run(page: PageRun) -> None:
 
 
 def log(page: PageRun) -> None:
-    """Metrics of another trainer: lines of JSON, a CSV and a folder of TensorBoard. A frame of them, since they never end."""
+    """Metrics of another trainer as JSON lines, CSV and TensorBoard. They never end, so one frame is enough."""
     page.replaced["pv-rl watch --metrics"] = "pv-rl watch --once --metrics"
     steps = range(1, 11)
     write_rows(
