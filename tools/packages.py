@@ -19,7 +19,7 @@ import tempfile
 from multiprocessing import get_context
 from pathlib import Path
 
-__all__ = ["FOLDERS", "build"]
+__all__ = ["FOLDERS", "ROOT", "build"]
 
 ROOT = Path(__file__).resolve().parents[1]
 PLUGINS = sorted(f"plugins/{path.parent.name}" for path in ROOT.glob("plugins/*/pyproject.toml"))
@@ -69,14 +69,14 @@ def _build(source: Path, out: Path, epoch: int) -> list[Path]:
     quiet = {"--global-option": ["--quiet"]}
     os.chdir(source)
     with tempfile.TemporaryDirectory() as work:
-        made = Path(work, build_meta.build_sdist(work, quiet))
-        with tarfile.open(made) as archive:
+        made = build_meta.build_sdist(work, quiet)
+        _repack(Path(work, made), out / made, epoch)
+        with tarfile.open(out / made) as archive:  # with its modes: a wheel takes them over
             archive.extractall(work, filter="data")
-        os.chdir(made.with_name(made.name.removesuffix(".tar.gz")))
+        os.chdir(Path(work, made.removesuffix(".tar.gz")))
         wheel = build_meta.build_wheel(str(out), quiet)
-        _repack(made, out / made.name, epoch)
         os.chdir(out)
-    return [out / wheel, out / made.name]
+    return [out / wheel, out / made]
 
 
 def _repack(made: Path, target: Path, epoch: int) -> None:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -33,7 +33,7 @@ def row(uid, trace="t"):
 folder, name = sys.argv[1:3]
 """
 FULL = {
-    "time": datetime(2026, 11, 28, 12, 0, 0, 250, tzinfo=timezone.utc),
+    "time": datetime(2026, 11, 28, 12, 0, 0, 250, tzinfo=UTC),
     "step": 7,
     "uid": "p1",
     "session": 3,
@@ -118,7 +118,7 @@ def test_a_row_needs_only_what_is_always_known(tmp_path):
         "label",
         "inner_score",
     }
-    assert timedelta(0) <= datetime.now(timezone.utc) - found["time"] < timedelta(minutes=1)
+    assert timedelta(0) <= datetime.now(UTC) - found["time"] < timedelta(minutes=1)
 
 
 @pytest.mark.parametrize(

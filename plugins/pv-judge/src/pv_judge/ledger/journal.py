@@ -18,7 +18,7 @@ import logging
 import os
 import secrets
 from collections.abc import Iterator
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,7 +42,7 @@ class Journal:
     """A new journal in `folder`, locked by this process."""
 
     def __init__(self, folder: Path) -> None:
-        name = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%S%f}-{secrets.token_hex(4)}"
+        name = f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{secrets.token_hex(4)}"
         self.name = name
         self.path = folder / f"journal-{name}.jsonl"
         self.rows = 0

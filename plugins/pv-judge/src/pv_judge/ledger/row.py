@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
@@ -48,7 +48,7 @@ INT_LIMIT = 2**63
 
 
 def _now() -> datetime:
-    return datetime.now(timezone.utc)
+    return datetime.now(UTC)
 
 
 class Hit(Protocol):
@@ -172,7 +172,7 @@ def _checked(name: str, kind: str, value: Any) -> Any:
     if base == "bool" and isinstance(value, bool):
         return value
     if base == "datetime" and isinstance(value, datetime) and value.tzinfo is not None:
-        return value.astimezone(timezone.utc)
+        return value.astimezone(UTC)
     if base in WORDS and value in WORDS[base]:
         return value
     if base.startswith("Sequence") and isinstance(value, list | tuple):

@@ -225,7 +225,7 @@ class EventFiles:
             from tensorboard.util import tensor_util
         except ImportError as error:
             raise ConfigError(
-                "reading TensorBoard's event files needs the package tensorboard: pip install 'pv-runs[tensorboard]'"
+                "reading TensorBoard's event files needs the package tensorboard: pip install tensorboard"
             ) from error
         self.skipped = 0
         self._array = tensor_util.make_ndarray
