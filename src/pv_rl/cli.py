@@ -18,7 +18,7 @@ __all__ = ["app"]
 PACKAGES = {
     "pv-judge": ("rejudge", "score"),
     "pv-runs": ("plan", "report", "train", "watch", "weights"),
-    "pv-lab": ("lab", "quickstart"),
+    "pv-lab": ("quickstart",),
 }
 """The commands of other packages of this repository."""
 

@@ -33,7 +33,7 @@ def test_site_loads_nothing_from_another_host(site: Path) -> None:
 @pytest.mark.parametrize(
     ("page", "text"),
     [
-        ("reference/pv-rl.html", "pv-rl lab"),  # a command of another package
+        ("reference/pv-rl.html", "pv-rl quickstart"),  # a command of another package
         ("reference/pv-data.html", "pv-data audit plan"),
         ("reference/configs.html", "reward=verdict_fluency"),
         ("reference/sets.html", "hard2verify:FILE"),
