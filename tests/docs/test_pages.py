@@ -23,7 +23,7 @@ from pv_judge.config import read_config
 
 PARSERS = {"pv-rl": "pv_rl.cli", "pv-data": "pv_data.cli", "pv-eval": "pv_eval.cli"}
 ABSENT = re.compile("does not exist|is a directory|is a file")
-INLINE = re.compile(r"`(pv-(?:rl|data|eval) (?!was )[^`]+)`")
+INLINE = re.compile(r"(?<!At that commit, )`(pv-(?:rl|data|eval) (?!was )[^`]+)`")
 BLOCKS = [block for page in pages() for block in read_blocks(ROOT / page)]
 
 

@@ -145,6 +145,12 @@ def test_marks_give_a_file_and_leave_a_block_out(page):
     assert page.run(block('{"a": 1}', file="rows.jsonl")) == ("run", [])
     assert page.run(block("cat rows.jsonl")) == ("run", [])
     assert page.run(block('{"a": 1}', output="")) == ("run", [])
+    (page.folder / "pyproject.toml").symlink_to(page.machine.clone / "pyproject.toml")
+    assert page.run(block("a = 1", file="pyproject.toml")) == ("run", [])
+    assert page.run(block("b = 2", append="pyproject.toml")) == ("run", [])
+    assert page.run(block("true", "sh", then="cat pyproject.toml")) == ("run", [])
+    assert page.printed == "a = 1\nb = 2\n"
+    assert not (page.machine.clone / "pyproject.toml").exists()
     assert page.run(block("false", **{"not run": "needs a GPU"})) == ("not run", ["needs a GPU"])
     with pytest.raises(AssertionError, match="not printed"):
         page.run(block('{"a": 2}', output=""))

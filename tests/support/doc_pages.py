@@ -5,6 +5,8 @@ A mark is an HTML comment, on a line of its own above a block:
     <!-- not run: REASON -->     the block is parsed, and its commands are checked, but it is not run
     <!-- setup: NAME NAME -->    functions of doc_setups that prepare the page's folder before the block
     <!-- file: NAME -->          what stands before the block's first command is saved as this file
+    <!-- append: NAME -->        the same, at the end of the file
+    <!-- then: COMMAND -->       a command of the text behind the block, run after the block's own
     <!-- output -->              the block shows what the page's last command prints
 """
 
@@ -21,7 +23,7 @@ from places import ROOT
 
 __all__ = ["Block", "pages", "read_blocks", "statements"]
 
-MARK = re.compile(r"^\s*<!-- (not run|setup|file|output)(?:: (.+?))? -->$")
+MARK = re.compile(r"^\s*<!-- (not run|setup|file|append|then|output)(?:: (.+?))? -->$")
 FENCE = re.compile(r"^(\s*)(```+|~~~+)\s*([\w-]*)")
 PROMPT = re.compile(r"^(?:\w*\$ +)")
 PROGRAMS = (

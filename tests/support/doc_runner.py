@@ -24,11 +24,11 @@ __all__ = ["Machine", "PageRun", "Result", "adapted"]
 SUPPORT = Path(__file__).parent
 
 ELSEWHERE = {  # a command, and what it needs that is not here; the other commands of its block are run
-    r"--device cuda|^vllm |^torchrun ": "a GPU",
+    r"--device cuda|^vllm |^torchrun |experiments\.sh": "a GPU",
     r"^ssh ": "another machine",
     r"^ray (start|job) |sbatch ": "a cluster",
     r"^lm_eval |inspect eval ": "another harness",
-    r"^uv run ": "another trainer",
+    r"^uv run |-m pv_trainers\.": "another trainer",
     r"^make |\bpytest ": "the clone's own environment",
     r"^pv-data sources --get ": "the network",
     r"^pv-rl lab run": "an hour",
@@ -153,20 +153,19 @@ class PageRun:
         for name in block.marks.get("setup", "").split():
             getattr(doc_setups, name)(self)
         text, (before, commands) = self.replace(block.text), block.parts
-        if name := block.marks.get("file"):
-            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (self.folder / name).write_text(
-                (before if block.kind == "shell" else text) + "\n", encoding="utf-8"
-            )
-            if block.kind != "shell":
-                return "run", []
+        for mode in ("file", "append"):
+            if name := block.marks.get(mode):
+                self.save(name, self.replace(before) if block.kind == "shell" else text, mode)
+                if block.kind != "shell":
+                    return "run", []
         if "output" in block.marks:
             self.compare(text.splitlines(), block)
             return "run", []
         if reason := block.marks.get("not run"):
             return "not run", [reason]
         if block.kind == "shell":
-            ran = [adapted(self.replace(one)) for code, _ in commands for one in statements(code)]
+            then = [(block.marks["then"], [])] if "then" in block.marks else []
+            ran = [adapted(self.replace(one)) for code, _ in commands + then for one in statements(code)]
             self.script([command for command, _ in ran if command], block)
             for _, printed in commands:
                 self.compare(printed, block)
@@ -182,6 +181,14 @@ class PageRun:
         elif block.kind == "yaml":
             assert isinstance(yaml.safe_load(text), dict), f"{block.place}: no mapping"
         return "shown" if block.kind == "text" else "run", []
+
+    def save(self, name: str, text: str, mode: str) -> None:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_symlink():  # to the clone, which other pages read as well
+            path.unlink()
+        with path.open("a" if mode == "append" else "w", encoding="utf-8") as file:
+            file.write(text + "\n")
 
     def script(self, commands: list[str], block: Block) -> None:
         """Run commands in one shell, or in several where a setup does something in between."""

@@ -236,12 +236,19 @@ duplicates: {threshold: null}
 
 
 def simulated(page: PageRun) -> None:
-    """A free port for the simulated judges that the page starts, in the place of the run that it made before."""
-    shutil.rmtree(page.folder / "runs")
+    """A free port for the simulated judges that the page starts."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    page.replaced |= {"127.0.0.1:8001": f"127.0.0.1:{port}", "judges.py --": f"judges.py --port {port} --"}
+    page.replaced |= {
+        "127.0.0.1:8001": f"127.0.0.1:{port}",
+        "simulated_judges --": f"simulated_judges --port {port} --",
+    }
+
+
+def fresh(page: PageRun) -> None:
+    """Nothing was run before: the page shows another way to do what it did."""
+    shutil.rmtree(page.folder / "runs")
 
 
 def data_run(page: PageRun) -> None:
