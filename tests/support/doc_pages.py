@@ -27,8 +27,9 @@ MARK = re.compile(r"^\s*<!-- (not run|setup|file|append|then|output)(?:: (.+?))?
 FENCE = re.compile(r"^(\s*)(```+|~~~+)\s*([\w-]*)")
 PROMPT = re.compile(r"^(?:\w*\$ +)")
 PROGRAMS = (
-    "pip|pipx|uv|python3?|pv-rl|pv-data|pv-eval|make|bash|sh|export|source|cat|cd|mkdir|cp|curl|git|docker|ray|ssh|"
-    "sbatch|srun|torchrun|vllm|transformers|lm_eval|inspect|pytest|tensorboard|ruff|mkdocs|twine|jupyter|gh|eval|echo"
+    "pip|pipx|uv|python3?|pv-rl|pv-data|pv-eval|make|bash|sh|export|source|cat|cd|mkdir|cp|mv|rm|ls|touch|curl|wget|git|"
+    "docker|kubectl|conda|ray|ssh|scp|sbatch|srun|torchrun|vllm|transformers|hf|lm_eval|inspect|pytest|tensorboard|ruff|"
+    "mkdocs|twine|jupyter|gh|eval|echo|tmux|nvidia-smi"
 )
 COMMAND = re.compile(rf"^(?:\w+=\S* +)*(?:\.venv/bin/)?(?:{PROGRAMS})(?: |$|;)")
 OVERRIDE = re.compile(r"""^['"]?[+~]*[a-z_0-9]+(?:\.[a-z_0-9]+)*=\S""")

@@ -56,7 +56,9 @@ def adapted(command: str) -> tuple[str, str]:
         if re.search(pattern, command):
             return "", f"needs {reason}"
     if "--resume" not in command and (found := TRAIN.match(command)):
-        return CHECKED.format(*found.groups()), "settings checked, not trained"
+        return CHECKED.format(
+            found[1], found[2].replace(" ... ", " data_dir=DIR ")
+        ), "settings checked, not trained"
     if found := MAIN_PPO.match(command):
         return (
             f"{found[1]} --cfg job{found[2].replace(' ... ', ' ')} > /dev/null",

@@ -267,6 +267,12 @@ def data_run(page: PageRun) -> None:
     page.shell("pv-data run mine.yaml && cp -r runs/mine RUN", "setup data_run")
 
 
+def unaudited(page: PageRun) -> None:
+    """The run of `data_run` as it was before its audit."""
+    shutil.rmtree(page.folder / "runs" / "mine")
+    shutil.copytree(page.folder / "RUN", page.folder / "runs" / "mine")
+
+
 def auditor(page: PageRun) -> None:
     """People who fill in the sheet of an audit, and two projects in Label Studio with a third reader."""
     from label_studio import annotation, export, tasks_of
@@ -346,6 +352,7 @@ def run(page: PageRun) -> None:
 
 def log(page: PageRun) -> None:
     """Metrics of another trainer as JSON lines, CSV and TensorBoard. They never end, so one frame is enough."""
+    page.replaced["pv-rl watch --metrics FILE"] = "pv-rl watch --metrics trainer_log.jsonl"
     page.replaced["pv-rl watch --metrics"] = "pv-rl watch --once --metrics"
     steps = range(1, 11)
     write_rows(
