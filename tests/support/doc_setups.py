@@ -226,6 +226,18 @@ def table(page: PageRun) -> None:
     }
 
 
+PROBLEMS = (  # so different that none is a near-duplicate of another
+    "Prove that the sum of two odd numbers is even.",
+    "Show that a prime above 3 leaves the remainder 1 or 5 when it is divided by 6.",
+    "Let f be continuous on a closed interval. Prove that f is bounded there.",
+    "Prove that the square root of 2 is irrational.",
+    "Show that every finite group of prime order is cyclic.",
+    "In how many ways can eight rooks stand on a chessboard so that none attacks another? Justify it.",
+    "Prove that there are infinitely many primes.",
+    "Show that a tree with n vertices has n - 1 edges.",
+    "Prove the inequality between the arithmetic and the geometric mean of two positive reals.",
+    "Show that a polynomial of degree d over a field has at most d roots.",
+)
 CONFIG = """run_dir: RUN_DIR
 sources: [{kind: table, path: proofs.jsonl, name: Mine}]
 models: {judge: {endpoints: [{url: "http://127.0.0.1:8000/v1", model: judge}]}}
@@ -256,7 +268,7 @@ def data_run(page: PageRun) -> None:
     panel(page)
     rows = [
         {
-            "problem": f"{PROBLEM} Do it in {n // 4 + 2} ways.",
+            "problem": PROBLEMS[n // 8],
             "proof": f"Attempt {n}: write them as 2a+1 and 2b+1.",
             "label": n % 2 == 0,
         }
