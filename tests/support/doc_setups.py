@@ -302,10 +302,8 @@ def auditor(page: PageRun) -> None:
 
     def annotate(tasks: str, *users: tuple[int, str]) -> None:
         for user, name in users:
-            said = {
-                one["proof_id"]: [annotation(user, "yes" if n % (user + 2) else "no")]
-                for n, one in enumerate(tasks_of(page.folder / tasks))
-            }
+            verdict = "no" if name == "bob.json" else "yes"  # so that there is something for a third reader
+            said = {one["proof_id"]: [annotation(user, verdict)] for one in tasks_of(page.folder / tasks)}
             export(page.folder / tasks, page.folder / name, said)
 
     page.before["pv-data audit record runs/mine sheet.csv"] = fill
