@@ -302,7 +302,9 @@ def auditor(page: PageRun) -> None:
 
     def annotate(tasks: str, *users: tuple[int, str]) -> None:
         for user, name in users:
-            verdict = "no" if name == "bob.json" else "yes"  # so that there is something for a third reader
+            verdict = (
+                "incorrect" if name == "bob.json" else "correct"
+            )  # so that there is something for a third reader
             said = {one["proof_id"]: [annotation(user, verdict)] for one in tasks_of(page.folder / tasks)}
             export(page.folder / tasks, page.folder / name, said)
 
