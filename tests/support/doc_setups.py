@@ -336,7 +336,7 @@ RUN_FOLDERS = (
     "runs/small/2026-11-28_13-13-55",
     "runs/8b/DATE",
     "runs/8b-sweep/DATE",
-    "runs/lab-whole",
+    "runs/lab-sweep/DATE",
 )
 
 
