@@ -427,6 +427,14 @@ def test_what_verl_accepts_is_not_called_wrong(what, run):
     assert faults(examine(config, machine, [], only=only)) == []
 
 
+@pytest.mark.parametrize(("votes", "noted"), [(1, False), (2, True)])
+def test_votes_in_a_validation_that_verl_resamples_are_noted(votes, noted, run):
+    config, machine, _ = run
+    OmegaConf.update(config, "actor_rollout_ref.rollout.val_kwargs.n", votes, force_add=True)
+    found = examine(config, machine, [], only=["settings"])["settings"]
+    assert ["val_kwargs.n is 2: " in one.text for one in found if one.state == "note"].count(True) == noted
+
+
 @pytest.mark.parametrize(("dtype", "each"), [("fp32", 12), ("bf16", 6)])
 def test_a_checkpoint_holds_weights_and_moments_in_their_dtype(dtype, each, run):
     config, machine, folder = run
