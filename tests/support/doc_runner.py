@@ -235,7 +235,7 @@ class PageRun:
             )
             self.groups.append(process.pid)
             try:
-                code = process.wait(timeout=400)
+                code = process.wait(timeout=900)
             except subprocess.TimeoutExpired:
                 code = f"none after {time.monotonic() - begun:.0f} s"
         self.printed = out.read_text(encoding="utf-8", errors="replace")
