@@ -99,7 +99,15 @@ class Machine:
             "DOC_SUPPORT": str(SUPPORT),
         }
         os.environ["DOC_PACKAGES"] = self.environment["DOC_PACKAGES"]
-        install_all(new_venv(folder / "venv"), self.wheels)
+        python = new_venv(folder / "venv")
+        install_all(python, self.wheels)
+        command = [python, "-c", "import pv_rl, pv_lab; print(pv_rl.__file__, pv_lab.__file__)"]
+        found = subprocess.run(
+            command, cwd=folder, env=self.environment, capture_output=True, text=True, check=True
+        )
+        assert found.stdout.count(f"{folder}/venv/lib/") == 2, (
+            f"not the packages of the wheels: {found.stdout}"
+        )
 
 
 class PageRun:
