@@ -44,7 +44,7 @@ OLDEST := $(VENV)/beside/oldest
 RELEASE := $(VENV)/beside/release
 RELEASE_PACKAGES := setuptools==84.2.1 twine==7.0.0
 
-.PHONY: quickstart test test-paths test-verl test-oldest fuzz docs lint dist release clean
+.PHONY: quickstart test test-paths test-docs test-verl test-oldest fuzz docs lint dist release clean
 
 quickstart: $(VENV)/.installed
 	$(VENV)/bin/pv-rl quickstart $(ARGS)
@@ -57,8 +57,8 @@ test: $(VENV)/.installed $(BESIDE)
 	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # Left out of test: runs of verl's other trainers, of each policy for a judge that fails, of a judge that is a model, of
-# other harnesses, and long kills of pv-data.
-test-paths: $(VENV)/.installed $(JUDGE)/.installed $(HARNESSES)/.installed
+# other harnesses, long kills of pv-data, and the commands of the docs.
+test-paths: $(VENV)/.installed $(BESIDE) $(JUDGE)/.installed $(HARNESSES)/.installed
 	PV_RL_TEST_JUDGE_MODEL=$(JUDGE)/model PYTHONPATH=$(JUDGE)/site $(VENV)/bin/python -m pytest -m paths $(ARGS)
 
 # Every reader of untrusted bytes under a coverage-guided fuzzer; what it finds is in outputs/fuzz. MINUTES of processor
@@ -66,6 +66,10 @@ test-paths: $(VENV)/.installed $(JUDGE)/.installed $(HARNESSES)/.installed
 fuzz: $(VENV)/.installed
 	$(VENV)/bin/pip install --no-compile atheris==3.0.0
 	OMP_NUM_THREADS=1 PYTHONPATH=tests/support $(VENV)/bin/python -m fuzz.long_run --minutes $(MINUTES) $(ARGS)
+
+# Every command of README and docs, in order, from wheels: minutes; prints a table of the pages. Part of test-paths.
+test-docs: $(VENV)/.installed $(filter %/trl-1.16.0/.installed,$(BESIDE))
+	$(VENV)/bin/python -m pytest -m paths -n 2 tests/docs/test_commands.py $(ARGS)
 
 # The contract tests with that verl, put beside the installed packages: two minutes.
 test-verl: $(VENV)/.installed

@@ -1,28 +1,32 @@
-"""Runner of a page's examples: each block of Python, and each value that a comment behind an expression promises."""
+"""Runner of an example in Python, with a check of each value that a comment behind an expression promises.
+
+python doc_examples.py FILE
+"""
 
 from __future__ import annotations
 
 import ast
-import re
+import sys
 from pathlib import Path
 
+VALUE = ("[", "(", "{", "'", '"', "True", "False", "None")
+"""A comment that begins with one of these promises a value; others are prose."""
 
-def run_examples(page: Path) -> int:
-    """Run the blocks of a page one by one, each in a namespace of its own; the number of values that were compared."""
-    compared = 0
-    for block in re.findall(
-        r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
-    ):
-        lines, names = block.splitlines(), {"__name__": "example"}
-        for node in ast.parse(block).body:
-            if not isinstance(node, ast.Expr):
-                exec(compile(ast.Module([node], []), str(page), "exec"), names)
-                continue
-            value = eval(compile(ast.Expression(node.value), str(page), "eval"), names)
-            behind = lines[node.end_lineno - 1][node.end_col_offset :] or "".join(
-                lines[node.end_lineno :][:1]
-            )
-            promised = behind.strip().removeprefix("# ")
-            assert repr(value) == promised, f"{page.name}: {ast.unparse(node)}"
+
+def run_example(source: str) -> int:
+    """Run a program statement by statement; the number of values that were compared."""
+    compared, lines, names = 0, source.splitlines(), {"__name__": "example"}
+    for node in ast.parse(source).body:
+        if not isinstance(node, ast.Expr):
+            exec(compile(ast.Module([node], []), "example", "exec"), names)
+            continue
+        value = eval(compile(ast.Expression(node.value), "example", "eval"), names)
+        behind = lines[node.end_lineno - 1][node.end_col_offset :] or "".join(lines[node.end_lineno :][:1])
+        if (promised := behind.strip().removeprefix("# ")).startswith(VALUE):
+            assert repr(value) == promised, f"{ast.unparse(node)} is {value!r}"
             compared += 1
     return compared
+
+
+if __name__ == "__main__":
+    run_example(Path(sys.argv[1]).read_text(encoding="utf-8"))

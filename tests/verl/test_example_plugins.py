@@ -8,7 +8,6 @@ import json
 import shutil
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 from statistics import mean
 
@@ -19,10 +18,8 @@ from places import ROOT
 pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
 
 from trainer import check_step_metrics, check_weights, read_metrics, train
-from typer.testing import CliRunner
 
 from pv_rl import plugins
-from pv_rl.cli import app
 from pv_rl.errors import ConfigError
 from pv_rl.losses import mode, response_weights
 from pv_rl.rewards import build_reward, named
@@ -66,17 +63,13 @@ def test_the_example_gives_the_weights_that_it_says(in_this_process):
         assert response_weights(ours, lengths, groups).tolist() == pytest.approx(expected)
 
 
-def test_the_guide_shows_the_module_and_what_it_prints(in_this_process):
-    pytest.importorskip("pv_runs", reason="pv-runs is not installed: pip install ./plugins/pv-runs")
+def test_the_guide_shows_the_module():
     guide = (ROOT / "docs/guides/loss_mode.md").read_text()
     shown = ast.parse(guide.split("```python\n")[1].split("```")[0])
     module = ast.parse((EXAMPLES / "loss_plugin" / "pv_rl_loss_plugin_example.py").read_text())
     for node in (module, module.body[5]):  # the page leaves out the docstrings
         assert isinstance(node.body.pop(0).value, ast.Constant)
     assert ast.unparse(shown) == ast.unparse(module)
-    command, rest = guide.split("    pv-rl weights ")[1].split("\n", 1)
-    printed = CliRunner().invoke(app, ["weights", *command.split()]).stdout
-    assert textwrap.dedent(rest.split("prints:\n\n")[1].split("\n\n##")[0]) in printed
 
 
 def test_the_example_gives_the_reward_that_it_says(in_this_process):

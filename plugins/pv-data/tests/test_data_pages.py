@@ -1,58 +1,16 @@
-"""Examples of pv-data's README and pages give what they show."""
+"""Numbers that the pages on data show."""
 
 from __future__ import annotations
 
 import json
 import re
-import textwrap
-from pathlib import Path
-from threading import Thread
 
 import pytest
-import yaml
 from places import ROOT
-from typer.testing import CliRunner
 
-from pv_data.cli import app
 from pv_data.duplicates.blind import WEIGHTS, blind
 from pv_data.duplicates.pairs import similarity
-from pv_data.records import Label, Proof
-from pv_data.run.config import read_run
-from pv_data.simulated_judges import Judges, labels_of
-from pv_data.table import read_rows
-
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-
-
-def indented(text: str, first: str) -> str:
-    """The indented block of a page that begins with this line."""
-    found = re.search(rf"^    {re.escape(first)}.*\n(?:    .*\n)*", text, flags=re.MULTILINE)
-    assert found is not None, first
-    return textwrap.dedent(found[0])
-
-
-def test_the_smallest_run_prints_what_the_readme_shows(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("proofs.jsonl").write_text(indented(README, '{"problem"'))
-    Path("mine.yaml").write_text(indented(README, "run_dir:"))
-    command, *printed = indented(README, "$ pv-data run").splitlines()
-    done = CliRunner().invoke(app, command.split()[2:])
-    assert done.exit_code == 0, done.output
-    assert all(line in done.output for line in printed)
-    assert Path("runs/mine/export/verl/train.parquet").exists()
-
-    judges = Judges(labels_of("table", Path("proofs.jsonl")), blind=0, slips=0, port=0)
-    url = f"127.0.0.1:{judges.server_port}"
-    Thread(target=judges.serve_forever, daemon=True).start()
-    with judges, Path("mine.yaml").open("a") as file:
-        file.write(indented(README, "models:").replace("127.0.0.1:8001", url))
-        file.flush()
-        done = CliRunner().invoke(app, command.split()[2:])
-        judges.shutdown()
-    assert done.exit_code == 0, done.output
-    assert "judge: 9 of 9 questions, 9 calls" in done.output
-    judged = {proof.id: proof.known for proof in read_rows("runs/mine/proofs", Proof)}
-    assert {label.proof_id: label.value for label in read_rows("runs/mine/labels", Label)} == judged
+from pv_data.simulated_judges import Judges
 
 
 def test_simulated_judges_err_at_the_rates_that_are_set():
@@ -81,20 +39,6 @@ def test_simulated_judges_err_at_the_rates_that_are_set():
     assert 250 < sum(first) < 350
     with Judges(labels, blind=0, slips=0, port=0) as judges:
         assert judges.answer(asked("another proof", "one")) is None
-
-
-@pytest.mark.parametrize(
-    ("page", "first"),
-    [
-        ("plugins/pv-data/README.md", "models:"),
-        ("docs/guides/data_set.md", "models:"),
-        ("docs/guides/methods.md", "generate:"),
-    ],
-)
-def test_the_settings_of_a_page_are_accepted(page: str, first: str):
-    shown = yaml.safe_load(indented((ROOT / page).read_text(encoding="utf-8"), first))
-    models = {"writer": {"endpoints": [{"url": "http://127.0.0.1/v1", "model": "m"}]}}
-    read_run({"run_dir": "r", "sources": [{"kind": "table", "path": "p"}], "models": models} | shown)
 
 
 def test_the_similarities_of_the_duplicates_page_are_those_of_its_problems():

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import doctest
 import json
-import re
 import subprocess
 import sys
-import textwrap
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -324,22 +321,6 @@ def test_the_commands_wait_for_nothing_heavy():
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert said.split() == []
-
-
-def test_the_readmes_example_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    page = Path(__file__).parents[1] / "README.md"
-    text = textwrap.dedent(page.read_text())
-    for name, rows in re.findall(r"cat > (\S+) <<'END'\n(.*?)\n +END", text, re.DOTALL):
-        Path(name).write_text(textwrap.dedent(rows) + "\n")
-    (command,) = re.findall(r"pv-eval (run --set table:.*)", text)
-    result = run(*command.split(), "--no-report")
-    assert result.exit_code == 0, result.output
-    assert [vote.verdict for vote in read_run(Path("runs/base"))[1]] == [True, False]
-    result = run("grades", "grades.jsonl")
-    assert result.exit_code == 0, result.output
-    assert "QWK" in result.output
-    assert doctest.testfile(str(page), module_relative=False) == (0, 4)
 
 
 def test_the_version_is_that_of_pv_eval():

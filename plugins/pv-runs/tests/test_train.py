@@ -231,6 +231,7 @@ def test_a_run_has_to_be_named_once(arguments, says):
     ("arguments", "says"),
     [
         (["sweep=eta"], "sweep=... needs --multirun"),
+        (["--multirun", "sweep=eta", "--cfg", "job"], "--multirun starts runs"),
         (["--multirun", "sweep=eta_seeds", "seed=7"], "sweep=eta_seeds already sweeps over seed"),
         (
             ["--multirun", "recipe.eta=0.3,1.5,0.6"],

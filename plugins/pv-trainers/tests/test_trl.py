@@ -14,7 +14,6 @@ from grid.cases import Case
 from grid.compare import TOLERANCE, as_float64
 from grid.model import EOS
 from grid.oracle import Loss, predict, row_gradient, update_weights
-from places import ROOT
 from trainer_grid import OURS, Step, make_step
 
 from pv_rl.errors import ConfigError, DataError, LossModeError, RunHalted
@@ -408,16 +407,6 @@ def test_a_reward_reads_the_other_columns_of_the_data_set():
 def test_a_reward_that_cannot_be_had_ends_the_run(make, error, text):
     with pytest.raises(error, match=text):
         make()
-
-
-def test_the_pages_example_runs(tmp_path, monkeypatch, capsys):
-    page = (ROOT / "docs/guides/trainers/trl.md").read_text(encoding="utf-8")
-    code = page.split("```python\n")[1].split("```")[0]
-    shorter = code.replace("max_steps=30", "max_steps=2").replace("logging_steps=10", "logging_steps=1")
-    assert "max_steps=2," in shorter
-    monkeypatch.chdir(tmp_path)
-    exec(shorter, {})
-    assert "{'step': 2, 'reward': " in capsys.readouterr().out.splitlines()[-1]
 
 
 def test_weights_of_unsloths_own_are_refused(models, monkeypatch):

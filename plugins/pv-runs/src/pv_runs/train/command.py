@@ -84,6 +84,10 @@ def train(
     for folder in map(Path, said[-1:]):
         check_unused(folder)
     shows = any(one.partition("=")[0] in SHOWS for one in rest)
+    if sweep and shows:
+        raise ConfigError(
+            "--multirun starts runs, and the other option only prints something. Give one of them"
+        )
     overrides = [one for one in rest if not one.startswith("-") and (one.startswith("~") or "=" in one)]
     options = [one for one in rest if one not in overrides]  # argparse wants overrides in one piece
     _check_options([*options, *overrides])
