@@ -21,13 +21,14 @@ from typing import Any
 from rich.console import Console
 
 import pv_rl
+from pv_doctor.completion import complete
 from pv_doctor.findings import print_findings
 from pv_rl.errors import PvRlError, SetupError
 from pv_rl.hookspecs import Finding
 from pv_rl.installing import how_to_install
 from pv_rl.plugins import LOSS_MODES, REWARDS, hook_results, left_out
 
-__all__ = ["all_checks", "doctor", "examine", "quiet"]
+__all__ = ["all_checks", "complete", "doctor", "examine", "quiet"]
 
 PACKAGES = ("torch", "verl", "ray", "transformers", "TransferQueue", "vllm", "pv-cpu")
 OPTIONAL = ("vllm", "pv-cpu")

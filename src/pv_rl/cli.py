@@ -37,7 +37,7 @@ def doctor(
         typer.Argument(
             help="run=NAME and Hydra's overrides, to check the config of that run.",
             show_default=False,
-            autocompletion=lambda ctx: importlib.import_module("pv_doctor.completion").complete(ctx),
+            autocompletion=lambda ctx: importlib.import_module("pv_doctor").complete(ctx),
         ),
     ] = None,
 ) -> None:

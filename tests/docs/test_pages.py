@@ -57,6 +57,8 @@ def check_ours(program: str, *arguments: str) -> None:
         name, command, given = command.resolve_command(context, given)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(command.context_class, "exit", lambda *_: None)
+        patch.setattr("typer.completion.install", lambda **_: ("bash", "nowhere"))  # of this user
+        patch.setattr("typer.completion.sys.exit", lambda *_: None)
         try:
             command.make_context(name, given, parent=context)
         except typer.BadParameter as error:

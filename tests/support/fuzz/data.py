@@ -15,7 +15,7 @@ from pv_data.methods.masking import masked
 from pv_data.methods.reading import bare, body_of
 from pv_data.methods.steps import split_steps
 from pv_data.methods.truncation import truncated
-from pv_data.plugins import SOURCES, named
+from pv_data.plugins import SOURCES
 from pv_data.records import Aside, Problem, Proof
 from pv_data.run.label_studio_export import _tasks
 from pv_data.sources.opening import open_source
@@ -50,7 +50,7 @@ def _check_rows(rows: Any) -> None:
 
 
 def _source(kind: str, path: Path, **options: Any) -> Any:
-    return outcome(named(SOURCES, kind).read, path, **options)
+    return outcome(SOURCES.named(kind).read, path, **options)
 
 
 def latex(data: bytes) -> None:

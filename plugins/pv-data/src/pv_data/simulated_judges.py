@@ -16,8 +16,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from pv_data.plugins import SOURCES, named
+from pv_data.plugins import SOURCES
 from pv_data.records import Proof
+from pv_judge.files import load_json
 
 __all__ = ["Judges", "labels_of"]
 
@@ -26,7 +27,7 @@ KEYS = (*(f"condition{number}_satisfied" for number in range(1, 5)), "proof_corr
 
 def labels_of(kind: str, path: Path) -> dict[str, bool]:
     """Whether each proof of a source is right, by its text."""
-    rows = named(SOURCES, kind).read(path)
+    rows = SOURCES.named(kind).read(path)
     return {row.text: row.known for row in rows if isinstance(row, Proof) and row.known is not None}
 
 
@@ -70,7 +71,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(200, {"object": "list", "data": [{"id": "judge", "object": "model"}]})
 
     def do_POST(self) -> None:
-        answer = self.server.answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        answer = self.server.answer(load_json(self.rfile.read(int(self.headers["Content-Length"]))))
         if answer is None:
             self._send(
                 404, {"error": {"message": "these judges know only the labelled proofs of their source"}}

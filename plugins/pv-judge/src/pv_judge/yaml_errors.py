@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from pv_judge.hydra_errors import unreadable
+
 __all__ = ["yaml_errors"]
 
 
@@ -31,6 +33,6 @@ def yaml_errors() -> Iterator[None]:
     except RecursionError as error:
         raise ValueError("it is nested too deeply, or contains itself") from error
     except (YAMLError, OmegaConfBaseException) as error:
-        raise ValueError(" ".join(str(error).split())) from error
+        raise ValueError(unreadable(error)) from error
     except (AttributeError, LookupError, OverflowError, TypeError) as error:
         raise ValueError(f"a value does not fit its tag, such as !!int ({error})") from error

@@ -295,6 +295,12 @@ def compose(config: str, overrides: Sequence[str] = ()) -> RunConfig:
     if path.suffix in (".yaml", ".yml"):
         if not path.is_file():
             raise ConfigError(f"{path} is not a file. Give a YAML file or one of {', '.join(config_names())}")
+        try:
+            load_yaml(path.read_text(encoding="utf-8"))
+            with yaml_errors():
+                OmegaConf.load(path)
+        except (ValueError, OSError) as error:
+            raise ConfigError(f"{config} cannot be read as YAML: {unreadable(error)}") from error
         opened = initialize_config_dir(str(path.parent.resolve()), version_base="1.3")
         name = path.name
     elif config in config_names():
@@ -306,16 +312,10 @@ def compose(config: str, overrides: Sequence[str] = ()) -> RunConfig:
         )
     try:
         with opened:
-            if path.suffix:
-                load_yaml(path.read_text(encoding="utf-8"))
-                with yaml_errors():
-                    OmegaConf.load(path)
             found = hydra_compose(name, [_adding(override) for override in overrides])
         values = OmegaConf.to_container(found, resolve=True, throw_on_missing=True)
-    except (HydraException, OmegaConfBaseException) as error:
+    except (HydraException, OmegaConfBaseException, OSError, ValueError) as error:
         raise ConfigError(f"{config}: {unreadable(error)}") from error
-    except (ValueError, OSError) as error:
-        raise ConfigError(f"{config} cannot be read as YAML: {unreadable(error)}") from error
     if not isinstance(values, dict):
         raise ConfigError(f"{config} is not a mapping of settings")
     values.pop("vars", None)  # what a config interpolates
