@@ -16,6 +16,7 @@ from pydantic.dataclasses import dataclass
 from pv_rl.errors import ConfigError
 
 __all__ = [
+    "KEY_LIKE",
     "STRICT",
     "Breaker",
     "Budget",

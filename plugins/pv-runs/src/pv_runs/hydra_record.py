@@ -9,13 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from pv_judge.rowfiles.files import check_regular
 from pv_rl.errors import DataError
 from pv_runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-__all__ = ["flatten", "look_up", "parse_config", "read_config", "read_overrides", "saved_config"]
+__all__ = [
+    "flatten",
+    "look_up",
+    "parse_config",
+    "read_attempt",
+    "read_config",
+    "read_overrides",
+    "saved_config",
+]
 
 LARGEST = 4 * 2**20
 """Bytes. verl's config has about 30,000."""
@@ -93,6 +102,16 @@ def parse_config(text: str) -> dict[str, str]:
     return dict(flatten(yaml.load(text, LOADER)))
 
 
+def read_attempt(run: Path, attempt: int) -> dict[str, str]:
+    """Values of the config that an attempt started with, by dotted key.
+
+    Raises:
+        DataError: the file is no regular file, or not what `pv-rl train` writes.
+        OSError: it cannot be read.
+    """
+    return dict(flatten(_read(RunFolder(run).attempt_config(attempt))))
+
+
 def look_up(config: Mapping[str, str], key: str) -> str | None:
     """A value with the references in it filled in, `balanced:${recipe.eta}`; None if there is no such key.
 
@@ -109,8 +128,12 @@ def look_up(config: Mapping[str, str], key: str) -> str | None:
 
 def _load(run: Path, name: str) -> tuple[Path, Any] | None:
     path = next((file for file in RunFolder(run).of_hydra(name) if file.is_file()), None)
-    if path is None:
-        return None
+    return None if path is None else (path, _read(path))
+
+
+def _read(path: Path) -> Any:
+    """The YAML of a file of a run, which may come from somebody else."""
+    check_regular(path)
     with path.open("rb") as file:
         text = file.read(LARGEST + 1)
     try:
@@ -120,7 +143,7 @@ def _load(run: Path, name: str) -> tuple[Path, Any] | None:
             raise ValueError(
                 "it has YAML aliases, which Hydra never writes and which can stand for very much"
             )
-        return path, yaml.load(text, LOADER)
+        return yaml.load(text, LOADER)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())[:300]
         raise DataError(

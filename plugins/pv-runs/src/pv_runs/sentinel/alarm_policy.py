@@ -236,8 +236,15 @@ def _post(url: str, event: dict[str, Any]) -> None:
         url, json.dumps(event).encode(), {"Content-Type": "application/json"}, method="POST"
     )
     try:
-        urllib.request.urlopen(request, timeout=WEBHOOK_SECONDS).close()
+        urllib.request.build_opener(_NoRedirect).open(request, timeout=WEBHOOK_SECONDS).close()
     except urllib.error.HTTPError as error:
         logger.warning("sentinel: the webhook answered %d", error.code)
     except (OSError, ValueError) as error:  # their texts may hold the URL
         logger.warning("sentinel: the webhook cannot be reached (%s)", type(error).__name__)
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Sends nothing to an address that the user did not give; the redirect is reported as a failed answer."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
