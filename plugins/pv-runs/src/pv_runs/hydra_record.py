@@ -99,7 +99,7 @@ def parse_config(text: str) -> dict[str, str]:
     Raises:
         yaml.YAMLError: it is no YAML.
     """
-    return dict(flatten(yaml.load(text, LOADER)))
+    return dict(flatten(yaml.load(text, LOADER)))  # noqa: S506 - a SafeLoader
 
 
 def read_attempt(run: Path, attempt: int) -> dict[str, str]:
@@ -143,7 +143,7 @@ def _read(path: Path) -> Any:
             raise ValueError(
                 "it has YAML aliases, which Hydra never writes and which can stand for very much"
             )
-        return yaml.load(text, LOADER)
+        return yaml.load(text, LOADER)  # noqa: S506 - a SafeLoader
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())[:300]
         raise DataError(
