@@ -54,7 +54,7 @@ test-paths: $(VENV)/.installed $(JUDGE)/.installed $(HARNESSES)/.installed
 
 # The tests where no process has a network but loopback (Linux, unprivileged user namespaces).
 test-offline: $(VENV)/.installed $(BESIDE)
-	OMP_NUM_THREADS=1 unshare -rn sh -c 'ip link set lo up && exec $(VENV)/bin/python -m pytest $(ARGS)'
+	OMP_NUM_THREADS=1 unshare -rn sh -c 'ip link set lo up && exec $(VENV)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)'
 
 # The contract tests with that verl, put beside the installed packages: two minutes.
 test-verl: $(VENV)/.installed
