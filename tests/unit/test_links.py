@@ -9,7 +9,14 @@ import places
 
 PAGES = [
     page
-    for pattern in ("*.md", "docs/**/*.md", "benchmarks/*.md", "plugins/*/*.md", "examples/*/*.md")
+    for pattern in (
+        "*.md",
+        "llms.txt",
+        "docs/**/*.md",
+        "benchmarks/*.md",
+        "plugins/*/*.md",
+        "examples/*/*.md",
+    )
     for page in sorted(places.ROOT.glob(pattern))
 ]
 CODE = re.compile(r"^```.*?^```|`[^`\n]*`|^ {4}.*$", re.DOTALL | re.MULTILINE)

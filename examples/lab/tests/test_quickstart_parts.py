@@ -155,6 +155,15 @@ def test_a_process_tree_is_gone_however_the_block_ends(tmp_path, monkeypatch, en
     assert survivors(log) == []
 
 
+def test_no_process_that_we_start_reports_usage_unless_the_user_wants_it(tmp_path):
+    code = "import os; print(*(os.environ.get(name) for name in os.environ['NAMES'].split()))"
+    names = "RAY_USAGE_STATS_ENABLED VLLM_NO_USAGE_STATS HF_HUB_DISABLE_TELEMETRY DO_NOT_TRACK"
+    env = {"NAMES": names, "HF_HUB_DISABLE_TELEMETRY": "0"}
+    with process_tree([sys.executable, "-c", code], env=env, cwd=tmp_path, log=tmp_path / "log") as child:
+        assert child.wait(30) == 0
+    assert (tmp_path / "log").read_text() == "0 1 0 1\n"
+
+
 def test_a_further_ctrl_c_kills_at_once_and_leaves_nothing(tmp_path):
     """With a child that ignores the first."""
     code = (

@@ -11,11 +11,13 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import psutil
 import pytest
+from fork_server import run_fresh
 
 from pv_data.serving import checkpoint, served
 from pv_data.serving.checkpoint import fingerprint, is_model, is_verl, model_folder
@@ -39,6 +41,31 @@ class Handler(http.server.BaseHTTPRequestHandler):
                      "usage": {"prompt_tokens": 5, "completion_tokens": 2}})
 print("serving", flush=True)
 http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+
+
+CHECKPOINTS = """
+import os, torch
+from pathlib import Path
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import Shard, distribute_tensor
+from transformers import Qwen3Config, Qwen3ForCausalLM
+
+class Hostile:
+    def __reduce__(self):
+        return os.system, ("touch ran",)
+
+torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+mesh = init_device_mesh("cpu", (1,), mesh_dim_names=("fsdp",))
+config = Qwen3Config(vocab_size=8, hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=1,
+                     num_key_value_heads=1, head_dim=8, architectures=["Qwen3ForCausalLM"])
+own = {name: distribute_tensor(one.detach(), mesh, [Shard(0)])
+       for name, one in Qwen3ForCausalLM(config).state_dict().items()}
+for name, state in (("own", own), ("hostile", {"a": Hostile()})):
+    actor = Path(name, "global_step_1", "actor")
+    config.save_pretrained(actor / "huggingface")
+    (actor / "fsdp_config.json").write_text('{"FSDP_version": 2, "world_size": 1}')
+    torch.save(state, actor / "model_world_size_1_rank_0.pt")
 """
 
 
@@ -133,6 +160,31 @@ def test_whole_weights_in_a_checkpoint_are_used_as_they_are_and_lora_is_refused(
     model(step / "actor" / "huggingface")
     assert model_folder(step, tmp_path / "log") == (step / "actor" / "huggingface").resolve()
     assert done == []
+
+
+@pytest.mark.paths  # starts verl's own conversion twice
+def test_a_hostile_checkpoint_runs_no_code_and_verls_own_is_converted(tmp_path):
+    done = run_fresh(CHECKPOINTS, cwd=tmp_path, PYTHONWARNINGS="ignore")
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert is_model(model_folder(tmp_path / "own" / "global_step_1", tmp_path / "own.log"))
+    with pytest.raises(SetupError, match="verl could not convert"):
+        model_folder(tmp_path / "hostile" / "global_step_1", tmp_path / "hostile.log")
+    assert "posix.system" in (tmp_path / "hostile.log").read_text()
+    assert not (tmp_path / "ran").exists()
+
+
+def test_verl_converts_a_checkpoint_without_running_its_pickles(tmp_path, monkeypatch):
+    started = []
+
+    @contextmanager
+    def process_tree(command, *, env, **_):
+        started.append((command[2], env["TORCH_FORCE_WEIGHTS_ONLY_LOAD"]))
+        yield subprocess.Popen(["false"])
+
+    monkeypatch.setattr(checkpoint, "process_tree", process_tree)
+    with pytest.raises(SetupError, match="could not convert"):
+        model_folder(verl_checkpoint(tmp_path), tmp_path / "log")
+    assert started == [("verl.model_merger", "1")]
 
 
 def test_a_server_answers_while_it_is_needed_and_is_gone_after(tmp_path, monkeypatch):

@@ -246,16 +246,17 @@ def test_broken_and_refused_runs_are_listed_with_the_reason(tmp_path):
     write_run(runs / "twice", pairs, votes[:1], info("x"))
     shutil.copytree(runs / "good", runs / "torn")
     (runs / "torn" / "run.json").unlink()
-    result = run("board", runs, tmp_path / "missing", "--out", tmp_path / "out")
+    result = run("board", runs, tmp_path / "\x1b]0;missing", "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
     for reason in (
         "format=99",
         "id of more than one pair",
         "torn has no run.json",
-        "no folder missing",
+        "]0;missing",
     ):
         assert reason in result.stderr
         assert reason in (tmp_path / "out" / "index.html").read_text().replace("&#39;", "'")
+    assert "\x1b" not in result.output
     assert len(json.loads((tmp_path / "out" / "board.json").read_text())["refused"]) == 4
     result = run("board", runs / "later", "--out", tmp_path / "none")
     assert result.exit_code == 1

@@ -18,6 +18,7 @@ from judge_server import JudgeServer, Script
 from places import ROOT
 
 from pv_eval import Intervals, check, evaluate, read_run
+from pv_eval.export import HARNESSES
 from pv_eval.votes import score_verdict
 
 TRACES = ("Fine.\n### True", "No.\n### False", "I do not know.", "```\n### True\n```")
@@ -79,6 +80,13 @@ def test_the_folders_need_nothing_of_ours(exported):
         own: dict = {}
         exec(parser, own)
         assert [own["parse_verdict"](trace) for trace in TRACES] == [True, False, None, None]
+
+
+def test_the_name_of_a_prompt_is_a_text_of_the_task():
+    name = 'a"\nprocess_results: !function os.system'
+    settings = {"task": "t", "n": 1, "temperature": 0, "top_p": 1, "max_tokens": 5, "prompt": name}
+    text = HARNESSES["lm-eval"](settings)["t.yaml"]
+    assert yaml.load(text.replace("!function utils", "utils"), yaml.SafeLoader)["metadata"]["prompt"] == name
 
 
 def replies(prompt: str, _: str) -> str:

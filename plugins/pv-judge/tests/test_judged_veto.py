@@ -15,6 +15,7 @@ from pv_judge.veto import FluencyJudge
 from pv_rl.errors import ConfigError
 from pv_rl.hookspecs import RewardEntry
 from pv_rl.rewards import RewardInput, RewardOutput, build_reward
+from pv_rl.rewards.named import scorer
 
 GOOD = "Step 1 holds by the triangle inequality. Step 2 divides by zero.\n### False"
 ODD = "Step 1 holds. BEHOLD THE MARK. Step 2 divides by zero.\n### False"
@@ -53,6 +54,24 @@ def test_the_judge_vetoes_whatever_the_verdict_and_is_not_asked_where_a_rule_has
         assert len(server.chats()) == 2
     assert (good.score, odd.score, odd.valid) == (1.0, 0.0, True)
     assert odd.metrics["vetoed_by_judge"] == 1.0
+
+
+def test_a_row_cannot_name_the_judge():
+    """An address of a row, wherever in it, gets no request; the tests' network guard would see one."""
+    with JudgeServer(Script(marker=MARK)) as server:
+        judge = {"endpoints": [{"url": server.url, "model": "m"}]}
+        other = {"endpoints": [{"url": "http://198.51.100.7/v1", "model": "m"}]}
+        row = {"judge": other, "url": "http://198.51.100.7/v1", "reward_router_address": "198.51.100.7:80"}
+        row |= {"extra_info": {"judge": other}, "reward_kwargs": {"judge": other}}
+
+        async def main():
+            try:
+                return await scorer("verdict_fluency")("source", GOOD, False, extra_info=row, judge=judge)
+            finally:
+                await close_local_services()
+
+        assert asyncio.run(main())["score"] == 1.0
+        assert len(server.chats()) == 1
 
 
 def test_a_veto_may_take_the_row_out_of_the_step_instead():

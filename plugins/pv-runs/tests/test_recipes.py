@@ -22,6 +22,7 @@ from pv_rl.rewards.build import build_reward
 from pv_rl.rewards.named import plain
 from pv_runs.preflight import Machine, Node, examine, faults
 from pv_runs.recipes import check, check_arguments, compose
+from pv_runs.recipes.checks import _check_secrets
 from pv_runs.recipes.doctor import check_config
 from pv_runs.recipes.unknown_keys import check_keys
 from pv_runs.recipes.validation import validate
@@ -344,6 +345,45 @@ def test_what_cannot_be_run_is_said_before_anything_starts(overrides, error, say
     monkeypatch.setenv("PV_RL_JUDGE_MODEL", "a-model")
     with pytest.raises(error, match=says):
         check(compose("8b", ["data_dir=DIR", *overrides]), overrides=overrides)
+
+
+KEY = "sk-proj-a1B2c3D4e5F6g7H8i9J0"
+
+
+@pytest.mark.parametrize(
+    ("config", "where"),
+    [
+        ({"launch": {"env": {"HF_TOKEN": "x"}}}, "launch.env.HF_TOKEN"),
+        (
+            {"ray_kwargs": {"ray_init": {"runtime_env": {"env_vars": {"WANDB_API_KEY": "x"}}}}},
+            "env_vars.WANDB_",
+        ),
+        ({"launch": {"env": {"X": KEY}}}, "launch.env.X"),
+        ({"data": {"custom": {"api_key": "short"}}}, "data.custom.api_key"),
+        (
+            {"data": {"api_key": "${oc.env:A_KEY}"}},
+            "data.api_key",
+        ),  # verl prints the config with this resolved
+        ({"reward": {"header": KEY}}, "reward.header"),
+        ({"launch": {"env": {"TOKENIZERS_PARALLELISM": "false", "MONKEY": "1"}}}, ""),
+        (
+            {
+                "data": {"prompt_key": "prompt", "model": "hf-qwen3-8b-verifier-2"},
+                "judge": {"api_key_env": "A_KEY"},
+            },
+            "",
+        ),
+    ],
+)
+def test_a_secret_is_refused_wherever_the_config_has_it(config, where):
+    found = ""
+    try:
+        _check_secrets(OmegaConf.create(config))
+    except ConfigError as error:
+        found = str(error)
+    assert bool(found) == bool(where)
+    assert where in found
+    assert KEY not in found
 
 
 def test_a_mode_in_the_place_of_a_runs_default_recipe_is_a_choice():

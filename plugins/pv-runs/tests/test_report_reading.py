@@ -14,6 +14,7 @@ from pv_runs.hydra_record import look_up, read_config, read_overrides, saved_con
 from pv_runs.metrics_log import read_log
 from pv_runs.report.interval import mean_of_seeds
 from pv_runs.run_folder import find_runs
+from pv_runs.run_record import read_about
 
 REWARD = "critic/score/mean"
 
@@ -212,6 +213,17 @@ def test_yaml_that_hydra_does_not_write_is_refused(tmp_path, text):
         read_config(tmp_path)
     with pytest.raises(DataError, match=r"cannot be read|is not a config"):
         saved_config(tmp_path, ())
+
+
+def test_the_configs_of_attempts_are_read_like_those_of_a_stranger(tmp_path):
+    """A run without run.json, whose history these configs show: a bomb, a pipe and a device are left out."""
+    lines = ["a0: &a0 [x, x]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 60))]
+    write_hydra(tmp_path, "config.yaml", "a: 1\n")
+    write_hydra(tmp_path, "attempt-2.yaml", "\n".join(lines))
+    os.mkfifo(tmp_path / ".hydra" / "attempt-3.yaml")
+    (tmp_path / ".hydra" / "attempt-4.yaml").symlink_to("/dev/zero")
+    write_hydra(tmp_path, "attempt-5.yaml", "a: 2\n")
+    assert read_about(tmp_path / "run.json") == {"history": [{"attempt": 5, "changed": {"a": ["1", "2"]}}]}
 
 
 def test_overrides_are_read_by_key(tmp_path):

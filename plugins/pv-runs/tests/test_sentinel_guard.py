@@ -139,17 +139,21 @@ def test_a_file_that_cannot_be_written_stops_nothing(tmp_path, caplog):
     assert "sentinel.jsonl cannot be written" in caplog.text
 
 
-@pytest.fixture
-def hook(monkeypatch):
-    """A server that keeps what it is sent and answers 500, and its address in the environment."""
+@pytest.fixture(params=[500, 302])
+def hook(monkeypatch, request):
+    """A server that keeps what it is sent and answers with an error or a redirect; its address in the environment."""
     got, answered = [], threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
             got.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(500)
+            self.send_response(request.param)
+            self.send_header("Location", f"http://127.0.0.1:{server.server_port}/elsewhere")
             self.end_headers()
             answered.set()
+
+        def do_GET(self):  # what a client that follows the redirect sends
+            got.append(self.path)
 
         def log_message(self, *_):
             pass
@@ -157,22 +161,22 @@ def hook(monkeypatch):
     server = HTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     monkeypatch.setenv("PV_RL_WEBHOOK", f"http://127.0.0.1:{server.server_port}/hook?key=PLANTED")
-    yield got, answered
+    yield got, answered, request.param
     server.shutdown()
     server.server_close()
 
 
 def test_the_webhook_gets_the_alarm_and_its_address_is_told_nowhere(tmp_path, caplog, hook):
-    got, answered = hook
+    got, answered, status = hook
     caplog.set_level(logging.DEBUG)
     guard = make(tmp_path)
     guard.observe(1, {NO_VERDICT: 0.9})
     assert answered.wait(10)
-    assert got[0]["sign"] == "missing_verdicts"
     for thread in threading.enumerate():
         if thread.name.endswith("(_post)"):
             thread.join(10)
-    assert "the webhook answered 500" in caplog.text
+    assert [event["sign"] for event in got] == ["missing_verdicts"]  # a redirect is not followed
+    assert f"the webhook answered {status}" in caplog.text
     assert "PLANTED" not in caplog.text + guard.file.read_text() + repr(guard.config)
 
 

@@ -5,6 +5,7 @@ verl is a small script here, started in the same way; the real one is in plugins
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -35,7 +36,7 @@ from pv_runs.run_folder import RunFolder, locked, run_folders
 from pv_runs.run_record import Record, next_record, read_record, write_record
 from pv_runs.train.attempt import attempt, shell_script, verl_command
 from pv_runs.train.command import resume, train
-from pv_runs.train.progress import Progress
+from pv_runs.train.progress import Progress, say
 
 FAKE = """
 import json, os, sys, time
@@ -365,6 +366,12 @@ def test_a_line_that_cannot_be_shown_ends_no_run(tmp_path, line):
     progress = Progress(tmp_path / "m.jsonl", 2, Console())
     progress.look()
     assert progress.complete()
+
+
+def test_what_pv_rl_train_prints_has_no_control_characters():
+    console = Console(file=io.StringIO(), force_terminal=True)
+    say(console, "ValueError: \x1b]0;owned\x07\x1b[2J\u202e [bold]x\nverl ended")
+    assert console.file.getvalue() == "ValueError: \\x1b]0;owned\\x07\\x1b[2J\\u202e [bold]x\nverl ended\n"
 
 
 def test_metrics_that_are_written_anew_are_read_from_their_start(tmp_path):

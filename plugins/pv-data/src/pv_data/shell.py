@@ -29,7 +29,7 @@ def load_yaml(text: str) -> Any:
             return made
 
     with yaml_errors():
-        return yaml.load(text, Loader)
+        return yaml.load(text, Loader)  # noqa: S506 - a SafeLoader
 
 
 def print_registry(registry: Registry) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_origin, g
 from pv_data.checksums import add_checksum, remedy, verify
 from pv_data.records import Aside, AuditMark, Judgment, Label, Origin, Problem, Proof, Qpc, Row
 from pv_judge.files import write_atomically
+from pv_judge.rowfiles.files import check_regular
 from pv_rl.errors import DataError
 
 if TYPE_CHECKING:
@@ -150,6 +151,7 @@ def _opened(path: Path, kind: type[Row] | None) -> Iterator[tuple[pq.ParquetFile
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    check_regular(path)
     try:
         verify(path)
         with pq.ParquetFile(path, page_checksum_verification=True) as file:

@@ -37,6 +37,7 @@ def board(
     from pv_eval.board.page import main_table
     from pv_eval.board.writing import make_board, write_board
     from pv_judge.pages.terminal import print_blocks, print_line, standard_output
+    from pv_judge.pages.text import one_line
     from pv_judge.pages.writing import check_folder
 
     with errors_to_exit():
@@ -46,6 +47,6 @@ def board(
     console = standard_output()
     print_blocks([main_table(found)], console)
     for one in found.refused:
-        typer.echo(f"left out {one.folder}: {one.reason}", err=True)
+        typer.echo(one_line(f"left out {one.folder}: {one.reason}"), err=True)
     for path in files:
         print_line(console, f"wrote {path}")

@@ -86,7 +86,8 @@ def _readme(found: EvalSet, settings: Mapping[str, Any]) -> str:
 
 def _lm_eval(settings: Mapping[str, Any]) -> dict[str, str]:
     do_sample = "true" if settings["temperature"] > 0 else "false"
-    task = Template(_template("lm_eval_task.txt")).substitute(settings, do_sample=do_sample)
+    quoted = {**settings, "prompt": json.dumps(settings["prompt"])}  # a file's name, which may be any text
+    task = Template(_template("lm_eval_task.txt")).substitute(quoted, do_sample=do_sample)
     return {f"{settings['task']}.yaml": task, "utils.py": _template("lm_eval_utils.txt")}
 
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pv_eval.votes import Pair, Vote
 from pv_judge.files import load_json, write_together
 from pv_judge.pages.text import natural
+from pv_judge.rowfiles.files import check_regular
 from pv_rl.errors import DataError
 
 if TYPE_CHECKING:
@@ -283,6 +284,7 @@ def _to_json(info: RunInfo) -> bytes:
 
 
 def _from_json(path: Path) -> RunInfo:
+    check_regular(path)
     if path.stat().st_size > LARGEST:
         raise DataError(f"{path} has more than {LARGEST} bytes, so it is not the run.json of a run")
     try:

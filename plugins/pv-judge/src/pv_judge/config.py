@@ -15,6 +15,7 @@ from pv_judge.config_errors import explain
 from pv_rl.errors import ConfigError
 
 __all__ = [
+    "KEY_LIKE",
     "STRICT",
     "Breaker",
     "Budget",

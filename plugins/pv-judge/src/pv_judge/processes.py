@@ -16,7 +16,15 @@ from pathlib import Path
 
 import psutil
 
-__all__ = ["in_loop", "interruptible", "process_tree"]
+__all__ = ["NO_TELEMETRY", "in_loop", "interruptible", "process_tree"]
+
+NO_TELEMETRY = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "VLLM_NO_USAGE_STATS": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "DO_NOT_TRACK": "1",  # vLLM, mlflow and others
+}
+"""Environment of every process that we start, unless the user has set a variable: nobody is told of a run."""
 
 PATIENCE = 10.0
 """Seconds that a process gets to end by itself."""
@@ -42,7 +50,7 @@ def process_tree(
     with log.open("ab") as output:
         child = subprocess.Popen(
             command,
-            env={**env, "PV_RL_PROCESS_TREE": mark},
+            env={**NO_TELEMETRY, **env, "PV_RL_PROCESS_TREE": mark},
             cwd=cwd,
             stdin=subprocess.DEVNULL,
             stdout=output,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from pv_judge.hydra_errors import unreadable
+from pv_judge.rowfiles.files import check_regular
 from pv_judge.yaml_errors import yaml_errors
 from pv_rl.errors import DataError
 from pv_runs.run_folder import RunFolder
@@ -17,7 +18,15 @@ from pv_runs.run_folder import RunFolder
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-__all__ = ["flatten", "look_up", "parse_config", "read_config", "read_overrides", "saved_config"]
+__all__ = [
+    "flatten",
+    "look_up",
+    "parse_config",
+    "read_attempt",
+    "read_config",
+    "read_overrides",
+    "saved_config",
+]
 
 LARGEST = 4 * 2**20
 """Bytes. verl's config has about 30,000."""
@@ -95,7 +104,17 @@ def parse_config(text: str) -> dict[str, str]:
         ValueError: it is no YAML.
     """
     with yaml_errors():
-        return dict(flatten(yaml.load(text, LOADER)))
+        return dict(flatten(yaml.load(text, LOADER)))  # noqa: S506 - a SafeLoader
+
+
+def read_attempt(run: Path, attempt: int) -> dict[str, str]:
+    """Values of the config that an attempt started with, by dotted key.
+
+    Raises:
+        DataError: the file is no regular file, or not what `pv-rl train` writes.
+        OSError: it cannot be read.
+    """
+    return dict(flatten(_read(RunFolder(run).attempt_config(attempt))))
 
 
 def look_up(config: Mapping[str, str], key: str) -> str | None:
@@ -114,8 +133,12 @@ def look_up(config: Mapping[str, str], key: str) -> str | None:
 
 def _load(run: Path, name: str) -> tuple[Path, Any] | None:
     path = next((file for file in RunFolder(run).of_hydra(name) if file.is_file()), None)
-    if path is None:
-        return None
+    return None if path is None else (path, _read(path))
+
+
+def _read(path: Path) -> Any:
+    """The YAML of a file of a run, which may come from somebody else."""
+    check_regular(path)
     with path.open("rb") as file:
         text = file.read(LARGEST + 1)
     try:
@@ -133,7 +156,7 @@ def _load(run: Path, name: str) -> tuple[Path, Any] | None:
                 )
                 if depth > DEEPEST:
                     raise ValueError(f"it has more than {DEEPEST} levels")
-            return path, yaml.load(text, LOADER)
+            return yaml.load(text, LOADER)  # noqa: S506 - a SafeLoader
     except ValueError as error:
         reason = " ".join(str(error).split())[:300]
         raise DataError(

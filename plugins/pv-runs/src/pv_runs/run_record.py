@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 
 from pv_judge.files import load_json, write_atomically
 from pv_rl.errors import DataError
-from pv_runs.hydra_record import parse_config
+from pv_runs.hydra_record import read_attempt, read_config
 from pv_runs.run_folder import RunFolder
 
 __all__ = ["Record", "State", "next_record", "read_about", "read_record", "shown", "write_record"]
@@ -180,14 +180,14 @@ def shown(key: str, value: str | None) -> str:
 def _history_of_configs(folder: Path) -> list[dict[str, Any]]:
     """An entry for each attempt whose config can be read, with what changed since the one before. No steps."""
     found = RunFolder(folder).config.parent.glob("attempt-*.yaml")
-    files = {int(match[1]): one for one in found if (match := ATTEMPT.fullmatch(one.name))}
-    if max(files, default=1) < 2:
+    numbers = {int(match[1]) for one in found if (match := ATTEMPT.fullmatch(one.name))}
+    if max(numbers, default=1) < 2:
         return []
     history, before = [], None
-    for number, file in sorted({0: RunFolder(folder).config, **files}.items()):
+    for number in sorted({0, *numbers}):
         try:
-            values = parse_config(file.read_text())
-        except (OSError, ValueError):
+            values = read_attempt(folder, number) if number else read_config(folder)
+        except (OSError, DataError):
             continue
         values.pop("run_dir", None)
         changed = {

@@ -69,7 +69,7 @@ def write_card(facts: CardFacts, written: Written) -> str:
     """The README.md. Names and reasons are from outside, and escaped."""
     from jinja2 import Environment, StrictUndefined
 
-    environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)
+    environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)  # noqa: S701 - Markdown; `md` escapes
     environment.filters["md"] = lambda text: markdown(plain(text, LONGEST))
     environment.filters["sum"] = lambda lines, name: sum(getattr(line, name) for line in lines)
     environment.globals |= {"n": lambda number: f"{number:,}", "usd": _usd}

@@ -115,7 +115,7 @@ class VerifierPrompt:
         from jinja2.meta import find_undeclared_variables
 
         try:
-            return frozenset(find_undeclared_variables(Environment().parse(self.text)))
+            return frozenset(find_undeclared_variables(Environment().parse(self.text)))  # noqa: S701 - only parsed
         except TemplateSyntaxError as error:
             raise ConfigError(f"the verifier's prompt {self.name} is not a template: {error}") from error
 

@@ -23,6 +23,7 @@ from pv_data.run.generate import methods
 from pv_data.run.stage import ROWS
 from pv_data.sources.opening import open_source
 from pv_data.table import PartWriter, column, read_rows
+from pv_judge.pages.text import visible
 from pv_rl.errors import ConfigError, DataError
 from pv_rl.plugins import nearest
 
@@ -76,7 +77,7 @@ def collect(folder: Path, config: RunConfig, console: Console) -> None:
         record.write(folder, number)
         found = ", ".join(f"{count} {what}" for what, count in counts.items()) or "nothing"
         more = " more" if before is not None else ""
-        console.print(f"{source.name or source.kind}: {found}{more}", highlight=False, markup=False)
+        console.print(visible(f"{source.name or source.kind}: {found}{more}"), highlight=False, markup=False)
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ from pv_data.run.config import RunConfig
 from pv_data.splits import SplitRules
 from pv_data.table import read_rows
 from pv_judge.override import quoted
-from pv_judge.pages.text import plural
+from pv_judge.pages.text import plural, visible
 
 __all__ = ["EXPORT", "discard_override", "finalize"]
 
@@ -82,7 +82,7 @@ def finalize(folder: Path, config: RunConfig, console: Console, *, left: int = 0
     )
     console.print(f"export: {counts}, left out {sum(exported.left_out.values())}", highlight=False)
     for line in (*_rejected(exported), *_of_the_audit(exported)):
-        console.print(line, style="yellow", highlight=False, markup=False, soft_wrap=True)
+        console.print(visible(line), style="yellow", highlight=False, markup=False, soft_wrap=True)
     return exported
 
 

@@ -21,6 +21,7 @@ from pv_data.run.manifest import STAGES, TABLES, check_manifest, with_revisions,
 from pv_data.run.progress import shown
 from pv_data.run.servers import Servers
 from pv_data.run.stage import Job, forget, is_done, pending, rejected_of
+from pv_judge.pages.text import visible
 from pv_rl.errors import ConfigError, SetupError
 
 __all__ = ["jobs", "run"]
@@ -73,7 +74,9 @@ def run(config: RunConfig, console: Console, *, redo: str = "", export_only: boo
                 raise
             finally:
                 for line in take_refusals(folder):
-                    console.print(f"{job.stage}: {line}", style="yellow", highlight=False, markup=False)
+                    console.print(
+                        visible(f"{job.stage}: {line}"), style="yellow", highlight=False, markup=False
+                    )
             forget_failures(folder)
             fold(folder)
         servers.end()

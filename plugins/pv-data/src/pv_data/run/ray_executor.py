@@ -23,7 +23,7 @@ import ray.exceptions
 from pv_data.asking.asker import Stopped
 from pv_data.run.stage import Job, budget_shares
 from pv_data.run.worker import run_shard
-from pv_judge.processes import interruptible
+from pv_judge.processes import NO_TELEMETRY, interruptible
 from pv_rl.errors import PvRlError, SetupError
 
 __all__ = ["ray_started", "run_on_ray"]
@@ -47,6 +47,7 @@ def ray_started(workers: int) -> Iterator[None]:
     if not os.environ.get("RAY_ADDRESS"):
         # `local`: not another Ray of this machine, which takes no `num_cpus`. A worker takes a logical CPU.
         quiet |= {"address": "local", "num_cpus": workers, "include_dashboard": False}
+    os.environ.update({**NO_TELEMETRY, **os.environ})  # which Ray's processes inherit
     ray.init(**quiet)
     try:
         _warm_up(workers)

@@ -122,7 +122,13 @@ def _merge(actor: Path, made: Path, log: Path) -> None:
     command = [sys.executable, "-m", "verl.model_merger", "merge", "--backend", _backend(actor) or "fsdp"]
     command += ["--local_dir", str(actor), "--target_dir", str(made)]
     log.parent.mkdir(parents=True, exist_ok=True)
-    env = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1"}
+    # verl calls torch.load(weights_only=False), which runs code that a checkpoint of somebody else may contain.
+    env = {
+        **os.environ,
+        "CUDA_VISIBLE_DEVICES": "",
+        "HF_HUB_OFFLINE": "1",
+        "TORCH_FORCE_WEIGHTS_ONLY_LOAD": "1",
+    }
     with interruptible(), process_tree(command, env=env, cwd=log.parent, log=log) as child:
         code = child.wait()
     if code != 0 or not is_model(made):

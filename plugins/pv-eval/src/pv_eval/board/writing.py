@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pv_data.export.distribution import no_formula
 from pv_eval.board.entries import Entry, read_entries
 from pv_eval.board.measure import Board, Cell, Column, measure
 from pv_eval.board.page import blocks
@@ -26,8 +27,6 @@ from pv_judge.pages.writing import check_folder, plain_values, to_json
 __all__ = ["FORMAT", "document", "make_board", "table", "write_board"]
 
 FORMAT = 1
-FORMULA = ("=", "+", "-", "@")
-"""A spreadsheet would run a text that begins so."""
 
 
 def make_board(folders: Sequence[Path], how: Intervals | None = None, *, against: str = "") -> Board:
@@ -152,4 +151,4 @@ def _line(column: Column, cell: Cell, titles: Sequence[str]) -> dict[str, Any]:
 def _field(value: object) -> object:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+    return no_formula(value) if isinstance(value, str) else value

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pv_judge.ledger.journal import Journal, fold, fold_dead, part_of, tables
 from pv_judge.ledger.row import ADDED, METADATA_KEY, VERSION, LedgerRow, need_pyarrow, schema
+from pv_judge.rowfiles.files import check_regular
 from pv_rl.errors import DataError, PvRlError
 
 if TYPE_CHECKING:
@@ -132,6 +133,7 @@ def read_ledger(path: str | Path) -> pa.Table:
     journals: dict[Path, list[pa.Table]] = {}
     # Journals first: one that becomes a part meanwhile is then found as a part, and not as both.
     for journal in sorted(path.glob("journal-*.jsonl")):
+        check_regular(journal)
         try:
             journals[part_of(journal)] = list(tables(journal))
         except FileNotFoundError:
@@ -154,6 +156,7 @@ def _read_part(path: Path) -> pa.Table:
     import pyarrow.parquet as pq
 
     columns = schema()
+    check_regular(path)
     try:
         table = pq.ParquetFile(path).read()
         version = int((table.schema.metadata or {}).get(METADATA_KEY, VERSION))

@@ -117,7 +117,7 @@ def to_html(
         title=title or heading,
         refresh=max(1, round(refresh)) if refresh else None,
         contents=[] if refresh or len(sections) < FEWEST else sections,
-        scripts=[(Markup(script), _hash(script)) for script in scripts],
+        scripts=[(Markup(script), _hash(script)) for script in scripts],  # noqa: S704 - ours
     )
 
 

@@ -293,4 +293,4 @@ def _counter(config: DictConfig, machine: Machine) -> Callable[[Any], int] | Non
 def _tokenizer(folder: str) -> Any:
     from transformers import AutoTokenizer
 
-    return AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)

@@ -8,15 +8,24 @@ from collections.abc import Sequence
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from pv_judge.config import KEY_LIKE
 from pv_judge.hydra_errors import unreadable
 from pv_rl.errors import ConfigError
 from pv_rl.plugins import VERL_MODES
 from pv_rl.recipes.choices import MODE, NAMED, check_choices, value
 from pv_rl.rewards.named import plain
+from pv_runs.hydra_record import flatten
 
 __all__ = ["check"]
 
-SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
+SECRET = re.compile(
+    r"(?:^|_)(?:API)?KEYS?(?:_|$)|(?:^|_)TOKENS?(?:_|$)|SECRET|PASSW|CREDENTIAL", re.IGNORECASE
+)
+"""Name of a variable that holds a secret: HF_TOKEN, but not TOKENIZERS_PARALLELISM."""
+SETTING = re.compile(r"(?:.*[._])?(?:api_?key|secret|password|(?:auth|access)_token)", re.IGNORECASE)
+LONG = re.compile(r"(?=[A-Z]{0,99}\d)[A-Z0-9]{16,}", re.IGNORECASE)
+"""What a key has, and a name of words rarely: `hf-qwen3-8b-verifier` has it not."""
+VARIABLES = ("launch.env", "ray_kwargs.ray_init.runtime_env.env_vars")
 
 
 def check(config: DictConfig, *, to_run: bool = True, overrides: Sequence[str] | None = None) -> None:
@@ -29,7 +38,7 @@ def check(config: DictConfig, *, to_run: bool = True, overrides: Sequence[str] |
 
     Raises:
         ConfigError: `separate_async` on GPUs that cannot be divided, a setting that undoes another, a value that is
-            missing, a secret in `launch.env`, or a reward whose options do not fit it.
+            missing, a secret in it, or a reward whose options do not fit it.
         LossModeError: a weighting that nobody knows.
     """
     _check_gpus(config)
@@ -77,11 +86,19 @@ def _check_reward(config: DictConfig) -> None:
 
 
 def _check_secrets(config: DictConfig) -> None:
-    for name in OmegaConf.select(config, "launch.env") or ():
-        if SECRET.search(str(name)):
+    for place in VARIABLES:
+        for name in OmegaConf.select(config, place) or ():
+            if SECRET.search(str(name)):
+                raise ConfigError(
+                    f"{place}.{name} looks like a secret, and {place} is written to files of the run: export {name} "
+                    "in the environment of pv-rl train instead, which the run inherits"
+                )
+    for key, text in flatten(OmegaConf.to_container(config)):
+        named = SETTING.fullmatch(key) and text not in ("", "null", "EMPTY")
+        if named or (KEY_LIKE.fullmatch(text) and LONG.search(text)):
             raise ConfigError(
-                f"launch.env.{name} looks like a secret, and launch.env is written to files of the run: export {name} "
-                "in the environment of pv-rl train instead, which the run inherits"
+                f"{key} looks like a secret (value not shown), and verl writes the config to its log and its loggers. "
+                "Export the secret in the environment of pv-rl train, and let the code that needs it read it there"
             )
 
 

@@ -237,12 +237,19 @@ def _check_keys(where: str, given: Mapping[str, Any], names: Sequence[str]) -> N
 
 def _post(url: str, event: dict[str, Any]) -> None:
     # Not httpx, which logs the whole URL at level INFO.
-    request = urllib.request.Request(
+    request = urllib.request.Request(  # noqa: S310 - AlarmPolicyConfig has checked that it is http
         url, json.dumps(event).encode(), {"Content-Type": "application/json"}, method="POST"
     )
     try:
-        urllib.request.urlopen(request, timeout=WEBHOOK_SECONDS).close()
+        urllib.request.build_opener(_NoRedirect).open(request, timeout=WEBHOOK_SECONDS).close()
     except urllib.error.HTTPError as error:
         logger.warning("sentinel: the webhook answered %d", error.code)
     except (OSError, ValueError) as error:  # their texts may hold the URL
         logger.warning("sentinel: the webhook cannot be reached (%s)", type(error).__name__)
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Sends nothing to an address that the user did not give; the redirect is reported as a failed answer."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None

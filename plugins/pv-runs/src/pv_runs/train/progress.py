@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
+from pv_judge.pages.text import visible
 from pv_runs import metric_names
 from pv_runs.growing_file import Replaced, Tail
 from pv_runs.metrics_log import parse_line
@@ -28,9 +29,9 @@ SHOWN = (
 
 
 def say(console: Console, text: str) -> None:
-    """Print plain text; a terminal that is gone ends no run."""
+    """Print plain text, control characters as escapes; a terminal that is gone ends no run."""
     with contextlib.suppress(OSError):
-        console.print(text, markup=False, highlight=False)
+        console.print(visible(text), markup=False, highlight=False)
 
 
 class Progress:

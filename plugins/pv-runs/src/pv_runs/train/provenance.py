@@ -27,7 +27,7 @@ from rich.console import Console
 
 from pv_judge.files import write_atomically
 from pv_rl.errors import PvRlError
-from pv_runs.hydra_record import parse_config, saved_config
+from pv_runs.hydra_record import parse_config, read_attempt, saved_config
 from pv_runs.in_force import CONTENT, VERSION, is_setting
 from pv_runs.metrics_log import Log, read_log
 from pv_runs.preflight.checkpoint import checkpoint_to_load
@@ -100,7 +100,7 @@ def _before(folder: Path, record: Record, before: Mapping[str, Any] | None) -> d
         return {}
     try:
         if before is not None:
-            values = parse_config(RunFolder(folder).attempt_config(before["attempt"]).read_text())
+            values = read_attempt(folder, before["attempt"])
         else:  # a run of an earlier version
             saved = saved_config(folder, ())
             saved.run_dir = str(folder)

@@ -13,6 +13,7 @@ from pv_judge.ledger.row import LedgerRow
 from pv_judge.pages.blocks import Piece
 from pv_judge.pages.excerpt import cut
 from pv_judge.pages.text import one_line
+from pv_judge.rowfiles.files import check_regular
 from pv_rl.errors import DataError, PluginError
 from pv_rl.hookspecs import Span
 from pv_rl.rewards import find_anomalies
@@ -96,6 +97,7 @@ def _rows_of_part(path: Path) -> Iterator[LedgerRow]:
     except ImportError:  # who writes ledgers has it; who looks on may not
         return
     try:
+        check_regular(path)
         with pq.ParquetFile(path) as part:
             last = part.num_row_groups - 1
             if last < 0 or part.metadata.row_group(last).total_byte_size > ROW_GROUP:

@@ -33,7 +33,7 @@ def count_tokens_with(tokenizer: str) -> Counter:
     ):
         from transformers import AutoTokenizer
     try:
-        loaded = AutoTokenizer.from_pretrained(tokenizer, local_files_only=True)
+        loaded = AutoTokenizer.from_pretrained(tokenizer, local_files_only=True, trust_remote_code=False)
     except Exception as error:  # whatever a tokenizer's files make its loader raise
         reason = " ".join(str(error).split())[:300]
         raise DataError(
