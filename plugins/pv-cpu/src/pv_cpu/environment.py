@@ -30,6 +30,8 @@ DEFAULTS = {
     # importing Python.
     "RAY_prestart_worker_first_driver": "0",
     "RAY_USAGE_STATS_ENABLED": "0",
+    # Seconds. On busy cores a worker can wait longer than Ray's 60 for the imports of `pv_cpu.forks`.
+    "RAY_worker_register_timeout_seconds": "300",
     # Ray sets this to the logical cores of an actor (one for a trainer, none for a rollout server).
     # In the synchronous trainer both take turns, so each may use all cores.
     "OMP_NUM_THREADS": str(min(usable_cores(), MAX_THREADS)),
