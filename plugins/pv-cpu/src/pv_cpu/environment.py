@@ -42,6 +42,8 @@ DEFAULTS = {
     # GNU's OpenMP, which torch brings, spins this many times before it waits: some microseconds, enough
     # for the next of many small operations, and too few to take a core from somebody else.
     "GOMP_SPINCOUNT": "10000",
+    # TransferQueue's threads for a copy, 8 by default; it warns at each transfer if the machine has fewer cores.
+    "TQ_NUM_THREADS": str(min(usable_cores(), MAX_THREADS)),
     # Tokenizing a prompt of a hundred tokens is not worth a thread pool in each process.
     "TOKENIZERS_PARALLELISM": "false",
 }
