@@ -95,7 +95,24 @@ def test_shares_of_traces_are_those_of_the_formulas():
         ["0", "34", "25%", "31%", "27%", "28%"],
         ["1", "45", "25%", "41%", "32%", "33%"],
     ]
-    assert len(next(b for b in weights_of_traces("token-mean") if isinstance(b, Table)).columns) == 6
+
+
+@pytest.mark.parametrize(
+    ("mode", "columns"),
+    [
+        ("token-mean", 6),
+        ("balanced", 6),
+        ("ba", 7),
+        ("dr_grpo:128", 7),
+        ("vl_norm:1:128", 7),
+        ("dapo@batch", 7),
+    ],
+)
+def test_shares_of_any_mode_add_up(mode, columns):
+    """verl's own modes have none."""
+    table = next(block for block in weights_of_traces(mode) if isinstance(block, Table))
+    assert len(table.columns) == columns
+    assert sum(int(row[-1].rstrip("%")) for row in table.rows) in range(98, 103)
 
 
 def test_stages_are_read_from_the_log_as_it_grows(tmp_path):

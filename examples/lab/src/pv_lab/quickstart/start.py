@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
+import torch
+
 from pv_judge.pages.blocks import Block, Column, Heading, Paragraph, Table
 from pv_lab import MODEL_DIR
 from pv_lab.prepare import DIFFICULTY, TEST_ROWS, TEST_SEED
@@ -49,15 +51,19 @@ def weights_of_traces(mode: str) -> list[Block]:
         (sample_trace(rng, proof.question, proof.steps, mix)[0] for _ in range(RESPONSES)), key=len
     )
     lengths = [len(trace.split()) + 1 for trace in traces]  # a token is a word, and the end mark is one
-    modes = [one for one in dict.fromkeys(("grpo", "dapo", "balanced", mode)) if one not in VERL_MODES]
-    shares = {one: response_weights(one, lengths, "a" * RESPONSES).tolist() for one in modes}
     earned = [trace.endswith(f"### {proof.label}") for trace in traces]
+    advantages = [one - sum(earned) / RESPONSES for one in earned]
+    shares: dict[str, list[float]] = {}
+    for one in dict.fromkeys(("grpo", "dapo", "balanced", mode)):
+        if one not in VERL_MODES:
+            parts = response_weights(one, lengths, "a" * RESPONSES, advantages) * torch.tensor(lengths)
+            shares[one] = (parts / parts.sum()).tolist()
 
     columns: list[Column[int]] = [
         Column("trace", lambda row: shortened(traces[row]), left=True),
         Column("reward", lambda row: str(int(earned[row]))),
         Column("tokens", lambda row: str(lengths[row])),
-        *(Column(one, lambda row, one=one: f"{shares[one][row] * lengths[row]:.0%}") for one in shares),
+        *(Column(one, lambda row, one=one: f"{shares[one][row]:.0%}") for one in shares),
     ]
     rates = about["held_out_by_difficulty"][str(DIFFICULTY)]
     return [
