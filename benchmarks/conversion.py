@@ -31,14 +31,10 @@ PAGE = """# Conversion between trainers
 {versions}; {minutes:.0f} minutes.*
 
 Trainers give one name to different aggregations, and different names to one. With some settings the scale of the
-gradient, and so the meaning of a learning rate, depends on how a step is cut. This page lists what each setting
-computes.
+gradient depends on how a step is cut. This page lists the [spec](weightings.md) of each setting. To move a recipe:
 
-## Move a recipe
-
-1. Find your setting in the table below, and use its spec in the new trainer: as `loss_agg_mode` in verl, through
-   `pv_trainers` elsewhere ([pages](../../plugins/pv-trainers/README.md)). The weights and the learning rate keep
-   their meaning.
+1. Find your setting in the second table, and use its spec in the new trainer: as `loss_agg_mode` in verl, through
+   [`pv_trainers`](../../plugins/pv-trainers/README.md) elsewhere. The weights and the learning rate keep their meaning.
 2. If the last column has a factor `c` for the way you cut a step, the old gradient was `c` times that of the spec:
 
 | | `c` is the same in every step (`A`, `M`, `R`) | `c` changes with the data (`T`, `N`) |
@@ -48,6 +44,8 @@ computes.
 | gradient clipping | divide the threshold by `c` | steps with a large `c` were clipped more often |
 
 ## What each setting does
+
+    a step -> M updates -> R ranks -> A micro-batches on each, K = R A of an update -> rows, each with |o_i| tokens
 
 `T` tokens, `N` responses, `P` prompts of an update that count, `G` responses of a prompt, `|o_i|` tokens of response
 i; `M` updates of a step, `A` micro-batches of an update on a rank, `R` ranks; `K` micro-batches of an update on all
@@ -61,21 +59,16 @@ Not run, or not with all cuts:
 
 {missing}
 
-Size of the gradient of the new trainer's default, relative to the old trainer's default, on a step that is not cut:
-
-{moves}
-
-Limits: some trainers (verl, TRL) also divide advantages by the standard deviation of the group or batch by default.
+**Limits:** some trainers (verl, TRL) also divide advantages by the standard deviation of the group or batch by default.
 KL and entropy terms keep the new trainer's aggregation in `pv_trainers`.
 
 ## Method
 
 The benchmark takes the gradient of an update from each trainer's own functions, on the same rows, on a CPU, in
-float32. Least squares gives the weight of each token, because the gradient is linear in the gradients of the rows.
+float32. The gradient is linear in those of the rows, so least squares gives the weight of each token.
 The table names the formula and the scale that reproduce all updates of a cut to {bound:.0e}. `error` is the relative
 error of the gradient against the spec in the float64 oracle of [exactness](../internals/exactness.md), the worst of
-the cuts that the last column does not name. The cuts are in `plugins/pv-trainers/tests/support/trainer_cases.py`, the
-functions that are called in `drivers` beside it.
+the cuts that the last column does not name.
 
     PV_TRAINERS_NEMO_RL=... PV_TRAINERS_PRIME_RL=... .venv/bin/python benchmarks/conversion.py  # two clones
 """
@@ -154,29 +147,6 @@ def table(reports: list[Report]) -> str:
     return _markdown(heads, rows, "|---|---|---|---|---:|---|")
 
 
-def moves(reports: list[Report]) -> str:
-    """Defaults of one formula in one line, and their size against a token mean."""
-    by_formula: dict[str, list[str]] = {}
-    for report in reports:
-        if report.default in report.findings:
-            main = _uncut(report.findings[report.default])
-            by_formula.setdefault(main.formula, []).append(f"{report.name} (`{report.default}`)")
-    names = list(by_formula)
-    heads = ["from \\ to", *(formula(name) for name in names)]
-    rows = [
-        [f"{formula(old)}: {', '.join(by_formula[old])}", *(_ratio(new, old) for new in names)]
-        for old in names
-    ]
-    return _markdown(heads, rows, "|---" * len(heads) + "|")
-
-
-def _ratio(new: str, old: str) -> str:
-    if new == old:
-        return "1"
-    above, below = (FORMULAS.get(name, formula(name).strip("`")).removeprefix("1/") for name in (old, new))
-    return f"`{above}` / `{below}`" if below != "1" else f"`{above}`"
-
-
 def _markdown(heads: list[str], rows: list[list[str]], rule: str) -> str:
     lines = ["| " + " | ".join(cells) + " |" for cells in [heads, *rows]]
     return "\n".join([lines[0], rule, *lines[1:]])
@@ -195,7 +165,6 @@ def page(reports: list[Report], started_at: str) -> str:
         uncounted_cuts=", ".join(UNCOUNTED_CUTS),
         table=table(measured),
         missing="\n".join(filter(None, map(not_run, reports))),
-        moves=moves(measured),
     )
 
 

@@ -1,15 +1,13 @@
-"""The 8B recipe on one GPU of 140 GiB: `run=8b` with random weights, three steps, checkpoint, stop, resume, a step.
+"""The 8B recipe on one GPU of 140 GiB: `run=8b` with random weights, two steps, checkpoint, stop, resume, two more.
 
 The overrides are in `OVERRIDES`, each with its reason; lengths, GSPO, KL, sampling and rewards are the recipe's. 8.2e9
 parameters with fp32 gradients and Adam states are 131 GB, which neither the GPU nor 128 GiB of the host can hold:
 `model_dtype: bf16` takes half. bf16 loses most of an update of 5e-7, so this shows that the recipe runs, and what it
 takes, not that it learns. A fluency judge of 0.1B, random too, is served by vLLM on the same GPU.
 
-Two parts of at most ten minutes. The second command finds the stopped run in DIR and resumes it:
+16 minutes. The same command resumes a run that was cut (`--minutes`):
 
-    python benchmarks/recipe_8b.py --out DIR --minutes 9.5
-    python benchmarks/recipe_8b.py --out DIR --minutes 9.5
-
+    python benchmarks/recipe_8b.py --out DIR
     python benchmarks/recipe_8b.py --out DIR --cpu      # a rehearsal with a tiny model, without a GPU
 """
 
@@ -93,7 +91,7 @@ def main() -> None:
             (out / "contents.json").write_text(json.dumps(contents))
             arguments = ["run=8b", *machine, *common, *contents, f"hydra.run.dir={folder}"]
             say(f"pv-rl train {' '.join(arguments)}")
-            begin_run(arguments, folder, log, STEPS - 2, until)
+            begin_run(arguments, folder, log, 1, until)
         if until - time.time() > (60 if asked.cpu else 240) and len(steps_in(folder)) < STEPS:
             say(f"pv-rl train --resume {folder}")
             begin_run(["--resume", str(folder)], folder, log, None, until)
@@ -170,6 +168,7 @@ def judge_server(out: Path, wanted: bool):
     command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model)]
     command += ["--served-model-name", "judge", "--port", "8000", "--load-format", "dummy", "--enforce-eager"]
     command += ["--gpu-memory-utilization", "0.05", "--max-model-len", "32768", "--max-num-seqs", "32"]
+    command += ["--structured-outputs-config", '{"backend": "xgrammar", "disable_any_whitespace": true}']
     os.environ["PV_RL_JUDGE_MODEL"] = "judge"
     begin = time.perf_counter()
     with (out / "judge.log").open("a") as stream:

@@ -1,4 +1,4 @@
-"""MkDocs hook: the reference, from the programs' `--help`, Hydra groups, the table of metrics, and docstrings."""
+"""MkDocs hook: the reference, from the programs' `--help`, Hydra groups, tables of metrics and sets, and docstrings."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ MODULES = {
         "pv_data.records",
         "pv_data.hookspecs",
         "pv_data.plugins",
+        "pv_data.run.config",
         "pv_data.methods.base",
         "pv_data.audit",
         "pv_data.splits",
@@ -62,7 +63,11 @@ MODULES = {
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages of reference/."""
-    pages = {"reference/configs.md": _configs(), "reference/metrics.md": _metrics()}
+    pages = {
+        "reference/configs.md": _configs(),
+        "reference/metrics.md": _metrics(),
+        "reference/sets.md": _sets(),
+    }
     pages |= {f"reference/{name}.md": _program(name, module) for name, module in PROGRAMS.items()}
     pages |= {f"reference/{package}.md": _package(package, names) for package, names in MODULES.items()}
     for path, text in pages.items():
@@ -113,3 +118,22 @@ def _metrics() -> str:
     with METRICS.open(encoding="utf-8", newline="") as file:
         rows = [f"| `{row['name']}` | {row['meaning']} | {row['unit']} |" for row in csv.DictReader(file)]
     return "# Metrics\n\n| metric | meaning | unit |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+
+
+def _sets() -> str:
+    """The sets that pv-data can download, and those that pv-eval knows."""
+    from pv_data.plugins import SOURCES
+    from pv_data.sources.presets import published
+    from pv_eval.sets.published import table_of_sets
+    from pv_judge.pages.markdown import to_markdown
+
+    rows = [
+        f"| `{one.name}` | [{SOURCES.entries()[one.name].meaning}]({one.page}) | {one.licence} | "
+        f"{', '.join(f'`{file.path}`' for file in one.files)} |"
+        for one in published().values()
+    ]
+    return (
+        "# Published sets\n\n## For pv-data\n\n`pv-data sources --get KIND` downloads these files.\n\n"
+        "| kind | set | licence | files |\n|---|---|---|---|\n" + "\n".join(rows) + "\n\n"
+        f"## For pv-eval\n\nThe table of `pv-eval sets`.\n\n{to_markdown([table_of_sets()])}"
+    )

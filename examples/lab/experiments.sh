@@ -2,7 +2,7 @@
 # All experiments of the lab that want a GPU, most important first. From the root of the repository; results under $OUT.
 #
 #   OUT=... bash examples/lab/experiments.sh            all, about half an hour on an H200
-#   OUT=... bash examples/lab/experiments.sh 1 2        only steps 1 and 2; 2, 3, 5, 6 and 8 begin from what 1 writes to $STARTS
+#   OUT=... bash examples/lab/experiments.sh 1 2        only steps 1 and 2; 2, 3, 5 and 6 begin from what 1 writes to $STARTS
 #
 # Three processes share the GPU (the loop is bound by kernel launches, one CPU core each). Measured on 2026-11-28, one H200
 # with other work on it until the middle of step 2, commit d3cb659; step 6 at commit 3bb4259, with a training beside it.
@@ -14,15 +14,13 @@
 #   4 map, second half             150 runs, 60 steps, 7 measurements                     316 s
 #   5 map from weak checks         120 runs, then 50 on fresh seeds                       407 s
 #   6 collapse_runs, slow causes   50 runs, 100 steps, 101 measurements                   341 s
-#   7 head_runs                    60 runs, 60 steps, 5 measurements                      146 s   2026-11-30, commit 8bcf15c
-#   8 head_runs from weak checks   120 runs, and the start weak where it is missing       345 s   the same
 #
 set -u
 PY=${PY:-python}
 OUT=${OUT:?name the folder for the results}
 STARTS=${STARTS:-starts}
 export OMP_NUM_THREADS=1 PYTHONUNBUFFERED=1
-STEPS_TO_DO=${*:-1 2 3 4 5 6 7 8}
+STEPS_TO_DO=${*:-1 2 3 4 5 6}
 # Weak checks and mostly acceptance: where an order of lengths was seen before (miss .93, false alarms .10).
 WEAK='{"accept": 0.62, "bare": 0.10, "long": 0.15, "verbose": 0.10, "reject": 0.03, "miss": 0.93, "false_alarm": 0.10}'
 
@@ -57,9 +55,6 @@ for step in $STEPS_TO_DO; do
          --share 0.75 --seeds 4 --at-once 40 --out "$OUT/weak" &&
        three pv_lab.weighting_map --only fresh --start "$STARTS/weak" --fresh-seeds 5 --eval-seed 7 --at-once 17 --out "$OUT/weak" ;;
     6) three pv_lab.collapse_runs --causes slow --steps 100 --starts "$STARTS" --out "$OUT/collapse_slow" --at-once 17 ;;
-    7) three pv_lab.head_runs --only usual --start "$STARTS/weak" --out "$OUT/heads" --at-once 20 ;;
-    8) { [ -f "$STARTS/weak/training.json" ] || { mkdir -p "$STARTS" && start weak "$WEAK"; }; } && mkdir -p "$OUT/starts" && cp "$STARTS/weak/training.json" "$OUT/starts/weak.json" &&
-       three pv_lab.head_runs --only weak --start "$STARTS/weak" --out "$OUT/heads" --at-once 40 ;;
   esac || { echo "step $step failed"; exit 1; }
   echo "step $step took $((SECONDS - begun)) s"
 done
@@ -71,4 +66,3 @@ done
 #   python -m pv_lab.veto_report $OUT/veto --out report/veto
 #   python -m pv_lab.map_report $OUT/map2/fresh --out report/map2
 #   python -m pv_lab.map_report $OUT/weak/grid --out report/weak; python -m pv_lab.map_report $OUT/weak/fresh --out report/weak2
-#   python -m pv_lab.head_report $OUT/heads --out report/heads

@@ -18,17 +18,42 @@ from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from rich.console import Console
+from rich.markup import escape
+
 import pv_rl
 from pv_rl.errors import PvRlError, SetupError
 from pv_rl.hookspecs import Finding
+from pv_rl.installing import how_to_install
 from pv_rl.plugins import LOSS_MODES, REWARDS, hook_results, left_out
 
-__all__ = ["all_checks", "examine", "quiet"]
+__all__ = ["all_checks", "examine", "quiet", "report"]
 
 PACKAGES = ("torch", "verl", "ray", "transformers", "TransferQueue", "vllm", "pv-cpu")
 OPTIONAL = ("vllm", "pv-cpu")
 RUN = "small"
 """The run whose config is composed if none is named."""
+
+
+def report(run: Sequence[str] = ()) -> bool:
+    """Print a line for each check, and return whether none is wrong."""
+    quiet()  # only the findings matter
+    console = Console(soft_wrap=True)
+    with console.status("checking, up to a minute"):
+        findings = examine(run)
+    marks = {"ok": "[green]ok   [/]", "note": "[yellow]note [/]", "wrong": "[red]wrong[/]"}
+    for name, finding in findings.items():
+        remedy = f" [bold]Remedy:[/] {escape(finding.remedy)}" if finding.remedy else ""
+        line = " ".join(finding.text.split())  # one line and no control character, whatever an error holds
+        text = escape("".join(c for c in line if c.isprintable()))
+        console.print(f"{marks[finding.state]} {name:9}{text}{remedy}", highlight=False)
+    states = [finding.state for finding in findings.values()]
+    notes = ", as the notes say" if "note" in states else ""
+    wrong = states.count("wrong")
+    console.print(
+        f"{wrong} of {len(states)} checks failed." if wrong else f"This environment will work{notes}."
+    )
+    return not wrong
 
 
 def examine(run: Sequence[str] = ()) -> dict[str, Finding]:
@@ -80,9 +105,9 @@ def _checked(right: bool, text: str, remedy: str) -> Finding:
 
 
 def _python() -> Finding:
-    served = (3, 10) <= sys.version_info[:2] < (3, 13)
+    served = (3, 11) <= sys.version_info[:2] < (3, 13)
     text = f"Python {platform.python_version()}, pv-rl {pv_rl.__version__}"
-    return _checked(served, text, "verl needs Python 3.10, 3.11 or 3.12")
+    return _checked(served, text, "pv-rl with verl needs Python 3.11 or 3.12")
 
 
 def _packages() -> Finding:
@@ -94,7 +119,7 @@ def _packages() -> Finding:
             found[name] = None
     text = ", ".join(f"{name} {number or 'missing'}" for name, number in found.items())
     complete = all(number is not None or name in OPTIONAL for name, number in found.items())
-    return _checked(complete, text, "pip install '.[verl]' in a clone (torch first)")
+    return _checked(complete, text, f"Install torch first. {how_to_install('pv-rl[verl]')}")
 
 
 def _device() -> Finding:
@@ -105,7 +130,7 @@ def _device() -> Finding:
         return Finding(state="ok", text=f"{len(names)} GPU: {', '.join(sorted(set(names)))}")
     if os.environ.get("VERL_PLATFORM", "").strip().lower() == "cpu":
         found = importlib.util.find_spec("pv_cpu") is not None
-        return _checked(found, "CPU, through pv-cpu (VERL_PLATFORM=cpu)", "pip install ./plugins/pv-cpu")
+        return _checked(found, "CPU, through pv-cpu (VERL_PLATFORM=cpu)", how_to_install("pv-cpu"))
     text = "no GPU; install pv-cpu and set VERL_PLATFORM=cpu to train small models here"
     return Finding(state="note", text=text)
 
@@ -187,8 +212,8 @@ def _config(run: Sequence[str]) -> Finding:
 
     if run:
         raise SetupError(
-            f"`pv-rl doctor {run[0]}` needs the package pv-runs, which is not installed. From a clone of pv-rl: "
-            "pip install ./plugins/pv-judge ./plugins/pv-runs"
+            f"`pv-rl doctor {run[0]}` needs the package pv-runs, which is not installed. "
+            + how_to_install("pv-runs")
         )
     with initialize_config_module("pv_rl.hydra_configs.runs", version_base="1.3"):
         mode = value(compose(RUN), MODE)

@@ -6,12 +6,11 @@ import importlib
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 from typer.core import TyperGroup
 
 from pv_rl import __version__
 from pv_rl.exits import errors_to_exit, version_option
+from pv_rl.installing import how_to_install
 from pv_rl.plugins import hook_results
 
 __all__ = ["app"]
@@ -19,11 +18,9 @@ __all__ = ["app"]
 PACKAGES = {
     "pv-judge": ("rejudge", "score"),
     "pv-runs": ("plan", "report", "train", "watch", "weights"),
-    "pv-lab": ("lab", "quickstart"),
+    "pv-lab": ("quickstart",),
 }
 """The commands of other packages of this repository."""
-FOLDERS = {"pv-judge": "./plugins/pv-judge", "pv-runs": "./plugins/pv-judge ./plugins/pv-runs"}
-FOLDERS["pv-lab"] = f"{FOLDERS['pv-runs']} ./plugins/pv-verdicts ./plugins/pv-cpu ./examples/lab"
 
 
 class _Commands(TyperGroup):
@@ -33,8 +30,8 @@ class _Commands(TyperGroup):
         for package, commands in PACKAGES.items():
             if args and args[0] in commands and self.get_command(ctx, args[0]) is None:
                 ctx.fail(
-                    f"`pv-rl {args[0]}` comes with the package {package}, which is not installed. From a clone of "
-                    f"pv-rl: pip install {FOLDERS[package]}"
+                    f"`pv-rl {args[0]}` comes with the package {package}, which is not installed. "
+                    + how_to_install(package)
                 )
         return super().resolve_command(ctx, args)
 
@@ -77,23 +74,8 @@ def doctor(
     ] = None,
 ) -> None:
     """Check this environment, and a run's config if one is named, in ten lines. Exit code 1 if a check fails."""
-    checks = importlib.import_module("pv_doctor")  # in the same wheel, above the core
-    checks.quiet()  # only the findings matter
-    console = Console(soft_wrap=True)
-    with console.status("checking, up to a minute"):
-        findings = checks.examine(run or ())
-    marks = {"ok": "[green]ok   [/]", "note": "[yellow]note [/]", "wrong": "[red]wrong[/]"}
-    for name, finding in findings.items():
-        remedy = f" [bold]Remedy:[/] {escape(finding.remedy)}" if finding.remedy else ""
-        line = " ".join(finding.text.split())  # one line and no control character, whatever an error holds
-        text = escape("".join(c for c in line if c.isprintable()))
-        console.print(f"{marks[finding.state]} {name:9}{text}{remedy}", highlight=False)
-    wrong = sum(finding.state == "wrong" for finding in findings.values())
-    notes = ", as the notes say" if any(finding.state == "note" for finding in findings.values()) else ""
-    console.print(
-        f"{wrong} of {len(findings)} checks failed." if wrong else f"This environment will work{notes}."
-    )
-    raise typer.Exit(1 if wrong else 0)
+    works = importlib.import_module("pv_doctor").report(run or ())  # in the same wheel, above the core
+    raise typer.Exit(0 if works else 1)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from typing import Any
 
 from pv_rl.errors import ConfigError, PluginError
 from pv_rl.hookspecs import TrainerHook, hookimpl
+from pv_rl.installing import how_to_install
 from pv_rl.plugins import TRAINER_HOOKS, nearest
 from pv_rl.step_state import StepState
 
@@ -192,7 +193,7 @@ def check_table(config: Any) -> None:
         if config.get(key) is not None and key not in conditions:
             raise ConfigError(
                 f"the config has the key {key}, which is read by the package {package}, and that is missing or broken. "
-                f"From a clone of pv-rl: pip install ./plugins/{package}; or remove the key. {problems}".strip()
+                f"{how_to_install(package)}. Or remove the key. {problems}".strip()
             )
     if problems and any(_holds(condition, config) for condition in ("mode", "reward", *PACKAGES)):
         raise PluginError(f"trainer hooks that cannot run: {problems}")

@@ -623,6 +623,7 @@ def test_a_rule_can_be_left_out_and_the_others_stay():
         ({"sentence_loop": {"times": None}}, "is None"),
         ({"sentence_loop": {"share": float("nan")}}, "is nan"),
         ({"sentence_loop": {"times": float("inf")}}, "is inf"),
+        ({"sentence_loop": {"times": 10**400}}, "sentence_loop.times is 10+ "),
         (False, "rules is False; it is thresholds by rule"),
         ("none", "rules is 'none'; it is thresholds by rule"),
         ({"sentence_loop": 4}, "is set to 4; it is false, true, or thresholds by name: times"),

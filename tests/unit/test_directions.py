@@ -33,6 +33,7 @@ ONLY: Mapping[str, tuple[str, ...]] = {
         "pv_rl.rewards",
         "pv_rl.errors",
         "pv_rl.hookspecs",
+        "pv_rl.installing",
         "pv_rl.plugins",
         "pv_rl.verdict",
     ),

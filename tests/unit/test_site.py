@@ -33,9 +33,10 @@ def test_site_loads_nothing_from_another_host(site: Path) -> None:
 @pytest.mark.parametrize(
     ("page", "text"),
     [
-        ("reference/pv-rl.html", "pv-rl lab"),  # a command of another package
+        ("reference/pv-rl.html", "pv-rl quickstart"),  # a command of another package
         ("reference/pv-data.html", "pv-data audit plan"),
         ("reference/configs.html", "reward=verdict_fluency"),
+        ("reference/sets.html", "hard2verify:FILE"),
         ("reference/pv_rl.html", "w_i"),
         ("reference/pv_eval.html", "weighted_best_of_k"),  # a name that is imported when it is used
         ("plugins/pv-judge/index.html", "href=../../index.html"),  # a link to the README of the repository

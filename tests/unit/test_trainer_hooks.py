@@ -140,7 +140,7 @@ def test_a_key_whose_package_is_not_installed_is_refused_with_its_name(monkeypat
         assert [one.name for one in table().hooks["fit_end"]] == []
         check_table(OURS | REWARD)
         with pytest.raises(
-            ConfigError, match=r"key sentinel.* package pv-runs, .*pip install \./plugins/pv-runs"
+            ConfigError, match=r"key sentinel.* package pv-runs, .*pip install \./plugins/pv-judge"
         ):
             check_table(OURS | {"sentinel": {"action": "log"}})
     finally:

@@ -32,23 +32,11 @@ def test_its_commands_run(command: str):
     assert CliRunner().invoke(app, shlex.split(command, comments=True)).exit_code == 0
 
 
-def test_its_table_of_plans_is_what_the_command_computes():
-    rows = [
-        line
-        for line in PAGE.read_text(encoding="utf-8").splitlines()
-        if line.endswith((" 0.7907 |", " 0.8003 |"))
-    ]
-    rows += [
-        line
-        for line in PAGE.read_text(encoding="utf-8").splitlines()
-        if line.endswith((" 0.8040 |", " 0.8030 |"))
-    ]
-    computed = set()
-    for one in compare(usual_plans(600), 600, agreements=(0.8, 0.9, 0.95, 0.99)).plans:
-        accepted = [f"{at.accept:.1%}" for at in one.at]
-        read = [f"{one.at[place].expected_checked:.1f}" for place in (0, 2)]
-        computed.add(" | ".join([*accepted, *read, str(one.plan.most), f"{one.bound:.4f} |"]))
-    assert {row.split(" | ", 1)[1] for row in rows} == computed
+def test_the_page_has_the_numbers_of_the_papers_plan():
+    paper = compare(usual_plans(600), 600, agreements=(0.8, 0.9, 0.95)).plans[0]
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    for number in (*(f"{100 * at.accept:.1f} %" for at in paper.at), f"bound {paper.bound:.4f}"):
+        assert number in page
 
 
 def test_every_public_name_is_there():

@@ -10,7 +10,7 @@ import sys
 import textwrap
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
@@ -59,7 +59,7 @@ def test_votes_and_their_record_are_written_and_the_report_with_them(tmp_path):
     assert sum(vote.usd or 0 for vote in votes) == pytest.approx(paid)
     cost = f"A verdict took ${paid / 16:.3g}, {used['prompt_tokens'] / 16:.0f} prompt tokens, "
     assert cost in result.output
-    assert info.settings["date"] == datetime.now(timezone.utc).date().isoformat()
+    assert info.settings["date"] == datetime.now(UTC).date().isoformat()
     assert info.settings["versions"]["pv-eval"] == version("pv-eval")
     assert info.settings["sampling"]["n"] == 2
     assert info.settings["prompt"].startswith("verifier@")

@@ -126,6 +126,8 @@ def test_other_tables_and_later_versions_are_refused(tmp_path):
         ('{"format": 1, "verifier": "v", "seed": "one"}', "seed='one'"),
         ('{"format": 1, "verifier": "v", "length_unit": "miles"}', "expected tokens or characters"),
         ('{"format": 2, "verifier": "v", "grades": [1]}', r"run\.json: a run has grades=.* two or more"),
+        ('{"format": 2, "verifier": "v", "grades": [0, %s]}' % ("9" * 400), r"run\.json: a run has grades="),
+        ('{"format": 2, "verifier": "v", "seed": %s}' % ("9" * 400), r"run\.json: a run has seed="),
         (" " * 1_000_001, "more than 1000000 bytes"),
     ],
 )

@@ -256,9 +256,11 @@ def test_a_set_without_the_truth_is_refused_and_labels_do_not_matter():
     ]
     with pytest.raises(DataError, match="another first wrong step"):
         evaluate_steps((same, answers), BARE)
-    for wrong in ({"grades": (0,)}, {"grades": (1, 0)}, {"grades": (0, 1), "accept": 2}, {"grades": (-1, 1)}):
+    for wrong in ((0,), (1, 0), (-1, 1), (0, 10**400)):
         with pytest.raises(ConfigError):
-            Scale(**wrong)
+            Scale(grades=wrong)
+    with pytest.raises(ConfigError):
+        Scale(grades=(0, 1), accept=2)
 
 
 def test_numbers_do_not_depend_on_the_order_of_rows():

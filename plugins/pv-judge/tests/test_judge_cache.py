@@ -6,7 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -58,7 +58,7 @@ def test_an_answer_is_given_back_as_it_was_put(path):
     found = AnswerCache(path).get("k")
     assert (found.text, found.model) == (text, "deepseek-chat")
     assert found.usage == Usage(prompt_tokens=700, completion_tokens=40, cached_tokens=600)
-    assert timedelta(0) <= datetime.now(timezone.utc) - found.created < timedelta(minutes=1)
+    assert timedelta(0) <= datetime.now(UTC) - found.created < timedelta(minutes=1)
 
 
 def test_answers_are_counted_over_all_who_write(path):

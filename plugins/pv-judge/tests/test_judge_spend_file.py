@@ -126,12 +126,19 @@ def test_a_digit_that_was_flipped_is_noticed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["{", "[]", "1", "{}", '{"in_run": {"usd": -1, "calls": 0, "tokens": 0}}', "\x00" * RECORD]
+    "text",
+    [
+        *("{", "[]", "1", "{}", "\x00" * RECORD, "[" * 100_000),
+        '{"in_run": {"usd": -1, "calls": 0, "tokens": 0}}',
+        '{"in_run": {"usd": 1e999, "calls": 0, "tokens": 0}}',
+        json.dumps({"start": "s", **OLD, "step": "three"}),
+        json.dumps({"start": "s", **OLD, "step": None}),
+    ],
 )
 def test_a_file_that_says_nothing_of_money_is_refused(tmp_path, text):
     (tmp_path / FILE).write_text(text)
     with pytest.raises(DataError, match=r"is not a valid spend file.*delete it"):
-        SpendFile(tmp_path, keeper())
+        SpendFile(tmp_path, keeper(), start="s")
     (tmp_path / FILE).unlink()
     SpendFile(tmp_path, keeper()).close()
 

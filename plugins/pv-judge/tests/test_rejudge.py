@@ -436,7 +436,7 @@ def test_options_that_say_nothing_are_refused(ledger, options, said):
         ("- 1", "not a YAML mapping"),
         ("judge: null", "only rules"),
         ("judge: {endpoints: []}", "judge.endpoints"),
-        ("a: [", "cannot be read"),
+        *((text, "cannot be read") for text in ("a: [", "7", "a: !!int ''", "a: !!bool so", "- " * 900)),
     ],
 )
 def test_a_config_that_is_none_is_refused(ledger, tmp_path, text, said):

@@ -65,6 +65,43 @@ def test_a_bad_row_of_json_does_not_cost_the_others(tmp_path):
     assert [(row.number, row.values["a"]) for row in found if not isinstance(row, BadRow)] == [(4, 3)]
 
 
+@pytest.mark.parametrize(
+    ("columns", "lists", "said"),
+    [
+        (["uid", "text"], {}, "has no column 'text'; it has uid, ids, meta"),
+        (["uid"], {"uid": "sum"}, "'uid' holds string, not lists of 0 and 1"),
+        (["meta"], {"meta": "count"}, "'meta' holds struct<k: int64>, not lists of token ids"),
+    ],
+)
+def test_columns_that_parquet_does_not_have_are_named(columns, lists, said, tmp_path):
+    with pytest.raises(DataError, match=said):
+        list(open_rows(written(tmp_path, ".parquet")).rows(columns, lists))
+
+
+def test_a_column_name_of_parquet_that_is_not_utf8_is_refused(tmp_path):
+    file = written(tmp_path, ".parquet")
+    file.write_bytes(file.read_bytes().replace(b"meta", b"m\xffta"))
+    with pytest.raises(DataError, match="cannot be read as Parquet"):
+        list(open_rows(file).rows())
+
+
+def test_a_changed_bit_in_the_footer_of_parquet_loses_no_row(tmp_path):
+    pa, file = pytest.importorskip("pyarrow"), tmp_path / "rows.parquet"
+    import pyarrow.parquet as pq
+
+    table = pa.Table.from_pylist([{"uid": "a", "n": 1}] * 3)
+    pq.write_table(table, file, compression="none", use_dictionary=False, store_schema=False)
+    whole, counts = file.read_bytes(), set[object]()
+    begin = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    for at in range(begin, len(whole)):
+        file.write_bytes(whole[:at] + bytes([whole[at] ^ 16]) + whole[at + 1 :])
+        try:
+            counts.add(len(list(open_rows(file).rows())))
+        except DataError as error:
+            counts.add("its footer counts 3 rows, and it holds 0" in str(error))
+    assert counts == {3, True, False}
+
+
 @pytest.mark.parametrize("separator", [";", "\t"])
 def test_a_csv_of_a_spreadsheet_in_another_language_has_other_separators(separator, tmp_path):
     text = f'\ufeffuid{separator}note\r\na{separator}"0,5{separator} one"\r\n'
@@ -118,6 +155,7 @@ def test_a_row_that_is_too_long_is_never_in_memory_and_the_next_is_read(tmp_path
         ("x.csv", b"a,a\n1,2\n", "no first line of column names, each once"),
         ("x.csv", b"a\n\xff\n", "not UTF-8"),
         ("x.json", b"7", "is a JSON int; it has to hold objects"),
+        ("x.json", b'{"a": ' + b"[" * 201 + b"]" * 201 + b"}", "it has more than 200 levels"),
         ("x.jsonl", b"\xff\xfe{\x00", "is UTF-16"),
         ("x.jsonl.gz", gzip.compress(b'{"a": 1}\n' * 99, mtime=0)[:-9], "cannot be read to its end"),
     ],

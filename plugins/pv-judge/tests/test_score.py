@@ -21,9 +21,10 @@ from added_rewards import adding
 from judge_server import Fault, JudgeServer, Script
 from typer.testing import CliRunner
 
+from pv_judge.scoring.command import read_options
 from pv_judge.scoring.score_file import ScoreFile
 from pv_rl.cli import app
-from pv_rl.errors import DataError, SetupError
+from pv_rl.errors import ConfigError, DataError, SetupError
 from pv_rl.hookspecs import RewardEntry
 from pv_rl.rewards import RewardInput, RewardOutput
 
@@ -130,6 +131,15 @@ def test_what_is_wrong_is_said_in_a_line(dump, arguments, text):
     assert code == 1
     assert text in " ".join(output.split())
     assert "Traceback" not in output
+
+
+@pytest.mark.parametrize(
+    "text", ["7", "a: !!int ''", "a: !!bool so", "a: !!timestamp so", "- " * 900, "a: &a [*a]"]
+)
+def test_yaml_that_no_parser_can_read_is_refused(tmp_path, text):
+    (tmp_path / "options.yaml").write_text(text)
+    with pytest.raises(ConfigError, match="the options of the reward cannot be read"):
+        read_options(tmp_path / "options.yaml", [])
 
 
 @pytest.fixture

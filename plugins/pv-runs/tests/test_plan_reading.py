@@ -96,8 +96,9 @@ def test_a_mixture_of_experts_is_refused(tmp_path):
         make_plan(config({"actor_rollout_ref.model.path": str(tmp_path)}))
 
 
-def test_a_broken_config_json_is_named(tmp_path):
-    (tmp_path / "config.json").write_text("{")
+@pytest.mark.parametrize("text", ["{", "[]", "NaN", "[" * 100_000])
+def test_a_broken_config_json_is_named(tmp_path, text):
+    (tmp_path / "config.json").write_text(text)
     with pytest.raises(DataError, match=r"config\.json cannot be read as JSON"):
         make_plan(config({"actor_rollout_ref.model.path": str(tmp_path)}))
 

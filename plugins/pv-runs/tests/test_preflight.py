@@ -169,9 +169,12 @@ def file_in_the_way(config, machine, folder):
 
 def huge(model: Path) -> None:
     """More than any disk: 800 layers of 8192, 0.7e12 parameters, 8 TB of a checkpoint."""
-    sizes = {"hidden_size": 8192, "num_hidden_layers": 800, "intermediate_size": 28672}
+    edit(model, hidden_size=8192, num_hidden_layers=800, intermediate_size=28672)
+
+
+def edit(model: Path, **values: object) -> None:
     file = model / "config.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), **sizes}))
+    file.write_text(json.dumps({**json.loads(file.read_text()), **values}))
 
 
 def reward_in_file(text, name="f"):
@@ -303,6 +306,14 @@ PLANTED = {
         in_model(lambda model: (model / "config.json").write_text("{")),
         "model: .* cannot be read",
     ),
+    "a config.json without an end": (
+        in_model(lambda model: (model / "config.json").write_text("[" * 100_000)),
+        "model: .* cannot be read",
+    ),
+    "rope parameters that are a list": (
+        in_model(lambda model: edit(model, rope_parameters=[1], max_position_embeddings=16)),
+        "model: .* is made for 16 tokens",
+    ),
     "a shard": (in_model(shard_missing), "model: .* lacks 2 of 2 files of its weights"),
     "weights that were cut": (in_model(weights_cut), "model: .* is incomplete or damaged"),
     "no tokenizer": (in_model(no_tokenizer), "model: .* has no tokenizer"),
@@ -425,6 +436,14 @@ def test_what_verl_accepts_is_not_called_wrong(what, run):
     machine = changed if isinstance(changed, Machine) else machine
     only = ["settings", "packages", "gpus", "data"]
     assert faults(examine(config, machine, [], only=only)) == []
+
+
+@pytest.mark.parametrize(("votes", "noted"), [(1, False), (2, True)])
+def test_votes_in_a_validation_that_verl_resamples_are_noted(votes, noted, run):
+    config, machine, _ = run
+    OmegaConf.update(config, "actor_rollout_ref.rollout.val_kwargs.n", votes, force_add=True)
+    found = examine(config, machine, [], only=["settings"])["settings"]
+    assert ["val_kwargs.n is 2: " in one.text for one in found if one.state == "note"].count(True) == noted
 
 
 @pytest.mark.parametrize(("dtype", "each"), [("fp32", 12), ("bf16", 6)])

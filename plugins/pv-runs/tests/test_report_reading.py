@@ -10,7 +10,7 @@ import pytest
 
 from pv_rl.errors import DataError
 from pv_runs.growing_file import LONGEST_LINE
-from pv_runs.hydra_record import look_up, read_config, read_overrides
+from pv_runs.hydra_record import look_up, read_config, read_overrides, saved_config
 from pv_runs.metrics_log import read_log
 from pv_runs.report.interval import mean_of_seeds
 from pv_runs.run_folder import find_runs
@@ -193,6 +193,25 @@ def test_aliases_that_stand_for_very_much_are_refused(tmp_path):
     write_hydra(tmp_path, "config.yaml", "\n".join(lines))
     with pytest.raises(DataError, match="YAML aliases"):
         read_config(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: !!int ''",
+        "a: !!bool so",
+        "a: !!timestamp so",
+        "a: &a [*a]",
+        "- " * 900,
+        "{a: " * 101 + "1" + "}" * 101,
+    ],
+)
+def test_yaml_that_hydra_does_not_write_is_refused(tmp_path, text):
+    write_hydra(tmp_path, "config.yaml", text)
+    with pytest.raises(DataError, match="is not what Hydra writes"):
+        read_config(tmp_path)
+    with pytest.raises(DataError, match=r"cannot be read|is not a config"):
+        saved_config(tmp_path, ())
 
 
 def test_overrides_are_read_by_key(tmp_path):

@@ -222,6 +222,31 @@ def test_a_state_that_cannot_be_read_says_so(state):
         Watcher.restore(CONFIG, state)
 
 
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("last_step",), "3"),
+        (("last_step",), 10**13),
+        (("way", "total"), math.nan),
+        (("charts", "repetition", "recent"), "0.5"),
+        (("charts", "repetition", "level", "mean"), math.nan),
+        (("charts", "repetition", "level", "weight"), -1.0),
+        (("charts", "repetition", "swings", "up", "top"), None),
+        (("charts", "repetition", "sums", "down", "sum"), [1]),
+    ],
+)
+def test_a_damaged_number_of_a_state_is_refused_and_not_kept_for_the_next_step(place, value):
+    watcher = Watcher(CONFIG)
+    watcher.observe(1, {"repetitive": 0.1, "no_verdict": 0.0})
+    state = inner = watcher.state()
+    for name in place[:-1]:
+        inner = inner[name]
+    assert place[-1] in inner
+    inner[place[-1]] = value
+    with pytest.raises(DataError, match="saved state"):
+        Watcher.restore(CONFIG, state)
+
+
 @pytest.mark.parametrize("bad", [math.nan, math.inf, "0.9", -0.2, None, True, 17.0, [1]])
 def test_what_is_no_share_is_no_observation(bad):
     config = replace(CONFIG, signs=("missing_verdicts",))
@@ -421,7 +446,8 @@ def test_a_step_that_is_no_whole_number_is_refused(step):
         ({"memory": 0}, "from 3 to 10000"),
         ({"signs": ("veto_rates",)}, "no sign is called 'veto_rates'. Did you mean veto_rate?"),
         ({"signs": ()}, "one or more of veto_rate"),
-        ({"signs": "veto_rate"}, "give a list"),
+        *(({"signs": signs}, "give a list") for signs in ("veto_rate", 5, [["veto_rate"]])),
+        *(({"limits": limits}, "by the sign's name") for limits in ([], None, "veto_rate")),
         ({"signs": ("cut_off", "cut_off")}, "names one twice"),
         ({"limits": {"cutoff": (0, 1)}}, "Did you mean cut_off?"),
         ({"limits": {"cut_off": (1, 0)}}, "give (least, largest)"),

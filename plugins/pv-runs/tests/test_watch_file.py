@@ -286,7 +286,7 @@ def test_the_sentinel_waits_for_all_metrics_of_a_tensorboard_step(tmp_path):
 def test_without_tensorboard_the_error_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "tensorboard.util", None)
     (tmp_path / "events.out.tfevents.1").write_bytes(b"")
-    with pytest.raises(ConfigError, match=r"pip install 'pv-runs\[tensorboard\]'"):
+    with pytest.raises(ConfigError, match=r"pip install tensorboard"):
         view(tmp_path)
 
 

@@ -203,9 +203,10 @@ def test_a_truth_that_is_none_is_refused(name: str, number: int) -> None:
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        *(("grade", {"points": points}) for points in (0, 10**9, True, "7", float("nan"))),
+        *(("grade", {"points": points}) for points in (0, 10**9, 10**400, True, "7", float("nan"))),
         *(("grade", {"grades": grades}) for grades in (5, ["a", "b"], [1], [1, 1], [-1, 1], "01", {0: 1})),
-        *(("grade", {"accept": accept}) for accept in (0, 8, "6", True, float("nan"))),
+        ("grade", {"grades": [0, 10**400]}),
+        *(("grade", {"accept": accept}) for accept in (0, 8, 10**400, "6", True, float("nan"))),
         *(("grade", {"require": texts}) for texts in (5, [""], [5])),
         *(("grade", {"mark": mark}) for mark in ("", 5, "a\nb")),
         *(("first_error", {"near": near}) for near in (2, "a", True, float("nan"))),

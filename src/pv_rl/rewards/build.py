@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import sys
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -180,13 +179,12 @@ def _is_cancelled() -> bool:
         task = asyncio.current_task()
     except RuntimeError:  # no event loop
         return False
-    cancelling = getattr(task, "cancelling", None)
-    return cancelling is None or cancelling() > 0  # Python 3.10 cannot tell
+    return task is None or task.cancelling() > 0
 
 
 def _line(error: BaseException) -> str:
     """Type, text and place of an error in one line; of a group, those of its first."""
-    while sys.version_info >= (3, 11) and isinstance(error, BaseExceptionGroup):  # noqa: F821
+    while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     text = " ".join("".join(traceback.format_exception_only(error)).split())[:LONGEST]
     places = traceback.extract_tb(error.__traceback__)[-1:]  # an error in a group may not have been raised

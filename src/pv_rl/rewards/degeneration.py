@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -101,7 +100,7 @@ def _set(rule: DegenerationRule, given: object) -> DegenerationRule:
 
 
 def _check(rule: DegenerationRule, threshold: Parameter, value: object) -> None:
-    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
     if not number or not threshold.low <= value <= threshold.high:  # pyright: ignore[reportOperatorIssue]
         raise ConfigError(
             f"{rule.name}.{threshold.name} is {value!r} ({threshold.meaning}); it is a number from {threshold.low:g} "

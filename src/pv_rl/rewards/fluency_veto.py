@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from pv_rl.errors import ConfigError
 from pv_rl.hookspecs import DegenerationRule
+from pv_rl.installing import how_to_install
 from pv_rl.plugins import JUDGES, nearest
 from pv_rl.rewards.base import LabelKind, Prepared, Reward, RewardInput, RewardOutput, read_label
 from pv_rl.rewards.build import build_reward
@@ -193,9 +194,9 @@ def judge_builder(options: Mapping[str, Any]) -> Callable[..., Judge] | None:
     if options.get("judge") is not None:
         left_out = "".join(f" Left out: {owner}: {why}." for owner, why in JUDGES.broken().items())
         raise ConfigError(
-            "verdict_fluency.judge names an LLM judge, and the package pv-judge, which asks it, is not installed. From "
-            "a clone of pv-rl: pip install ./plugins/pv-judge. Or leave the judge out "
-            "(in a verl config: judge=rules) to use the rules alone." + left_out
+            "verdict_fluency.judge names an LLM judge, and the package pv-judge, which asks it, is not installed. "
+            f"{how_to_install('pv-judge')}. Or leave the judge out (in a verl config: judge=rules) to use the rules "
+            "alone." + left_out
         )
     if options.get("ledger") is not None:
         logger.warning("No ledger is written: the package pv-judge, which writes it, is not installed.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -34,7 +33,7 @@ class Weighted:
                 f"rewards: {rewards!r}; it gives a weight by name, for example {{verdict: 1.0}}"
             )
         for name, weight in rewards.items():
-            if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
+            if isinstance(weight, bool) or not isinstance(weight, int | float) or not abs(weight) < 1e300:
                 raise ConfigError(f"rewards.{name}: {weight!r}; a weight is a number")
         if stray := set(options) - set(rewards):
             raise ConfigError(f"options for {', '.join(sorted(stray))}, which rewards gives no weight")

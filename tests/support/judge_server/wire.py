@@ -66,7 +66,7 @@ async def wait(reader: asyncio.StreamReader, seconds: float | None) -> None:
         return
     try:
         await asyncio.wait_for(reader.read(1), seconds)
-    except asyncio.TimeoutError:
+    except TimeoutError:
         return
     raise ConnectionResetError("the client closed the connection")
 

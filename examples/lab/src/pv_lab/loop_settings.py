@@ -7,9 +7,8 @@ from typing import Literal, get_args
 
 from pv_rl.errors import ConfigError
 
-__all__ = ["Head", "Policy", "Run", "Settings", "Veto"]
+__all__ = ["Policy", "Run", "Settings", "Veto"]
 
-Head = Literal["verdict", "first_error", "grade"]
 Veto = Literal["none", "zero", "abstain"]
 Policy = Literal["abstain", "fail_open", "fail_closed"]
 SHARES = ("p_true", "flip_right", "flip_wrong", "false_positive", "false_negative")
@@ -35,8 +34,6 @@ class Run:
     """What a report calls it; runs that differ in their seed alone share one."""
     start: str = ""
     """Folder of the verifier that it starts from, of `warmstart --out`; none: the committed one."""
-    head: Head = "verdict"
-    """What a trace is paid for, see `pv_lab.heads`."""
     fault_from: int = 1
     """First step with wrong labels and the length bonus: what is broken often breaks later."""
     flip_right: float = 0.0
@@ -69,17 +66,12 @@ class Run:
         for name in ("lr", "kl", "length_bonus"):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise ConfigError(f"a run of the lab has {name} {getattr(self, name)!r}; give 0 or more")
-        for name, kinds in (("head", Head), ("veto", Veto), ("on_failure", Policy)):
+        for name, kinds in (("veto", Veto), ("on_failure", Policy)):
             allowed = get_args(kinds)
             if getattr(self, name) not in allowed:
                 raise ConfigError(
                     f"a run of the lab has {name} {getattr(self, name)!r}; give one of {', '.join(allowed)}"
                 )
-        if self.head != "verdict" and (self.flip_right or self.flip_wrong):
-            raise ConfigError(
-                f"a run of the lab has head {self.head!r} and labels that are turned round, which have no first "
-                "wrong step; set flip_right and flip_wrong to 0"
-            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What the traces of a step are paid: a head's reward, a bug of it, and the veto of a judge that can fail.
+"""What the traces of a step are paid: the verdict's reward, a bug of it, and the veto of a judge that can fail.
 
 The judge is `trace_shares.repetitive` on the ids, with mistakes as often as the run says. The rules of `pv_rl.rewards`
 are not asked: they are made for texts, and find no loop in 2,000 looping traces of the lab.
@@ -57,7 +57,7 @@ def pay(
     silent = run.veto != "none" and run.outage_from <= step < run.outage_to
     bonus = run.length_bonus if step >= run.fault_from else 0.0
     for trace, sample in zip(traces, samples, strict=True):
-        score = paid_for(run.head, tuple(trace), sample) + bonus * len(trace) / max_tokens
+        score = paid_for("verdict", tuple(trace), sample) + bonus * len(trace) / max_tokens
         chance = (
             rng.random()
         )  # drawn for every trace, so that runs with other rates have the same mistakes and more

@@ -32,7 +32,7 @@ KINDS = {
     "cut_off": "as many tokens as are allowed, without an end mark",
     "repetitive": f"the same {WORDS_IN_A_ROW} words in a row, {TIMES} times or more",
 }
-"""The kinds of traces that are counted, here and in the report of `pv-rl lab report`."""
+"""The kinds of traces that are counted."""
 
 
 @lru_cache(maxsize=2**16)
@@ -44,29 +44,18 @@ def loops(trace: tuple[int, ...]) -> bool:
 def trace_shares(traces: list[list[int]], samples: list[Sample]) -> dict[str, float]:
     """Means and shares from 0 to 1 over traces of `samples`; NaN where there is none of a kind.
 
-    `wrong_proofs` is the share of wrong proofs that are rejected: for the first wrong step in `exact_step`, for another
-    in `other_step`, and for none that is named in the rest.
-
     Args:
         traces: ids of each trace with its end mark, without padding.
         samples: what each is a trace of.
     """
-    answers = [answer_of("first_error", tuple(trace)) for trace in traces]
-    verdicts = [answer.accepts for answer in answers]
+    verdicts = [answer_of("verdict", tuple(trace)).accepts for trace in traces]
     lengths = [len(trace) for trace in traces]
     labels = [sample.label for sample in samples]
-    of_wrong = [
-        (answer.first_error, sample.error_step)
-        for answer, sample in zip(answers, samples, strict=True)
-        if not sample.label
-    ]
     right = [verdict == label for verdict, label in zip(verdicts, labels, strict=True)]
     return {
         "reward": mean(right),
         "right_proofs": mean([r for r, label in zip(right, labels, strict=True) if label]),
         "wrong_proofs": mean([r for r, label in zip(right, labels, strict=True) if not label]),
-        "exact_step": mean([named == step for named, step in of_wrong]),
-        "other_step": mean([bool(named) and named != step for named, step in of_wrong]),
         "label_true": mean(labels),
         "accepted": mean([verdict is True for verdict in verdicts]),
         "no_verdict": mean([verdict is None for verdict in verdicts]),

@@ -15,6 +15,7 @@ from pv_data.run.commands import draw, record, run_command, status
 from pv_data.shell import print_registry
 from pv_data.sources.command import sources
 from pv_rl.exits import version_option
+from pv_rl.installing import how_to_install
 
 __all__ = ["app"]
 
@@ -28,8 +29,8 @@ class _Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args and args[0] in EVALUATION and self.get_command(ctx, args[0]) is None:
             ctx.fail(
-                f"`pv-data {args[0]}` comes with the package pv-eval, which is not installed. From a clone of pv-rl: "
-                "pip install ./plugins/pv-eval"
+                f"`pv-data {args[0]}` comes with the package pv-eval, which is not installed. "
+                + how_to_install("pv-eval")
             )
         return super().resolve_command(ctx, args)
 

@@ -6,6 +6,8 @@ import importlib
 import warnings
 from typing import Any
 
+from pv_rl.installing import how_to_install
+
 __all__: list[str] = []
 
 
@@ -21,6 +23,6 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("pv_eval").best_of_k
     except ImportError as error:
         raise ImportError(
-            f"best_of_k is in the package pv-eval, which cannot be imported ({error}). From a clone of pv-rl: "
-            "pip install ./plugins/pv-eval"
+            f"best_of_k is in the package pv-eval, which cannot be imported ({error}). "
+            + how_to_install("pv-eval")
         ) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pv_judge.yaml_errors import yaml_errors
 from pv_rl.plugins import Registry
 
 __all__ = ["load_yaml", "print_registry"]
@@ -13,7 +14,7 @@ def load_yaml(text: str) -> Any:
     """Read YAML. A key that is there twice, also a number, is an error: it may be two labels.
 
     Raises:
-        YAMLError: the text cannot be read, or a mapping has a key twice.
+        ValueError: the text cannot be read, or a mapping has a key twice.
     """
     import yaml
 
@@ -27,7 +28,8 @@ def load_yaml(text: str) -> Any:
                 )
             return made
 
-    return yaml.load(text, Loader)
+    with yaml_errors():
+        return yaml.load(text, Loader)
 
 
 def print_registry(registry: Registry) -> None:

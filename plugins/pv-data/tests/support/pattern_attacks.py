@@ -11,13 +11,9 @@ import importlib
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from re import _parser as parser  # pyright: ignore[reportAttributeAccessIssue]
 from types import ModuleType
 from typing import Any, NamedTuple
-
-try:
-    from re import _parser as parser  # pyright: ignore[reportAttributeAccessIssue]
-except ImportError:  # Python 3.10
-    import sre_parse as parser
 
 __all__ = ["Used", "attacks", "patterns"]
 

@@ -19,6 +19,7 @@ from pv_eval.graded import Scale
 from pv_eval.sets.rows import read_rows
 from pv_eval.sets.values import number_of
 from pv_eval.votes import Pair, Vote
+from pv_judge.files import load_json
 from pv_rl.errors import ConfigError, DataError
 
 __all__ = ["COLUMNS", "GradeFile", "read_grades"]
@@ -225,8 +226,8 @@ def _listed(value: object) -> list[Any] | None:
     """A list, also one written as text, as CSV files have it."""
     if isinstance(value, str) and value.strip().startswith("[") and len(value) < 100_000:
         try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
+            value = load_json(value)
+        except ValueError:
             return None
     return value if isinstance(value, list) else None
 

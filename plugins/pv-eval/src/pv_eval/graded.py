@@ -66,7 +66,7 @@ class Scale:
 
     def __post_init__(self) -> None:
         listed = list(self.grades)
-        if len(listed) < 2 or listed != sorted(set(listed)) or not all(0 <= one < math.inf for one in listed):
+        if len(listed) < 2 or listed != sorted(set(listed)) or not all(0 <= one < 1e300 for one in listed):
             raise ConfigError(
                 f"grades={self.grades!r:.80}; expected two or more finite numbers, ascending, from 0 on"
             )

@@ -6,7 +6,7 @@ import hashlib
 import json
 import subprocess
 from collections.abc import Iterable
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ DIGITS = 12
 def provenance() -> dict[str, object]:
     """The entries `date` (UTC), `versions` and `commit` of `RunInfo.settings`; a commit of "" is unknown."""
     return {
-        "date": datetime.now(timezone.utc).date().isoformat(),
+        "date": datetime.now(UTC).date().isoformat(),
         "versions": {name: version for name in PACKAGES if (version := _version(name))},
         "commit": _installed_commit() or _commit_of_checkout(),
     }

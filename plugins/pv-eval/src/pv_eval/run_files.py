@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pv_eval.votes import Pair, Vote
-from pv_judge.files import write_together
+from pv_judge.files import load_json, write_together
 from pv_judge.pages.text import natural
 from pv_rl.errors import DataError
 
@@ -113,7 +112,7 @@ class RunInfo:
 
 
 def _number(value: Any, kind: Any) -> bool:
-    return value is None or (isinstance(value, kind) and not isinstance(value, bool) and math.isfinite(value))
+    return value is None or (isinstance(value, kind) and not isinstance(value, bool) and abs(value) < 1e300)
 
 
 def write_run(folder: str | Path, pairs: Iterable[Pair], votes: Iterable[Vote], info: RunInfo) -> None:
@@ -234,7 +233,7 @@ def _from_parquet(kind: type[Row], path: Path, without: Sequence[str] = ()) -> l
     try:
         with pq.ParquetFile(path) as file:
             table = file.read([name for name in file.schema_arrow.names if name not in without])
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path} cannot be read as Parquet: {error}") from error
     marked = ((table.schema.metadata or {}).get(KEY.encode()) or b"").decode("utf-8", "replace")
     word, _, version = marked.partition(" ")
@@ -287,8 +286,8 @@ def _from_json(path: Path) -> RunInfo:
     if path.stat().st_size > LARGEST:
         raise DataError(f"{path} has more than {LARGEST} bytes, so it is not the run.json of a run")
     try:
-        given = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (ValueError, RecursionError) as error:
+        given = load_json(path.read_text(encoding="utf-8-sig"))
+    except ValueError as error:
         raise DataError(f"{path} cannot be read as JSON: {error}") from error
     known = [one.name for one in fields(RunInfo)]
     if not isinstance(given, dict):

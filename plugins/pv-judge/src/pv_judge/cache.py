@@ -21,7 +21,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,7 @@ class CacheUnavailable(PvRlError, OSError):
 
 
 def _now() -> datetime:
-    return datetime.now(timezone.utc)
+    return datetime.now(UTC)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -289,7 +289,7 @@ def _answer(text: Any, model: Any, prompt: Any, completion: Any, cached: Any, cr
         text=str(text, "utf-8", "surrogatepass"),
         usage=Usage(prompt_tokens=prompt, completion_tokens=completion, cached_tokens=cached),
         model=str(model, "utf-8"),
-        created=datetime.fromtimestamp(created, timezone.utc),
+        created=datetime.fromtimestamp(created, UTC),
     )
 
 

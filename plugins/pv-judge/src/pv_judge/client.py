@@ -345,7 +345,7 @@ class _Asking:
 
 
 async def _end(tasks: set[asyncio.Task[Found]]) -> None:
-    """Cancel tasks and wait for them. In Python 3.10 anyio loses a cancellation that comes while it connects."""
+    """Cancel tasks and wait for them; cancel again every 0.1 s, since a library may lose a cancellation."""
     while pending := {task for task in tasks if not task.done()}:
         for task in pending:
             task.cancel()

@@ -9,7 +9,6 @@ the status and the error's `code` and `type` only, never from its message, which
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pv_judge.answer import FailureKind, TokenLogprobs, Usage
+from pv_judge.files import load_json
 from pv_judge.json_answer import unambiguous
 
 __all__ = ["Completion", "RequestFailed", "error_of", "estimate_tokens", "failure_kind", "read_completion"]
@@ -92,8 +92,8 @@ def read_completion(raw: bytes, prompt_tokens: int) -> Completion:
     """
     paid = Usage(prompt_tokens=prompt_tokens, completion_tokens=estimate_tokens(raw))
     try:
-        body = json.loads(raw, object_pairs_hook=unambiguous)
-    except (ValueError, RecursionError) as error:
+        body = load_json(raw, object_pairs_hook=unambiguous)
+    except ValueError as error:
         raise RequestFailed(
             "bad_response", f"the body is not JSON: {type(error).__name__}: {str(error)[:100]}", usage=paid
         ) from None
@@ -211,8 +211,8 @@ def error_of(raw: bytes) -> tuple[str, str]:
     """The codes and the message of an error body of OpenAI, vLLM or FastAPI; else no code and the text."""
     text = raw.decode("utf-8", "replace")
     try:
-        body: Any = json.loads(text)
-    except (ValueError, RecursionError):
+        body: Any = load_json(text)
+    except ValueError:
         return "", text
     error = body.get("error", body) if isinstance(body, Mapping) else body
     if not isinstance(error, Mapping):

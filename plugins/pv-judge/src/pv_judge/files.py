@@ -1,4 +1,4 @@
-"""Atomic writing: a file is complete or unchanged. JSON documents carry a checksum."""
+"""Atomic writing: a file is complete or unchanged. Reader of JSON from outside, and its checksum."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from pv_rl.errors import DataError
 
-__all__ = ["check_target", "verified", "with_checksum", "write_atomically", "write_together"]
+__all__ = ["check_target", "load_json", "verified", "with_checksum", "write_atomically", "write_together"]
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
@@ -49,6 +49,32 @@ def write_together(files: Mapping[Path, bytes]) -> None:
         write_together(dict(others))  # before this one takes its place
 
     write_atomically(path, write)
+
+
+DEEPEST = 200
+"""Levels of JSON from outside. Python walks and prints about five times as many."""
+
+
+def load_json(text: str | bytes, **options: Any) -> Any:
+    """`json.loads` for text from outside. Whatever it cannot read is a ValueError, also more than `DEEPEST` levels."""
+    try:
+        value = json.loads(text, **options)
+    except RecursionError as error:
+        raise ValueError(f"it has more than {DEEPEST} levels") from error
+    opening = ("[", "{") if isinstance(text, str) else (b"[", b"{")
+    if sum(map(text.count, opening)) > DEEPEST:  # pyright: ignore[reportArgumentType]
+        level = [value]
+        for _ in range(DEEPEST + 1):
+            below = []
+            for one in level:
+                if isinstance(one, dict):
+                    below += one.values()
+                elif isinstance(one, list):
+                    below += one
+            level = below
+        if level:
+            raise ValueError(f"it has more than {DEEPEST} levels")
+    return value
 
 
 def check_target(option: str, path: Path) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from pv_judge.answer import JudgeFailure
+from pv_judge.files import load_json
 
 __all__ = ["LONGEST_ANSWER", "read_json", "unambiguous", "without_thoughts"]
 
@@ -45,8 +45,8 @@ def read_json(body: str) -> Any:
         language, _, inside = body[3:-3].partition("\n")
         inside = inside if language.strip().lower() in ("", "json") else body
     try:
-        return json.loads(inside, object_pairs_hook=unambiguous)
-    except (ValueError, RecursionError) as error:
+        return load_json(inside, object_pairs_hook=unambiguous)
+    except ValueError as error:
         raise JudgeFailure(f"the judge's answer is not one JSON object: {error}", "invalid_json") from None
 
 

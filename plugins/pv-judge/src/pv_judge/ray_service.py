@@ -188,7 +188,7 @@ class _RayService:
             return await asyncio.wait_for(self._actor.ask.remote(question), self._patience)
         except RayTaskError:  # a bug: the reward has failed, not the judge
             raise
-        except (RayError, TimeoutError, asyncio.TimeoutError) as error:
+        except (RayError, TimeoutError) as error:
             return self._failure("the judge's actor did not answer", error)
 
     async def record(self, row: LedgerRow, begin: float | None = None, failed: bool | None = None) -> None:
@@ -196,7 +196,7 @@ class _RayService:
 
         try:
             await asyncio.wait_for(self._actor.record.remote(row, begin, failed), RESTART_S)
-        except (RayError, TimeoutError, asyncio.TimeoutError) as error:
+        except (RayError, TimeoutError) as error:
             # The reward is known, and is not lost because its row could not be written.
             self._failure("a row was not written to the judge's ledger", error)
 

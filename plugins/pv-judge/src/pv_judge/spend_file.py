@@ -11,6 +11,7 @@ import asyncio
 import fcntl
 import json
 import logging
+import math
 import os
 import time
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from pv_judge.budget import BudgetKeeper, Spent, Totals
-from pv_judge.files import verified, with_checksum
+from pv_judge.files import load_json, verified, with_checksum
 from pv_rl.errors import DataError, SetupError
 
 __all__ = ["FILE", "SpendFile", "read_spent", "spend_path"]
@@ -133,7 +134,10 @@ class SpendFile:
             return
         spent = Spent(in_run=_totals(record, self._path, "in_run"))
         if self._start and record.get("start") == self._start:  # this process died within a step
-            spent = replace(spent, step=int(record["step"]), in_step=_totals(record, self._path, "in_step"))
+            step = record.get("step")
+            if type(step) is not int:
+                raise _invalid(self._path, ValueError("its step is not a whole number"))
+            spent = replace(spent, step=step, in_step=_totals(record, self._path, "in_step"))
         self._keeper.restore(spent)
 
     def _write(self) -> None:
@@ -185,7 +189,7 @@ def _read(path: Path) -> dict[str, Any] | None:
     for attempt in (1, 2, 3):
         try:
             text = path.read_text()
-            record = json.loads(text) if text else None
+            record = load_json(text) if text else None
             if record is None:
                 return None
             if isinstance(record, dict):
@@ -203,8 +207,8 @@ def _read(path: Path) -> dict[str, Any] | None:
 def _totals(record: Mapping[str, Any], path: Path, name: str) -> Totals:
     try:
         numbers = {one: record[name][one] for one in ("usd", "calls", "tokens")}
-        if not all(isinstance(number, int | float) and number >= 0 for number in numbers.values()):
-            raise ValueError("expected numbers of 0 or more")
+        if not all(isinstance(number, int | float) and 0 <= number < math.inf for number in numbers.values()):
+            raise ValueError("expected finite numbers of 0 or more")
     except (ValueError, KeyError, TypeError) as error:
         raise _invalid(path, error) from error
     return Totals(**numbers)

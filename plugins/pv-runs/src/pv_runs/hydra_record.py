@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from pv_judge.yaml_errors import yaml_errors
 from pv_rl.errors import DataError
 from pv_runs.run_folder import RunFolder
 
@@ -19,6 +20,8 @@ __all__ = ["flatten", "look_up", "parse_config", "read_config", "read_overrides"
 
 LARGEST = 4 * 2**20
 """Bytes. verl's config has about 30,000."""
+DEEPEST = 100
+"""Levels. verl's config has eight."""
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 REFERENCE = re.compile(r"\$\{([\w.@/-]+)\}")
 
@@ -70,13 +73,13 @@ def saved_config(run: Path, overrides: Sequence[str]) -> DictConfig:
         DataError: the file is missing or no config, or an override does not fit.
     """
     from omegaconf import DictConfig, OmegaConf
-    from omegaconf.errors import OmegaConfBaseException
 
     path = RunFolder(run).config
     try:
-        config = OmegaConf.load(path)
-        changed = OmegaConf.merge(config, OmegaConf.from_dotlist([one.lstrip("+") for one in overrides]))
-    except (OSError, ValueError, yaml.YAMLError, OmegaConfBaseException) as error:
+        with yaml_errors():
+            config = OmegaConf.load(path)
+            changed = OmegaConf.merge(config, OmegaConf.from_dotlist([one.lstrip("+") for one in overrides]))
+    except (OSError, ValueError) as error:
         said = f" with {' '.join(overrides)}" if overrides else ""
         raise DataError(f"{path}{said} cannot be read: {' '.join(str(error).split())}") from error
     if not isinstance(changed, DictConfig):
@@ -88,9 +91,10 @@ def parse_config(text: str) -> dict[str, str]:
     """Values of a config that OmegaConf has written as YAML, by dotted key.
 
     Raises:
-        yaml.YAMLError: it is no YAML.
+        ValueError: it is no YAML.
     """
-    return dict(flatten(yaml.load(text, LOADER)))
+    with yaml_errors():
+        return dict(flatten(yaml.load(text, LOADER)))
 
 
 def look_up(config: Mapping[str, str], key: str) -> str | None:
@@ -116,12 +120,20 @@ def _load(run: Path, name: str) -> tuple[Path, Any] | None:
     try:
         if len(text) > LARGEST:
             raise ValueError(f"it has more than {LARGEST} bytes")
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, LOADER)):
-            raise ValueError(
-                "it has YAML aliases, which Hydra never writes and which can stand for very much"
-            )
-        return path, yaml.load(text, LOADER)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        with yaml_errors():
+            depth = 0
+            for event in yaml.parse(text, LOADER):
+                if isinstance(event, yaml.AliasEvent):
+                    raise ValueError(
+                        "it has YAML aliases, which Hydra never writes and which can stand for very much"
+                    )
+                depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(
+                    event, yaml.CollectionEndEvent
+                )
+                if depth > DEEPEST:
+                    raise ValueError(f"it has more than {DEEPEST} levels")
+            return path, yaml.load(text, LOADER)
+    except ValueError as error:
         reason = " ".join(str(error).split())[:300]
         raise DataError(
             f"{path} is not what Hydra writes: {reason}. Restore it, or move the run out of the folder"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pv_judge.files import load_json
 from pv_rl.errors import DataError
 from pv_runs import metric_names
 from pv_runs.former_names import present_name
@@ -74,7 +74,7 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 if len(line) > LONGEST_LINE:
                     raise ValueError(f"it is longer than {LONGEST_LINE} bytes")
                 yield parse_line(line)
-            except (ValueError, RecursionError) as error:
+            except ValueError as error:
                 if not line.endswith(b"\n") and len(line) <= LONGEST_LINE:
                     return
                 raise DataError(
@@ -88,9 +88,8 @@ def parse_line(line: bytes) -> tuple[int, dict[str, Any]]:
 
     Raises:
         ValueError: it is not what verl writes.
-        RecursionError: it is nested too deeply to be.
     """
-    record = json.loads(line)
+    record = load_json(line)
     step = record.get("step") if isinstance(record, dict) else None
     if type(step) is not int or not 0 <= step <= 10**12:
         raise ValueError("there is no step, a whole number from 0")

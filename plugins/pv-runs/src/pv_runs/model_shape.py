@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from pv_judge.config import STRICT, read_config
+from pv_judge.files import load_json
 from pv_rl.errors import ConfigError, DataError
 from pv_runs.typed_config import Settings
 
@@ -85,7 +85,9 @@ def read_model(settings: Settings) -> tuple[ModelShape, str]:
     file = Path(str(path)).expanduser() / "config.json"
     if path is not None and file.is_file():
         try:
-            given = json.loads(file.read_text(encoding="utf-8"))
+            given = load_json(file.read_text(encoding="utf-8"))
+            if not isinstance(given, dict):
+                raise ValueError(f"it is a JSON {type(given).__name__}, and config.json holds an object")
         except (OSError, ValueError) as error:
             raise DataError(f"{file} cannot be read as JSON: {error}") from error
         return _shape(given, str(file)), str(file)

@@ -8,14 +8,12 @@ import re
 import secrets
 import sys
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-import yaml
-
-from pv_judge.files import write_atomically
+from pv_judge.files import load_json, write_atomically
 from pv_rl.errors import DataError
 from pv_runs.hydra_record import parse_config
 from pv_runs.run_folder import RunFolder
@@ -67,7 +65,7 @@ class Record:
 
 
 def now() -> str:
-    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def versions() -> dict[str, str]:
@@ -95,7 +93,7 @@ def read_record(folder: Path) -> Record:
     """
     path = RunFolder(folder).record
     try:
-        said = json.loads(path.read_text())
+        said = load_json(path.read_text())
         if not isinstance(said, dict):
             raise ValueError(f"a JSON {type(said).__name__}")
         _check(said)
@@ -103,7 +101,7 @@ def read_record(folder: Path) -> Record:
         return Record(**{**said, **lists})
     except FileNotFoundError as error:
         raise DataError(f"{folder} contains no run of pv-rl train: it has no {path.name}") from error
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError) as error:
         raise DataError(
             f"{path} is not what pv-rl train writes: {error}. Restore the file, or start a new run from the last "
             f"checkpoint: trainer.resume_mode=resume_path trainer.resume_from_path={RunFolder(folder).checkpoints}/..."
@@ -159,8 +157,8 @@ def read_about(path: Path) -> dict[str, Any]:
     with path.open("rb") as file:
         text = file.read(LARGEST + 1)
     try:
-        about = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        about = load_json(text)
+    except ValueError as error:
         raise DataError(
             f"{path} is not JSON ({error}). The state of the run is unknown. Remove the file, or move the run "
             "out of the folder"
@@ -189,7 +187,7 @@ def _history_of_configs(folder: Path) -> list[dict[str, Any]]:
     for number, file in sorted({0: RunFolder(folder).config, **files}.items()):
         try:
             values = parse_config(file.read_text())
-        except (OSError, ValueError, yaml.YAMLError):
+        except (OSError, ValueError):
             continue
         values.pop("run_dir", None)
         changed = {

@@ -8,6 +8,7 @@ from typing import Any
 
 from pv_rl.errors import ConfigError, DataError, PluginError, PvRlError
 from pv_rl.hookspecs import Finding, RewardEntry, hookimpl
+from pv_rl.installing import how_to_install
 from pv_rl.plugins import left_out
 from pv_rl.rewards.base import LabelKind, Reward, RewardInput, RewardOutput
 from pv_verdicts.formats import FORMATS, Answer, Truth, VerdictFormat, build_format
@@ -111,8 +112,8 @@ def _meta_verified(**options: Any) -> Reward:
         if str(error.name).partition(".")[0] not in ("pv_judge", "pydantic"):
             raise
         raise ConfigError(
-            "the reward meta_verified asks an LLM judge, and the package pv-judge is not installed. From a clone of "
-            "pv-rl: pip install ./plugins/pv-judge"
+            "the reward meta_verified asks an LLM judge, and the package pv-judge is not installed. "
+            + how_to_install("pv-judge")
         ) from error
     return MetaVerifier.reward(**options)
 

@@ -35,6 +35,8 @@ STUDIED = (1, 2, 2, 3)
 """Difficulties of the proofs in the conversations."""
 SFT_SEED, RL_SEED = 100, 200
 """Of proofs to train on, so that RL has others than the conversations."""
+VOTES = 2
+"""Rows of a held-out proof, one for each answer. With val_kwargs.n above 1 verl would resample every number."""
 
 
 def conversations(start: str, count: int) -> Iterator[dict[str, Any]]:
@@ -119,7 +121,8 @@ def write_data(out: Path, *, sft: int, weak: int, train: int, test: int, far: Pa
     """
     if min(sft, weak, train, test) < 2:
         raise DataError("--sft, --weak, --train and --test are numbers of rows; give 2 or more of each")
-    tests = [*held_out(test), *(processbench(far) if far else ())]
+    proofs = [*held_out(test), *(processbench(far) if far else ())]
+    tests = [row for row in proofs for _ in range(VOTES)]
     for start, count in (("exact", sft), ("weak", weak)):
         path = out / start / "train.parquet"
         write_dataset(list(conversations(start, count)), path)
@@ -128,7 +131,8 @@ def write_data(out: Path, *, sft: int, weak: int, train: int, test: int, far: Pa
         path = out / f"p{share}" / "train.parquet"
         write_dataset(list(training(share, train)), path)
         write_dataset(tests, path.with_name("test.parquet"))
-        yield f"{path}: {train} proofs, {share} % of them right; test.parquet beside it: {len(tests)} proofs"
+        held_out_rows = f"{len(proofs)} proofs, {VOTES} rows each"
+        yield f"{path}: {train} proofs, {share} % of them right; test.parquet beside it: {held_out_rows}"
 
 
 def main(

@@ -24,7 +24,6 @@ STUDY = (
     "actor_rollout_ref.actor.optim.lr=2e-5",
     "actor_rollout_ref.actor.optim.lr_scheduler_type=constant",
     "actor_rollout_ref.rollout.temperature=1.0",
-    "actor_rollout_ref.rollout.val_kwargs.n=2",
     "trainer.save_freq=-1",
     "trainer.rollout_data_dir=null",
     "transfer_queue.backend.SimpleStorage.num_data_storage_units=1",

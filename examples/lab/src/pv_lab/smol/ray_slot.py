@@ -50,7 +50,8 @@ def ray_slot(number: int, folder: Path, environment: Mapping[str, str], *, cpus:
     """A Ray cluster with one GPU; yields its address, and ends it with all that runs in it.
 
     Args:
-        number: of the slot, 0 or more. Clusters that exist at the same time have different numbers.
+        number: of the slot, 0 or more. Clusters that exist at the same time have different numbers; 0 is also that of
+            a run which starts Ray itself.
         folder: of Ray's files; its path has to be short, since Unix sockets are in it.
         environment: of every process in the cluster.
         cpus: logical cores.

@@ -38,11 +38,12 @@ MEASURES = {
 
 def compare(validations: pd.DataFrame) -> pd.DataFrame:
     """A row for each run and set: the first and the last validation side by side, with the suffixes `_start` and
-    `_end`. Left out are runs with one validation."""
+    `_end`. Left out are runs that were cut before the last step that another run reached."""
     key = ["run", *SETTING, "seed", "set"]
     ordered = validations.sort_values("step").groupby(key, sort=False)
     both = ordered.head(1).merge(ordered.tail(1), on=key, suffixes=("_start", "_end"))
-    return both[both["step_start"] < both["step_end"]].reset_index(drop=True)
+    last = validations["step"].max()
+    return both[(both["step_start"] < last) & (both["step_end"] == last)].reset_index(drop=True)
 
 
 def write_report(study: Path, data: Path, out: Path) -> None:

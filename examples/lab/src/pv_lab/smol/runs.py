@@ -209,7 +209,8 @@ def _begin(study: Study, cell: Cell, slot: int, environment: Mapping[str, str]) 
             tempfile.TemporaryDirectory(prefix="pv", dir="/tmp", ignore_cleanup_errors=True)
         )
         variables = {**environment, "VERL_PLATFORM": "cpu"} if study.cpu else environment
-        address = stack.enter_context(ray_slot(slot, Path(short), variables, cpus=CPUS))
+        # Slot 0 has the job ids of a run that starts Ray itself, which another user of this host may have.
+        address = stack.enter_context(ray_slot(slot + 1, Path(short), variables, cpus=CPUS))
         command = [
             *TRAIN,
             *cell.overrides(study.data, study.out, study.steps, cpu=study.cpu),

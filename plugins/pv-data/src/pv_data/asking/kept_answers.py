@@ -13,6 +13,7 @@ from pv_data.asking.settings import Model
 from pv_data.records import Origin, content_id
 from pv_judge.answer import FailureKind, JudgeFailure, Messages, Usage
 from pv_judge.cache import AnswerCache, CachedAnswer, cache_key
+from pv_judge.files import load_json
 
 __all__ = ["ASK_AGAIN", "DOUBT", "INSTEAD", "Keeping", "Question", "Unanswered", "entry"]
 
@@ -98,7 +99,7 @@ class Unanswered:
         if found is None:
             return None
         try:
-            kind, said, text = json.loads(found.text)
+            kind, said, text = load_json(found.text)
         except (ValueError, TypeError):  # damaged
             return None
         if kind not in get_args(FailureKind):

@@ -162,6 +162,6 @@ def _notes(audited: Evidence) -> str:
     return (
         "at least: exact, for proofs drawn one by one; of a slice, about the proofs that it has; pooled and by class, "
         f"as for an endless supply. all at once: all {len(audited.slices)} slices together (Bonferroni). by question: "
-        "proofs of one question hang together (approximate). accepted: chosen by these same marks, so a little too "
+        "proofs of one question are correlated (approximate). accepted: chosen by these same marks, so a little too "
         "high."
     )

@@ -7,12 +7,12 @@ problem of a test set the nearest problem of the run is shown to a person, who r
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pv_judge.config import Endpoint, read_config
+from pv_judge.files import load_json
 from pv_judge.http import retry_after_s
 from pv_judge.keys import Key, unlogged
 from pv_rl.errors import ConfigError, DataError, SetupError
@@ -134,7 +134,7 @@ def _vectors(raw: bytes, number: int, endpoint: Endpoint) -> NDArray[np.float32]
     import numpy as np
 
     try:
-        rows = json.loads(raw)["data"]
+        rows = load_json(raw)["data"]
         by_place = {row.get("index", at): row["embedding"] for at, row in enumerate(rows)}
         found = np.array([by_place[place] for place in range(number)], dtype=np.float32)
         if len(rows) != number or found.ndim != 2 or not found.size:
@@ -142,7 +142,7 @@ def _vectors(raw: bytes, number: int, endpoint: Endpoint) -> NDArray[np.float32]
         lengths = np.linalg.norm(found, axis=1, keepdims=True)
         if not (np.isfinite(lengths) & (lengths > 0)).all():
             raise ValueError("a vector without a direction")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise DataError(
             f"{endpoint.url}/embeddings answers in another form ({type(error).__name__}); expected "
             f'{{"data": [{{"index": 0, "embedding": [numbers]}}, ...]}} with {number} vectors of one length'

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pv_data.export.storage import read_columns
 from pv_data.records import Judgment, Proof
+from pv_judge.files import load_json
 
 __all__ = ["Asked", "spending"]
 
@@ -69,7 +70,7 @@ def _without_seed(sampling: str) -> str:
     if '"seed"' not in sampling:
         return sampling
     try:
-        fields = json.loads(sampling)
+        fields = load_json(sampling)
     except ValueError:
         return sampling
     if not isinstance(fields, dict):

@@ -63,7 +63,7 @@ class RuleQuality:
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeQuality:
-    """One judge's votes. Several on the same proof are counted together, and have no interval: they hang together."""
+    """One judge's votes. Several on the same proof are counted together, and have no interval: they are correlated."""
 
     judge: str
     accepts: Ratio

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pv_data.checksums import checksum_of, remedy
-from pv_judge.files import verified, with_checksum, write_atomically
+from pv_judge.files import load_json, verified, with_checksum, write_atomically
 from pv_rl.errors import DataError
 
 __all__ = ["FOLDERS", "Collected", "checksums", "drop_unfinished", "parts_of", "read_collected"]
@@ -61,7 +61,7 @@ def read_collected(run: Path, number: int) -> Collected | None:
     """
     path = _path(run, number)
     try:
-        document: dict[str, Any] = verified(json.loads(path.read_text()))
+        document: dict[str, Any] = verified(load_json(path.read_text()))
         if "parts" not in document:  # of an earlier version: the counts alone
             return Collected(counts=Counter(document), parts=None, limit=None)
         found = Collected(

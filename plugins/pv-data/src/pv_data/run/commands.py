@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -63,7 +63,7 @@ def run_command(
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run of pv-data run.")]
 
 
-class Tool(str, Enum):
+class Tool(StrEnum):
     """What people read and mark proofs in."""
 
     sheet = "sheet"

@@ -14,6 +14,7 @@ from pv_data.asking.settings import Model
 from pv_data.records import NAME
 from pv_data.shell import load_yaml
 from pv_judge.config import STRICT, Budget, Price, read_config
+from pv_judge.yaml_errors import yaml_errors
 from pv_rl.errors import ConfigError
 from pv_rl.plugins import nearest
 
@@ -276,7 +277,6 @@ def compose(config: str, overrides: Sequence[str] = ()) -> RunConfig:
     from hydra.errors import HydraException
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
-    from yaml import YAMLError
 
     path = Path(config)
     if path.suffix in (".yaml", ".yml"):
@@ -295,13 +295,15 @@ def compose(config: str, overrides: Sequence[str] = ()) -> RunConfig:
         with opened:
             if path.suffix:
                 load_yaml(path.read_text(encoding="utf-8"))
+                with yaml_errors():
+                    OmegaConf.load(path)
             found = hydra_compose(name, [_adding(override) for override in overrides])
         values = OmegaConf.to_container(found, resolve=True, throw_on_missing=True)
-    except (YAMLError, UnicodeDecodeError, OSError) as error:
-        raise ConfigError(f"{config} cannot be read as YAML: {' '.join(str(error).split())}") from error
     except (HydraException, OmegaConfBaseException) as error:
         where = f" ({key})" if (key := getattr(error, "full_key", None)) else ""
         raise ConfigError(f"{config}: {str(error).splitlines()[0]}{where}") from error
+    except (ValueError, OSError) as error:
+        raise ConfigError(f"{config} cannot be read as YAML: {' '.join(str(error).split())}") from error
     if not isinstance(values, dict):
         raise ConfigError(f"{config} is not a mapping of settings")
     values.pop("vars", None)  # what a config interpolates

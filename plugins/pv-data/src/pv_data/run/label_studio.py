@@ -18,7 +18,7 @@ from pv_data.audit import Drawn, Rounds
 from pv_data.audit.mathml import to_html
 from pv_data.records import AuditMark, content_id
 from pv_data.run.reading_list import ANSWERS, ToRead, reading_list, time_after
-from pv_judge.files import check_target, write_together
+from pv_judge.files import check_target, load_json, write_together
 from pv_judge.pages.text import visible
 from pv_rl.errors import DataError
 
@@ -52,11 +52,11 @@ def draws(run: Path) -> dict[str, Draw]:
     found = []
     for path in sorted((run / DRAWS).glob("*.json")):
         try:
-            one = Draw(**json.loads(path.read_text(encoding="utf-8")))
+            one = Draw(**load_json(path.read_text(encoding="utf-8")))
             if not (isinstance(one.time, str) and isinstance(one.tasks, dict)):
                 raise TypeError("a time and tasks are missing")
             found.append(one)
-        except (OSError, ValueError, TypeError, RecursionError) as error:
+        except (OSError, ValueError, TypeError) as error:
             raise DataError(f"{path} cannot be read as a draw ({error}); restore it") from error
     return {one.id: one for one in sorted(found, key=lambda one: one.time)}
 

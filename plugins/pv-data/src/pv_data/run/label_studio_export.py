@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -219,10 +219,10 @@ def _time(text: object) -> str | None:
     """In UTC, with microseconds, so that times can be compared as texts."""
     try:
         time = datetime.fromisoformat(text.replace("Z", "+00:00") if isinstance(text, str) else "")
-        time = (time if time.tzinfo else time.replace(tzinfo=timezone.utc)).astimezone(timezone.utc)
+        time = (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
-    if time.year < 2000 or time > datetime.now(timezone.utc) + timedelta(days=1):
+    if time.year < 2000 or time > datetime.now(UTC) + timedelta(days=1):
         return None
     return time.isoformat(timespec="microseconds")
 

@@ -17,7 +17,7 @@ from pv_data.run.config import RunConfig
 from pv_data.run.generate import methods
 from pv_data.serving.checkpoint import fingerprint, model_folder
 from pv_judge.config import read_config
-from pv_judge.files import verified, with_checksum, write_atomically
+from pv_judge.files import load_json, verified, with_checksum, write_atomically
 from pv_rl.errors import ConfigError, DataError
 
 __all__ = [
@@ -88,7 +88,7 @@ def check_manifest(run: Path, config: RunConfig, redo: str = "") -> str:
     """
     path, now = run / FILE, json.loads(json.dumps(settings_of(config)))
     try:
-        before = verified(json.loads(path.read_text()))
+        before = verified(load_json(path.read_text()))
         if before["version"] != VERSION:
             raise ValueError(f"it is of version {before['version']}, and this pv-data knows {VERSION}")
         before = _made(run, before["settings"], redo)
@@ -254,12 +254,12 @@ def _revision(model: Model, run: Path) -> str:
 def _written(model: Model, run: Path) -> str:
     """The revision that the run's folder has been made with; empty where it says nothing of such a model."""
     try:
-        settings = json.loads((run / FILE).read_text())["settings"]
+        settings = load_json((run / FILE).read_text())["settings"]
         asked = [one["asks"] for one in (*settings["generate"], *settings["panel"]) if one["asks"]]
     except (OSError, ValueError, KeyError, TypeError):  # `check_manifest` will say what is wrong with it
         return ""
     for (name, _), *_, sampling in asked:
-        made = json.loads(sampling)
+        made = load_json(sampling)
         revision = made.pop("revision", "")
         same = made == json.loads(replace(model, revision="").fields())
         if name == model.model and same and revision.startswith(model.revision):

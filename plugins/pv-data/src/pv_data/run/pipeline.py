@@ -99,7 +99,7 @@ def _execute(job: Job, config: RunConfig, servers: Servers, started: contextlib.
         try:
             from pv_data.run.ray_executor import ray_started, run_on_ray
         except ModuleNotFoundError as error:
-            raise SetupError(f"executor=ray needs {error.name}: pip install 'pv-data[ray]'") from error
+            raise SetupError(f"executor=ray needs {error.name}: pip install ray") from error
         started.enter_context(ray_started(config.workers))
         execute = run_on_ray
     try:

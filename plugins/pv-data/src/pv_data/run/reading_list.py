@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from pv_data.audit import Drawn, Rounds, draw, read_audit, slice_states
@@ -142,7 +142,7 @@ def _folded(name: str) -> str:
 
 def time_after(times: Iterable[str]) -> str:
     """The time, or a moment after the last of `times` where the clock went back: the later word counts."""
-    last, now = max(times, default=""), datetime.now(timezone.utc)
+    last, now = max(times, default=""), datetime.now(UTC)
     if last and now <= (before := datetime.fromisoformat(last)):
         now = before + timedelta(microseconds=1)
     return now.isoformat()

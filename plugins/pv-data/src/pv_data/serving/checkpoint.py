@@ -16,6 +16,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from pv_judge.files import load_json
 from pv_judge.processes import interruptible, process_tree
 from pv_rl.errors import DataError, SetupError
 
@@ -140,7 +141,7 @@ def _state(actor: Path) -> dict[str, list[int]]:
 
 def _mark(target: Path) -> object:
     try:
-        return json.loads((target / MARK).read_text(encoding="utf-8"))
+        return load_json((target / MARK).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pv_data.asking.local import Local
+from pv_judge.files import load_json
 from pv_judge.local_server import START_S, free_port, running_server
 from pv_rl.errors import ConfigError, SetupError
 
@@ -178,7 +179,7 @@ def _sampled(folder: Path) -> dict[str, Any]:
     config: dict[str, Any] = {"do_sample": True, "top_k": 0}
     for name in ("config.json", "generation_config.json"):
         try:
-            given = json.loads((folder / name).read_text(encoding="utf-8"))
+            given = load_json((folder / name).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             continue
         ids = ("bos_token_id", "eos_token_id", "pad_token_id")

@@ -84,12 +84,10 @@ def _try(path: Path, kind: str, options: dict[str, Any], rows: int) -> None:
 
 
 def _options(given: str, columns: list[str]) -> dict[str, Any]:
-    import yaml
-
     try:
         text = Path(given[1:]).read_text(encoding="utf-8") if given.startswith("@") else given
         made = load_yaml(text) if text.strip() else {}
-    except (yaml.YAMLError, OSError, ValueError) as error:
+    except (OSError, ValueError) as error:
         raise ConfigError(
             f"--options cannot be read as YAML ({' '.join(str(error).split())[:200]})"
         ) from error

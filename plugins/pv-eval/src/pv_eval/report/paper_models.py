@@ -99,13 +99,11 @@ def _check_names(models: Mapping[str, Model], model: Model, where: str) -> None:
 
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:
-    import yaml
-
     if path.is_file() and path.stat().st_size > LARGEST:
         raise ConfigError(f"--models {path} has more than {LARGEST:,} bytes; expected a short YAML file")
     try:
         given = load_yaml(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+    except (OSError, ValueError) as error:
         raise ConfigError(f"--models {path} cannot be read as YAML: {plain(error, 300)}") from error
     given = {} if given is None else given
     if not isinstance(given, dict) or not all(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from pv_eval.sets.base import EvalSet
 from pv_eval.sets.rows import read_rows
 from pv_eval.sets.sources import triples_of
 from pv_eval.sets.values import text_of
+from pv_judge.files import load_json
 from pv_rl.errors import ConfigError, DataError
 
 __all__ = ["ACTIONS", "Overlap", "Trained", "find_overlap", "settle", "trained_on"]
@@ -81,8 +81,8 @@ def _problems(path: Path) -> Iterator[tuple[str, str]]:
 def _mapping(value: object) -> Mapping[str, Any]:
     if isinstance(value, str):
         try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
+            value = load_json(value)
+        except ValueError:
             return {}
     return value if isinstance(value, Mapping) else {}
 

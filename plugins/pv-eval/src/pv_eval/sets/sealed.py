@@ -8,10 +8,11 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import json
 from collections.abc import Mapping
 from itertools import cycle
 from typing import Any
+
+from pv_judge.files import load_json
 
 __all__ = ["CANARY", "FIELDS", "unsealed"]
 
@@ -37,6 +38,6 @@ def _opened(value: Any, key: bytes) -> Any:
     except (binascii.Error, ValueError):  # UnicodeDecodeError is a ValueError
         return value
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return load_json(text)
+    except ValueError:
         return text

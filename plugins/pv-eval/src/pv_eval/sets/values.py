@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
+from pv_judge.files import load_json
 from pv_rl.errors import DataError
 from pv_rl.rewards.base import read_label
 
@@ -55,8 +55,8 @@ def list_of(value: object, kind: type = object) -> list[Any] | None:
     """A list whose items are all of a kind, also one written as JSON text; None for anything else."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
+            value = load_json(value)
+        except ValueError:
             return None
     kinds = (Mapping,) if kind is dict else (kind,)
     return value if isinstance(value, list) and all(isinstance(one, kinds) for one in value) else None

@@ -18,12 +18,12 @@ import logging
 import os
 import secrets
 from collections.abc import Iterator
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pv_judge.files import write_atomically
+from pv_judge.files import load_json, write_atomically
 from pv_judge.ledger.row import VERSION, LedgerRow, schema
 from pv_rl.errors import DataError
 
@@ -42,7 +42,7 @@ class Journal:
     """A new journal in `folder`, locked by this process."""
 
     def __init__(self, folder: Path) -> None:
-        name = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%S%f}-{secrets.token_hex(4)}"
+        name = f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{secrets.token_hex(4)}"
         self.name = name
         self.path = folder / f"journal-{name}.jsonl"
         self.rows = 0
@@ -106,10 +106,10 @@ def read_journal(path: Path, damaged: list[int] | None = None) -> Iterator[tuple
                 )
                 return
             try:
-                values = json.loads(line)
+                values = load_json(line)
                 row_id = str(values.pop("row_id"))
                 row = LedgerRow.from_json(values)
-            except (ValueError, AttributeError, KeyError, TypeError, RecursionError) as error:
+            except (ValueError, AttributeError, KeyError, TypeError) as error:
                 logger.warning("line %d of %s is damaged and is left out: %s", number, path, error)
                 if damaged is not None:
                     damaged.append(number)
@@ -119,7 +119,7 @@ def read_journal(path: Path, damaged: list[int] | None = None) -> Iterator[tuple
 
 def _check_head(path: Path, line: bytes) -> None:
     try:
-        version = json.loads(line)["pv_rl.ledger"]
+        version = load_json(line)["pv_rl.ledger"]
         newer = version > VERSION
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"{path} is not a journal of a ledger. Move it out of the folder") from error

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
@@ -48,7 +49,7 @@ INT_LIMIT = 2**63
 
 
 def _now() -> datetime:
-    return datetime.now(timezone.utc)
+    return datetime.now(UTC)
 
 
 class Hit(Protocol):
@@ -167,12 +168,13 @@ def _checked(name: str, kind: str, value: Any) -> Any:
         return _encodable(value)
     if base == "int" and isinstance(value, Integral) and -INT_LIMIT <= int(value) < INT_LIMIT:
         return int(value)
-    if base == "float" and isinstance(value, Real) and not (optional and math.isnan(value)):
-        return float(value)
+    with suppress(OverflowError):  # a whole number beyond every float; a time before the year 1 in UTC
+        if base == "float" and isinstance(value, Real) and not (optional and math.isnan(value)):
+            return float(value)
+        if base == "datetime" and isinstance(value, datetime) and value.tzinfo is not None:
+            return value.astimezone(UTC)
     if base == "bool" and isinstance(value, bool):
         return value
-    if base == "datetime" and isinstance(value, datetime) and value.tzinfo is not None:
-        return value.astimezone(timezone.utc)
     if base in WORDS and value in WORDS[base]:
         return value
     if base.startswith("Sequence") and isinstance(value, list | tuple):
@@ -233,5 +235,5 @@ def need_pyarrow() -> None:
     except ImportError as error:
         raise SetupError(
             f"a ledger is kept in Parquet, and pyarrow cannot be imported ({error}). Run "
-            "pip install 'pyarrow>=15', or leave out the option ledger"
+            "pip install 'pyarrow>=16', or leave out the option ledger"
         ) from error

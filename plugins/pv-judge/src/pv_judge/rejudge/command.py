@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 from rich.progress import Progress
-from yaml import YAMLError
 
 from pv_judge.config import JudgeConfig, read_config
 from pv_judge.files import check_target
@@ -26,6 +24,7 @@ from pv_judge.rejudge.output import marks_table, report_blocks, write_report
 from pv_judge.rejudge.report import compare
 from pv_judge.rejudge.rows import THRESHOLD, Judgment, OldRow, old_rows
 from pv_judge.veto import JudgeOptions
+from pv_judge.yaml_errors import yaml_errors
 from pv_rl.errors import ConfigError, DataError
 from pv_rl.rewards.fluency_veto import VETO_OPTIONS
 
@@ -120,8 +119,9 @@ def read_judge(path: Path) -> tuple[JudgeConfig, str | None, float]:
         OSError: the file cannot be read.
     """
     try:
-        plain = OmegaConf.to_container(OmegaConf.load(path), resolve=True)
-    except (OmegaConfBaseException, YAMLError, UnicodeDecodeError) as error:
+        with yaml_errors():
+            plain = OmegaConf.to_container(OmegaConf.load(path), resolve=True)
+    except ValueError as error:
         raise ConfigError(f"{path} cannot be read ({error}). Give every setting a value") from error
     if not isinstance(plain, dict):
         raise ConfigError(

@@ -42,7 +42,10 @@ class Parquet(RowFile):
     ) -> Iterator[Row | BadRow]:
         number = 1
         with self._opened() as file:
-            names = list(columns) if columns is not None else file.schema_arrow.names
+            there = file.schema_arrow.names
+            names = list(columns) if columns is not None else there
+            if lost := [name for name in names if name not in there]:
+                raise DataError(f"{self.path} has no column {lost[0]!r}; it has {', '.join(there)}")
             for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=names):
                 values = [
                     self._reduce(batch.column(name), lists[name], name, number)
@@ -53,6 +56,9 @@ class Parquet(RowFile):
                 for index in range(batch.num_rows):
                     yield self._row(number, index, names, values, exact)
                     number += 1
+            if number - 1 != file.metadata.num_rows:
+                said = f"its footer counts {file.metadata.num_rows} rows, and it holds {number - 1}"
+                raise DataError(f"{self.path} is damaged: {said}. Get it again")
 
     def _row(
         self, number: int, index: int, names: Sequence[str], columns: list[Any], exact: bool
@@ -82,7 +88,7 @@ class Parquet(RowFile):
                 if len(set(names)) < len(names):
                     raise DataError(f"{self.path} names a column twice; write it again")
                 yield file
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the latter: a column's name
             reason = " ".join(str(error).split())
             raise DataError(
                 f"{self.path} cannot be read as Parquet ({reason}). It may not have been written to its end"
@@ -93,6 +99,9 @@ class Parquet(RowFile):
         import pyarrow as pa
         import pyarrow.compute as pc
 
+        if _kind(array.type) != "list":
+            what = "0 and 1" if how == "sum" else "token ids, one response a row"
+            raise DataError(f"{self.path}: {name!r} holds {array.type}, not lists of {what}")
         item = array.type.value_type
         if how == "count":
             no_items = pa.types.is_null(item) and len(array.flatten()) == 0

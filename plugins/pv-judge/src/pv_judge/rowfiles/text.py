@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from pv_judge.files import load_json
 from pv_judge.rowfiles.files import opened
 from pv_judge.rowfiles.rows import LONGEST_ROW, BadRow, Reduction, Row, RowFile
 from pv_rl.errors import DataError
@@ -77,8 +78,8 @@ class Json(RowFile):
                 f"{self.path} has more than {LONGEST_JSON} bytes; write it as JSON lines, one object a line"
             )
         try:
-            value = json.loads(content.decode("utf-8-sig"), **(MARKED if exact else {}))
-        except (ValueError, RecursionError) as error:
+            value = load_json(content.decode("utf-8-sig"), **(MARKED if exact else {}))
+        except ValueError as error:
             if isinstance(error, json.JSONDecodeError) and _is_lines(content, error):
                 lines = JsonLines(self.path, longest=self.longest)
                 yield from lines.scan() if exact else lines.rows(columns, lists)
@@ -194,12 +195,12 @@ def _skip_line(file: BinaryIO, line: bytes) -> int:
 def _parse(line: bytes, exact: bool) -> dict[str, Any] | tuple[str, str]:
     """The object, or a reason and a detail."""
     try:
-        value = json.loads(line.decode("utf-8"), **(EXACT if exact else {}))
+        value = load_json(line.decode("utf-8"), **(EXACT if exact else {}))
     except UnicodeDecodeError as error:
         return "not UTF-8", str(error)[:200]
     except _KeyTwice:
         return "key twice", "an object names one of its keys more than once"
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         return "not JSON", str(error)[:200]
     if not isinstance(value, dict):
         return "not an object", f"the line is a JSON {type(value).__name__}"

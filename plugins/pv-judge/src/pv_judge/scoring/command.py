@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 from rich.progress import Progress
-from yaml import YAMLError
 
 from pv_judge.files import check_target
 from pv_judge.pages.blocks import Column, Heading, Table
@@ -21,6 +19,7 @@ from pv_judge.pages.terminal import print_blocks, standard_output
 from pv_judge.ray_service import close_local_services, local_reports, run_folder
 from pv_judge.scoring.samples import Source, open_source
 from pv_judge.scoring.score_file import ScoreFile, fingerprint
+from pv_judge.yaml_errors import yaml_errors
 from pv_rl.errors import ConfigError, DataError, PvRlError
 from pv_rl.rewards.base import RewardInput, RewardOutput
 from pv_rl.rewards.build import CheckedReward, build_reward
@@ -111,10 +110,11 @@ def read_options(file: Path | None, settings: Sequence[str]) -> dict[str, Any]:
         ConfigError: the file is not a mapping, or a setting cannot be read.
     """
     try:
-        base = OmegaConf.load(file) if file is not None else OmegaConf.create({})
-        merged = OmegaConf.merge(base, OmegaConf.from_dotlist(list(settings)))
-        plain = OmegaConf.to_container(merged, resolve=True)
-    except (OmegaConfBaseException, YAMLError, ValueError) as error:
+        with yaml_errors():
+            base = OmegaConf.load(file) if file is not None else OmegaConf.create({})
+            merged = OmegaConf.merge(base, OmegaConf.from_dotlist(list(settings)))
+            plain = OmegaConf.to_container(merged, resolve=True)
+    except ValueError as error:
         raise ConfigError(f"the options of the reward cannot be read: {error}") from error
     if not isinstance(plain, dict):
         raise ConfigError(f"{file} does not contain a mapping of options to values")

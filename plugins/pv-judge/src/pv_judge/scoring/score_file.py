@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pv_judge.files import write_atomically
+from pv_judge.files import load_json, write_atomically
 from pv_rl.errors import DataError, SetupError
 from pv_rl.rewards.base import RewardOutput
 
@@ -134,10 +134,10 @@ class ScoreFile:
 
     def _parse(self, line: bytes, at: int) -> tuple[int, RewardOutput]:
         try:
-            row = json.loads(line)
+            row = load_json(line)
             output = RewardOutput(score=row["score"], valid=row["valid"], metrics=row["metrics"])
             return int(row["row"]), output
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
+        except (ValueError, TypeError, KeyError) as error:
             raise DataError(
                 f"line {at} of --out {self.path} is damaged ({error!r}). Delete the line, and its row is scored again"
             ) from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import socket
 import subprocess
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
 
+from pv_judge.files import load_json
 from pv_rl.recipes.choices import value
 
 __all__ = ["Machine", "Node", "environment_of", "installed", "listens", "ray_folder", "this_machine"]
@@ -126,9 +126,7 @@ def _ask(address: str) -> tuple[Node, ...] | None:
                 timeout=ASK_S,
                 env={**mode, **os.environ},
             )
-            return tuple(
-                Node(cpus=cpus, gpus=gpus) for cpus, gpus in json.loads(done.stdout.splitlines()[-1])
-            )
+            return tuple(Node(cpus=cpus, gpus=gpus) for cpus, gpus in load_json(done.stdout.splitlines()[-1]))
         except (subprocess.TimeoutExpired, ValueError, TypeError, IndexError):
             continue
     return None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig
 
+from pv_judge.files import load_json
 from pv_rl.hookspecs import Finding
 from pv_rl.recipes.choices import value
 from pv_runs.preflight.findings import note, right, wrong
@@ -60,7 +60,7 @@ def _keys(config: DictConfig) -> Iterator[str]:
 def _folder(path: Path, key: str, config: DictConfig) -> Iterator[Finding]:
     again = "download the model again, for example with hf download"
     try:
-        shape = json.loads((path / "config.json").read_text(encoding="utf-8"))
+        shape = load_json((path / "config.json").read_text(encoding="utf-8"))
         if not isinstance(shape, dict):
             raise TypeError("it is not a mapping")
     except FileNotFoundError:
@@ -80,7 +80,8 @@ def _folder(path: Path, key: str, config: DictConfig) -> Iterator[Finding]:
         value(config, "actor_rollout_ref.rollout.max_model_len"),
         shape.get("max_position_embeddings"),
     )
-    scaled = shape.get("rope_scaling") or (shape.get("rope_parameters") or {}).get("factor")
+    rope = shape.get("rope_parameters")
+    scaled = shape.get("rope_scaling") or (isinstance(rope, dict) and rope.get("factor"))
     if (
         key == POLICY
         and isinstance(longest, int)
@@ -100,7 +101,7 @@ def _weights(path: Path) -> Iterator[str]:
     for index in path.glob("*.index.json"):
         try:
             wanted |= {
-                str(one) for one in json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()
+                str(one) for one in load_json(index.read_text(encoding="utf-8"))["weight_map"].values()
             }
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             yield f"{index} cannot be read ({type(error).__name__})"
@@ -123,7 +124,7 @@ def _expected_size(file: Path) -> int | None:
             length = int.from_bytes(stream.read(8), "little")
             if not 0 < length < 100_000_000:
                 return None
-            header: Any = json.loads(stream.read(length))
+            header: Any = load_json(stream.read(length))
         ends = [one["data_offsets"][1] for name, one in header.items() if name != "__metadata__"]
         return 8 + length + max(ends, default=0)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from pv_rl.errors import ConfigError
+from pv_rl.installing import how_to_install
 from pv_rl.plugins import nearest
 from pv_rl.recipes import GROUPS, options
 
@@ -58,8 +59,4 @@ def _no_group(argument: str, name: str, keys: Sequence[str]) -> str:
 
 
 def _hint(name: str) -> str:
-    return (
-        " cluster=cpu comes with pv-cpu: in a clone of pv-rl, pip install ./plugins/pv-cpu."
-        if name == "cpu"
-        else ""
-    )
+    return f" cluster=cpu comes with pv-cpu. {how_to_install('pv-cpu')}." if name == "cpu" else ""

@@ -10,6 +10,7 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from pv_rl.errors import ConfigError, SetupError
+from pv_rl.installing import how_to_install
 from pv_rl.plugins import nearest
 from pv_rl.recipes import options
 from pv_runs.recipes.arguments import check_arguments
@@ -49,7 +50,7 @@ def check_run_arguments(arguments: Sequence[str]) -> None:
     """
     if importlib.util.find_spec("verl") is None:
         raise SetupError(
-            "the runs extend verl's own config, and verl is not installed. In a clone of pv-rl: pip install '.[verl]'"
+            "the runs extend verl's own config, and verl is not installed. " + how_to_install("pv-rl[verl]")
         )
     for one in arguments:
         key, _, given = one.partition("=")

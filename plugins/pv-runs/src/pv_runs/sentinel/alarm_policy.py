@@ -192,9 +192,14 @@ class AlarmPolicy:
         Raises:
             DataError: it is not one.
         """
+        quiet = state.get("quiet_until", 0) if isinstance(state, Mapping) else None
+        if type(quiet) is not int:
+            raise DataError(
+                "sentinel: the saved state cannot be read (it has no step quiet_until); delete it, and the sentinel "
+                "learns anew"
+            )
         self.watcher = Watcher.restore(self.watcher.config, state.get("watcher", {}))
-        self.rolled_back = bool(state.get("rolled_back"))
-        self._quiet_until = int(state.get("quiet_until", 0))
+        self.rolled_back, self._quiet_until = bool(state.get("rolled_back")), quiet
 
     def went_back(self, to: int, now: int, state: Mapping[str, Any] | None) -> None:
         """The policy is that of the end of step `to` again, after step `now`: know what was known then, or nothing."""

@@ -180,10 +180,24 @@ class Chart:
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> Chart:
-        """The inverse. A KeyError or TypeError says that it is no such state."""
+        """The inverse. A KeyError, TypeError or ValueError says that it is no such state."""
         parts = {
             "level": Level(**state["level"]),
             "swings": {side: Swing(**state["swings"][side]) for side in DIRECTIONS},
             "sums": {side: Cusum(**state["sums"][side]) for side in DIRECTIONS},
         }
-        return cls(**{**state, **parts})
+        chart = cls(**{**state, **parts})
+        if not _fits(asdict(chart), asdict(cls())):
+            raise TypeError("a value of it is not a number")
+        if min(chart.seen, chart.level.weight, chart.level.freedom, chart.level.squares) < 0:
+            raise ValueError("a count or a variance of it is below 0")
+        return chart
+
+
+def _fits(value: Any, fresh: Any) -> bool:
+    """Whether a saved value has the type of a new chart's; a number may be where a new chart has None."""
+    if isinstance(fresh, dict):
+        return value.keys() == fresh.keys() and all(_fits(value[name], fresh[name]) for name in fresh)
+    if type(value) is type(fresh):
+        return True
+    return type(value) is int or (type(value) is float and fresh is None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,7 +67,12 @@ class SentinelConfig:
             value = getattr(self, name)
             if not _is_number(value) or not low <= value <= high:
                 raise ConfigError(f"sentinel: {name} is {value!r}; give a number from {low:g} to {high:g}")
-        if isinstance(self.signs, str) or not self.signs:
+        if not isinstance(self.limits, Mapping):
+            raise ConfigError(
+                f"sentinel: limits is {self.limits!r:.80}; give (least, largest) by the sign's name"
+            )
+        listed = isinstance(self.signs, Sequence) and all(isinstance(one, str) for one in self.signs)
+        if not listed or isinstance(self.signs, str) or not self.signs:
             raise ConfigError(
                 f"sentinel: signs is {self.signs!r}; give a list of one or more of {', '.join(DETECTORS)}"
             )

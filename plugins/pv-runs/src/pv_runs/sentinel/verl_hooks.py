@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pv_judge.files import write_atomically
+from pv_judge.files import load_json, write_atomically
 from pv_rl.errors import DataError
 from pv_runs.metric_names import ROLLED_BACK_TO
 from pv_runs.sentinel.alarm_policy import AlarmPolicy, AlarmPolicyConfig, Due
@@ -104,7 +104,7 @@ def read_settings(config: Mapping[str, Any]) -> tuple[AlarmPolicyConfig, Watcher
 def _read_state(folder: Path) -> Mapping[str, Any] | None:
     """What the sentinel knew at a checkpoint; None where it was not there."""
     try:
-        return json.loads((folder / STATE_FILE).read_text())
+        return load_json((folder / STATE_FILE).read_text())
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -19,6 +20,7 @@ __all__ = ["Alarm", "Watcher"]
 
 VERSION = 3
 """Of the saved state."""
+LARGEST_STEP = 10**12
 RATE = "actor/lr"
 """verl's metric of the learning rate."""
 BAND = 3.0
@@ -151,11 +153,16 @@ class Watcher:
                     f"sentinel: the saved state has version {state['version']!r}, this reads {VERSION}; delete it, "
                     "and the sentinel learns anew"
                 )
-            watcher.last_step = state["last_step"]
+            json.dumps(state, allow_nan=False)  # a sentinel that knows NaN never raises an alarm
+            watcher.last_step = last = state["last_step"]
+            if last is not None and (type(last) is not int or not 0 <= last <= LARGEST_STEP):
+                raise TypeError(f"last_step is {last!r:.40}")
             watcher._path = PathLength.from_dict(state["way"])
             for name in set(config.signs) & set(state["charts"]):
                 watcher._charts[name] = Chart.from_dict(state["charts"][name])
-        except (KeyError, TypeError, AttributeError) as error:
+        except DataError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise DataError(
                 f"sentinel: the saved state cannot be read ({type(error).__name__}: {error}); delete it, and the "
                 "sentinel learns anew"

@@ -22,7 +22,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import yaml
 from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
@@ -106,7 +105,7 @@ def _before(folder: Path, record: Record, before: Mapping[str, Any] | None) -> d
             saved = saved_config(folder, ())
             saved.run_dir = str(folder)
             values = parse_config(OmegaConf.to_yaml(saved))
-    except (OSError, ValueError, yaml.YAMLError, PvRlError):
+    except (OSError, ValueError, PvRlError):
         return {}
     return {**values, **(_inputs(before.get("files"), before.get("versions")) if before else {})}
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from pv_judge.files import load_json
 from pv_judge.pages.text import plain
 from pv_rl.errors import ConfigError, DataError
 from pv_runs.growing_file import Replaced, Tail, open_regular
@@ -105,10 +105,10 @@ class JsonLines:
     def look(self, final: bool = False) -> Iterator[Row]:
         for line in _lines(self._tail, final):
             try:
-                record = json.loads(line.removeprefix(b"\xef\xbb\xbf"))
+                record = load_json(line.removeprefix(b"\xef\xbb\xbf"))
                 if not isinstance(record, dict):
                     raise ValueError("a line has to be an object")
-            except (ValueError, RecursionError):
+            except ValueError:
                 self._damaged += 1
                 continue
             yield to_row(dict(flatten(record.pop("data"), "", 1)) | record if _is_verls(record) else record)
@@ -192,11 +192,11 @@ class TrainerState:
         try:
             if len(text) > LARGEST_STATE:
                 raise ValueError(f"it is larger than {LARGEST_STATE // 2**20} MiB")
-            state = json.loads(text)
+            state = load_json(text)
             rows = state["log_history"] if isinstance(state, dict) else state
             if not isinstance(rows, list):
                 raise ValueError("its log_history is no list")
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             if self._count:
                 return  # it is being written
             raise DataError(
@@ -225,7 +225,7 @@ class EventFiles:
             from tensorboard.util import tensor_util
         except ImportError as error:
             raise ConfigError(
-                "reading TensorBoard's event files needs the package tensorboard: pip install 'pv-runs[tensorboard]'"
+                "reading TensorBoard's event files needs the package tensorboard: pip install tensorboard"
             ) from error
         self.skipped = 0
         self._array = tensor_util.make_ndarray

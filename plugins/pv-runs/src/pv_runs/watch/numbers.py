@@ -79,7 +79,7 @@ class Numbers:
             if self._began:
                 self.resumed.append(step)
                 self._began = False
-        except (ValueError, RecursionError):  # DataError is a ValueError
+        except ValueError:  # DataError is one
             self._damaged += 1
             return False
         return True

@@ -98,7 +98,7 @@ def _own_logs(folder: Path) -> list[Path]:
     """verl's log by any other name, `PROJECT/EXPERIMENT.jsonl` by default: the one that was written last."""
     found = []
     for path in _jsonl(folder):
-        with contextlib.suppress(OSError, ValueError, RecursionError), open_regular(path) as file:
+        with contextlib.suppress(OSError, ValueError), open_regular(path) as file:
             parse_line(file.readline(FIRST_LINE))
             found.append((path.stat().st_mtime, path))
     return [path for _, path in sorted(found)[-1:]]

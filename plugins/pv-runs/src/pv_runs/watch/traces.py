@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from pv_judge.files import load_json
 from pv_judge.ledger.row import LedgerRow
 from pv_judge.pages.blocks import Piece
 from pv_judge.pages.excerpt import cut
@@ -82,8 +82,8 @@ def _keep(found: list[Trace], trace: Trace) -> None:
 
 def _rows_of_journal(path: Path) -> Iterator[LedgerRow]:
     for line in last_lines(path, MOST):
-        with contextlib.suppress(DataError, ValueError, TypeError, AttributeError, RecursionError):
-            values = json.loads(line)
+        with contextlib.suppress(DataError, ValueError, TypeError, AttributeError):
+            values = load_json(line)
             values.pop("row_id", None)
             yield LedgerRow.from_json(values)
 
@@ -130,11 +130,11 @@ def _of_rollouts(files: list[Path]) -> list[Trace]:
 def _judge(line: bytes, step: int) -> Trace | None:
     """What the rules say of a line of verl's rollouts."""
     try:
-        text = json.loads(line)["output"]
+        text = load_json(line)["output"]
         if not isinstance(text, str) or len(text) > LONGEST:
             return None
         anomalies = find_anomalies(text)
-    except (ValueError, TypeError, KeyError, RecursionError, PluginError):
+    except (ValueError, TypeError, KeyError, PluginError):
         return None
     if not anomalies:
         return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pv_judge.files import load_json
 from pv_judge.pages.text import one_line, plain, plural, redact
 from pv_rl.errors import DataError
 from pv_runs import metric_names
@@ -160,8 +160,8 @@ def _alarms(path: Path) -> tuple[list[Alarm] | None, list[str]]:
 def _event(line: bytes) -> dict[str, Any] | None:
     """A line of the sentinel's; None for anything else."""
     try:
-        said = json.loads(line)
-    except (ValueError, RecursionError):
+        said = load_json(line)
+    except ValueError:
         return None
     return said if isinstance(said, dict) and said else None
 

@@ -90,7 +90,7 @@ def summarise(rollouts: Rollouts, specs: Sequence[str] = DEFAULT_MODES) -> Summa
         LossModeError: a mode cannot be read, or gives every response weight 0.
         SetupError: torch is missing.
     """
-    with needs("torch", "pv-rl weights", "pip install 'pv-rl[torch]'"):
+    with needs("torch", "pv-rl weights", "pip install torch"):
         import torch
 
         from pv_rl.losses import resolve_mode

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from pv_data.sources.reading.unusable import Unusable
+from pv_judge.files import load_json
 
 __all__ = ["only_message", "role_of", "said"]
 
@@ -55,8 +55,8 @@ def said(value: Any, role: str, what: str, *, whoever: bool = False) -> Any:
 
 def _from_text(text: str, what: str) -> Any:
     try:
-        return json.loads(text, object_pairs_hook=_once)
-    except (ValueError, RecursionError) as error:
+        return load_json(text, object_pairs_hook=_once)
+    except ValueError as error:
         raise Unusable(f"chat as text: {what}", f"it is no JSON ({str(error)[:100]})") from error
 
 
