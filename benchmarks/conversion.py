@@ -27,15 +27,16 @@ UNCOUNTED_CUTS = ("rows that do not count", "a group that does not count", "all 
 
 PAGE = """# Conversion between trainers
 
-*Written by `benchmarks/conversion.py`; do not edit. Measured {date} on {machine}, started at commit {commit}, with
-{versions}; {minutes:.0f} minutes.*
+*Written by `benchmarks/conversion.py`; do not edit. Measured {date} on {machine}, started at commit {commit},
+with {versions}; {minutes:.0f} minutes.*
 
-Trainers give one name to different aggregations, and different names to one. With some settings the scale of the
-gradient depends on how a step is cut. This page lists the [spec](weightings.md) of each setting. To move a recipe:
+Trainers give one name to different aggregations, and different names to one. With some settings the scale of
+the gradient depends on how a step is cut. To move a recipe:
 
-1. Find your setting in the second table, and use its spec in the new trainer: as `loss_agg_mode` in verl, through
-   [`pv_trainers`](../../plugins/pv-trainers/README.md) elsewhere. The weights and the learning rate keep their meaning.
-2. If the last column has a factor `c` for the way you cut a step, the old gradient was `c` times that of the spec:
+1. Find your setting in the second table, and use its [spec](weightings.md) in the new trainer: as
+   `loss_agg_mode` in verl, through [`pv_trainers`](../../plugins/pv-trainers/README.md) elsewhere. The
+   learning rate keeps its meaning.
+2. If the last column has a factor `c` for your cuts, the old gradient was `c` times that of the spec:
 
 | | `c` is the same in every step (`A`, `M`, `R`) | `c` changes with the data (`T`, `N`) |
 |---|---|---|
@@ -47,11 +48,10 @@ gradient depends on how a step is cut. This page lists the [spec](weightings.md)
 
     a step -> M updates -> R ranks -> A micro-batches on each, K = R A of an update -> rows, each with |o_i| tokens
 
-`T` tokens, `N` responses, `P` prompts of an update that count, `G` responses of a prompt, `|o_i|` tokens of response
-i; `M` updates of a step, `A` micro-batches of an update on a rank, `R` ranks; `K` micro-batches of an update on all
-ranks, `N_k`, `T_k`, `L_k` the responses, tokens and longest response of one, `T_r` the tokens of a rank; `L` a length
-that is set, 60 or 64 here. "All" rows, prompts and tokens include those that do not count. "{uncounted}": the cuts
-*{uncounted_cuts}*. A spec by prompt is scaled by `M` ([weightings](weightings.md#scopes-and-mini-batches)).
+Of an update: `T` tokens, `N` responses, `P` prompts that count, `G` responses of a prompt; `N_k`, `T_k`,
+`L_k` responses, tokens and longest response of a micro-batch, `T_r` tokens of a rank; `L` a length that is
+set, 60 or 64 here. "All" includes rows that do not count. "{uncounted}": the cuts *{uncounted_cuts}*. A spec
+by prompt is scaled by `M` ([weightings](weightings.md#scopes-and-mini-batches)).
 
 {table}
 
@@ -59,16 +59,15 @@ Not run, or not with all cuts:
 
 {missing}
 
-**Limits:** some trainers (verl, TRL) also divide advantages by the standard deviation of the group or batch by default.
-KL and entropy terms keep the new trainer's aggregation in `pv_trainers`.
+**Limits:** some trainers (verl, TRL) also divide advantages by the standard deviation of the group or batch
+by default. KL and entropy terms keep the new trainer's aggregation in `pv_trainers`.
 
 ## Method
 
-The benchmark takes the gradient of an update from each trainer's own functions, on the same rows, on a CPU, in
-float32. The gradient is linear in those of the rows, so least squares gives the weight of each token.
-The table names the formula and the scale that reproduce all updates of a cut to {bound:.0e}. `error` is the relative
-error of the gradient against the spec in the float64 oracle of [exactness](../internals/exactness.md), the worst of
-the cuts that the last column does not name.
+The benchmark takes the gradient of an update from each trainer's own functions, on the same rows, on a CPU,
+in float32. Least squares gives the weight of each token. The table names the formula and scale that reproduce
+all updates of a cut to {bound:.0e}. `error` is the relative error against the float64 oracle of
+[exactness](../internals/exactness.md), the worst of the cuts that the last column does not name.
 
     PV_TRAINERS_NEMO_RL=... PV_TRAINERS_PRIME_RL=... .venv/bin/python benchmarks/conversion.py  # two clones
 """

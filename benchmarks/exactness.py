@@ -36,51 +36,48 @@ ROOT = Path(__file__).resolve().parents[1]
 STOCK = {
     "token-mean": {"spec": "token-mean"},
     "seq-mean-token-mean": {"spec": "seq-mean-token-mean"},
-    "seq-mean-token-sum-norm": {"spec": "seq-mean-token-sum-norm"},
-    "the same, loss_scale_factor set": {"spec": "seq-mean-token-sum-norm", "fixed_width": True},
 }
 
 PAGE = """# Exactness: one gradient, however the step is cut
 
-*Written by `benchmarks/exactness.py`; do not edit. Measured {date} on {machine}, started at commit {commit}, with
-{versions}; {minutes:.0f} minutes.*
+*Written by `benchmarks/exactness.py`; do not edit. Measured {date} on {machine}, started at commit {commit},
+with {versions}; {minutes:.0f} minutes.*
 
-**Question:** does verl with pv-rl compute the gradient of the formula, for every cut of a step into micro-batches,
-mini-batches and ranks? **Answer:** yes. In {count} cases the worst relative error is {worst_single} in float32 (bound
-in CI: {bound_single:.0e}) and {worst_double} in float64 (bound: {bound_double:.0e}).
+**Question:** does verl with pv-rl compute the gradient of the formula, for every cut of a step into
+micro-batches, mini-batches and ranks? **Answer:** yes. In {count} cases the worst relative error is
+{worst_single} in float32 (bound in CI: {bound_single:.0e}) and {worst_double} in float64 (bound:
+{bound_double:.0e}).
 
     .venv/bin/python benchmarks/exactness.py             # --trainers: the section "Every trainer" alone
 
 {table}
 
-The columns of verl's modes are the same steps in float32, each mode against its own definition over the rows that
-count in a mini-batch: 1/T; 1/(N |o_i|); 1/(N L), with L the longest response. They differ where a step has rows that do
-not count: verl divides by `global_batch_size`, which includes padding rows, and by the tokens of `loss_mask`, which
-include abstained rows. So a rejected row makes the update smaller, and padding makes it depend on the number of ranks.
-`seq-mean-token-sum-norm` divides by the padded width of each micro-batch unless you set `actor.loss_scale_factor`.
-Weights by prompt (`grpo`, `dapo`, `balanced`) have no equivalent among verl's modes.
+The last two columns are verl's own modes in float32, against their definitions over the rows that count, 1/T
+and 1/(N |o_i|). They differ if a step has rows that do not count: verl divides by `global_batch_size`, which
+includes padding rows, and by the tokens of `loss_mask`, which include abstained rows. So a rejected row makes
+the update smaller, and padding makes it depend on the number of ranks.
+[Conversion](../concepts/conversion.md) measures verl's other modes, and each trainer's own settings.
 
 {trainers}
 
 ## Method
 
-**Measured:** the gradient that verl's actor worker (`ActorRolloutRefWorker`, FSDP2 engine, gloo, real processes)
-passes to its optimizer, before clipping. The step comes through verl's own trainer methods: padding rows, length
-balancing, GRPO advantages (where pv-rl adds its weights) and `_update_actor`. Two things are not verl's: a dictionary
-replaces TransferQueue, and log-probs of the old and the reference policy are drawn near those of the model.
+**Measured:** the gradient that verl's actor worker (`ActorRolloutRefWorker`, FSDP2 engine, gloo, real
+processes) passes to its optimizer, before clipping. verl's trainer methods prepare the step: padding rows,
+length balancing, GRPO advantages (where pv-rl adds its weights), `_update_actor`. A dictionary replaces
+TransferQueue, and log-probs of the old and the reference policy are drawn.
 
-**Expected:** `tests/support/grid/oracle.py`: the weights as plain loops, the published policy losses and KL
-estimators, the same model in float64, one row at a time, without padding. It imports neither verl nor pv-rl.
+**Expected:** `tests/support/grid/oracle.py`: weights as plain loops, the published losses and KL estimators,
+the same model in float64, one row at a time. It imports neither verl nor pv-rl.
 
-**Error:** `||measured - expected|| / ||expected||`, the worst update of a step, the worst step of a family. The
-columns name the dtype of parameters, activations, gradients and reductions; advantages, log-probs and
-`rollout_is_weights` are float32 in both.
+**Error:** `||measured - expected|| / ||expected||`, the worst update of a family. The dtype is that of
+parameters, activations, gradients and reductions; advantages, log-probs and `rollout_is_weights` are float32
+in both.
 
-**Limits:** the model is a GPT-2 of {parameters} parameters, because Qwen and Llama of transformers compute their
-norms in float32. Float32 errors of other models were not measured; compare with the row *not cut*.
-
-`tests/grid/test_grid.py` runs a part of this grid in CI, with steps and cuts from Hypothesis. It also replaces the
-aggregation by one that divides by a micro-batch's own tokens, and requires an error above 1e-2."""
+**Limits:** the model is a GPT-2 of {parameters} parameters, because Qwen and Llama of transformers compute
+their norms in float32. Float32 errors of other models were not measured; compare with the row *not cut*. CI
+runs a part of this grid, and requires an error above 1e-2 if the aggregation divides by a micro-batch's own
+tokens."""
 
 
 TRAINERS = """## Every trainer
@@ -90,8 +87,7 @@ TRAINERS = """## Every trainer
 
 pv-rl in verl and pv-trainers in the others, with {modes}:
 {count} cases, worst {worst} (bound in the tests: {bound:.0e}).
-Each trainer's own functions compute the gradients on the CPU in float32, for {cuts} cuts of two steps each. The errors
-of the trainers' own settings are in [conversion](../concepts/conversion.md).
+Each trainer's own functions compute the gradients on a CPU in float32, for {cuts} cuts of two steps each.
 
 {table}"""
 

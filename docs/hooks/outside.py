@@ -27,7 +27,14 @@ PAGES = (
     ),
 )
 """Markdown files that the navigation has beside those of docs/."""
-PLACES = {"README.md": "index.md", "plugins/pv-runs/src/pv_runs/metrics.csv": "reference/metrics.md"}
+PLACES = {
+    "README.md": "index.md",
+    "plugins/pv-runs/src/pv_runs/metrics.csv": "reference/metrics.md",
+    "plugins/pv-runs/src/pv_runs/plan/assumed.py": "reference/pv_runs.md",
+    "plugins/pv-runs/src/pv_runs/sentinel/detectors.py": "reference/signs.md",
+    "plugins/pv-runs/src/pv_runs/sentinel/settings.py": "reference/pv_runs.md",
+    "src/pv_rules/__init__.py": "reference/rules.md",
+}
 """Files that another page replaces on the site."""
 LINK = re.compile(r"(?<=\]\()(?![a-zA-Z]+:|[#/])([^)\s#]+)")
 FENCE = re.compile(r"^( *)(```+|~~~+).*?^\1\2 *$", re.MULTILINE | re.DOTALL)

@@ -1,15 +1,20 @@
-"""MkDocs hook: the reference, from the programs' `--help`, Hydra groups, tables of metrics and sets, and docstrings."""
+"""MkDocs hook: the reference, from `--help`, Hydra groups, docstrings, and the tables of metrics, rules, signs and sets."""
 
 from __future__ import annotations
 
 import csv
 import importlib
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import typer
 from mkdocs.structure.files import File, Files
+
+from pv_rl.hookspecs import Parameter
+from pv_rules import RULES
+from pv_runs.sentinel.detectors import DETECTORS
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = {"pv-rl": "pv_rl.cli", "pv-data": "pv_data.cli", "pv-eval": "pv_eval.cli"}
@@ -37,6 +42,7 @@ MODULES = {
         "pv_judge.pages.writing",
     ),
     "pv_verdicts": ("pv_verdicts", "pv_verdicts.hookspecs", "pv_verdicts.rewards"),
+    "pv_runs": ("pv_runs.plan.assumed", "pv_runs.sentinel"),
     "pv_data": (
         "pv_data.records",
         "pv_data.hookspecs",
@@ -68,6 +74,7 @@ def on_files(files: Files, config: Any) -> Files:
         "reference/metrics.md": _metrics(),
         "reference/sets.md": _sets(),
     }
+    pages |= {"reference/rules.md": _rules(), "reference/signs.md": _signs()}
     pages |= {f"reference/{name}.md": _program(name, module) for name, module in PROGRAMS.items()}
     pages |= {f"reference/{package}.md": _package(package, names) for package, names in MODULES.items()}
     for path, text in pages.items():
@@ -116,8 +123,8 @@ def _configs() -> str:
 def _metrics() -> str:
     """Name, meaning and unit of every metric."""
     with METRICS.open(encoding="utf-8", newline="") as file:
-        rows = [f"| `{row['name']}` | {row['meaning']} | {row['unit']} |" for row in csv.DictReader(file)]
-    return "# Metrics\n\n| metric | meaning | unit |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+        rows = [(f"`{row['name']}`", row["meaning"], row["unit"]) for row in csv.DictReader(file)]
+    return "# Metrics\n\n" + _table(("metric", "meaning", "unit"), rows)
 
 
 def _sets() -> str:
@@ -128,12 +135,48 @@ def _sets() -> str:
     from pv_judge.pages.markdown import to_markdown
 
     rows = [
-        f"| `{one.name}` | [{SOURCES.entries()[one.name].meaning}]({one.page}) | {one.licence} | "
-        f"{', '.join(f'`{file.path}`' for file in one.files)} |"
+        (
+            f"`{one.name}`",
+            f"[{SOURCES.entries()[one.name].meaning}]({one.page})",
+            one.licence,
+            ", ".join(f"`{file.path}`" for file in one.files),
+        )
         for one in published().values()
     ]
-    return (
-        "# Published sets\n\n## For pv-data\n\n`pv-data sources --get KIND` downloads these files.\n\n"
-        "| kind | set | licence | files |\n|---|---|---|---|\n" + "\n".join(rows) + "\n\n"
-        f"## For pv-eval\n\nThe table of `pv-eval sets`.\n\n{to_markdown([table_of_sets()])}"
-    )
+    text = "# Published sets\n\n## For pv-data\n\n`pv-data sources --get KIND` downloads these files.\n\n"
+    text += _table(("kind", "set", "licence", "files"), rows)
+    return f"{text}\n## For pv-eval\n\nThe table of `pv-eval sets`.\n\n{to_markdown([table_of_sets()])}"
+
+
+def _rules() -> str:
+    """What each rule of the veto finds, and its thresholds."""
+    rows = [(f"`{rule.name}`", rule.meaning, "<br>".join(map(_threshold, rule.thresholds))) for rule in RULES]
+    text = "# Fluency rules\n\n[What they are](../concepts/rules.md). Set `rules: {RULE: {THRESHOLD: NUMBER}}`.\n\n"
+    return text + _table(("rule", "finds", "thresholds and defaults"), rows)
+
+
+def _threshold(one: Parameter) -> str:
+    bounds = f"{one.low:g} or more" if one.high == math.inf else f"{one.low:g} to {one.high:g}"
+    return f"`{one.name}` {one.default:g} ({bounds}): {one.meaning}"
+
+
+def _signs() -> str:
+    """What each sign of the sentinel reads, and where it must not move."""
+    rows = [
+        (
+            f"`{sign.name}`",
+            sign.what.rstrip(","),
+            ", ".join(f"`{name}`" for names in sign.metrics for name in names if "/" in name),
+            "away from 0" if sign.from_zero else " or ".join(sign.sides),
+            sign.family,
+            f"{sign.advice}.",
+        )
+        for sign in DETECTORS.values()
+    ]
+    text = "# Signs of the sentinel\n\nWhat [the sentinel](../concepts/sentinel.md) reads.\n\n"
+    return text + _table(("sign", "watches", "metric", "bad", "family", "look at first"), rows)
+
+
+def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [heads, ("---",) * len(heads), *((cell.replace("|", "\\|") for cell in row) for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)

@@ -45,8 +45,8 @@ ACTION = re.compile(
 
 @rule(
     "plans to find an error or to verify the proof, again and again, with hardly anything between",
-    times=(4, 2, "plans without anything of their own"),
-    between=(1, 0, "other sentences between two of them at most"),
+    times=(4, 2, "plans without content"),
+    between=(1, 0, "other sentences between two plans, at most"),
 )
 def empty_announcements(text: str, times: float, between: float) -> Iterator[Span]:
     """Thinking models open with plans too. An opening is an outline of different plans, fewer than twice `times`, in
@@ -125,7 +125,7 @@ BETWEEN = 60  # characters from one interruption to the next
 @rule(
     "wait, no, hmm, let me see: a chain of interruptions with nothing between them",
     times=(10, 2, "interruptions in a row"),
-    crumbs=(2, 0, "words with content between two of them at most"),
+    crumbs=(2, 0, "words with content between two interruptions, at most"),
 )
 def self_interruption(text: str, times: float, crumbs: float) -> Iterator[Span]:
     low = text.lower()
@@ -176,7 +176,7 @@ MENTION_ANCHORS = (
 @rule(
     "dithering over what the prompt, its example or the format says to output",
     times=(6, 1, "mentions of the prompt, its example or the output format"),
-    within=(600, 1, "characters that hold so many mentions"),
+    within=(600, 1, "length of the passage with that many mentions, in characters"),
 )
 def meta_commentary(text: str, times: float, within: float) -> Iterator[Span]:
     low = lowered(text)

@@ -21,10 +21,10 @@ WORDY = 0.4  # such a part of a stretch is words of two letters or more: matrice
 
 
 @rule(
-    "a stretch in which nearly every three words in a row have just been said",
-    words=(48, 10, "over so many words in a row"),
-    share=(0.9, 0.1, 1, "such a part of their triples was just said"),
-    within=(28, 3, "just said: so many words ago at most"),
+    "a stretch in which nearly every three words in a row occurred shortly before",
+    words=(48, 10, "length of the stretch, in words"),
+    share=(0.9, 0.1, 1, "share of its triples that occurred shortly before"),
+    within=(28, 3, "words back that count as shortly before, at most"),
 )
 def ngram_loop(text: str, words: float, share: float, within: float) -> Iterator[Span]:
     """One new word in a round makes three new triples. So with the defaults (27 old triples of 30 are needed, and old
@@ -80,10 +80,10 @@ MARKS = " \t\r\n.!?。！？,;:…()[]\"'*_`“”‘’"
 
 @rule(
     "a sentence repeated, or a cycle of sentences, with hardly anything new between",
-    times=(4, 2, "the same sentence so often"),
-    words=(4, 1, "words of two letters or more that it has at least"),
-    within=(12, 1, "sentences from one time to the next at most"),
-    share=(0.8, 0, 1, "from the second time on, such a part is not new"),
+    times=(4, 2, "occurrences of the same sentence"),
+    words=(4, 1, "least number of its words of two letters or more"),
+    within=(12, 1, "sentences from one occurrence to the next, at most"),
+    share=(0.8, 0, 1, "share of the text that is not new, from the second occurrence on"),
 )
 def sentence_loop(text: str, times: float, words: float, within: float, share: float) -> Iterator[Span]:
     answer = text.rfind("</think>") + 1  # it may repeat what the thoughts check

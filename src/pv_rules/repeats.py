@@ -24,11 +24,7 @@ LIST_STEP = 200  # half of the shortest list without end
 
 @rule(
     "a phrase of two words or more, a paragraph or a proof, repeated back to back",
-    times=(
-        4,
-        3,
-        "rounds of the same phrase, back to back; two to times where 1,000 characters are said again",
-    ),
+    times=(4, 3, "rounds of a phrase, back to back; two or more if 1,000 characters come again"),
     characters=(80, 48, "length of all rounds together"),
 )
 def phrase_loop(text: str, times: float, characters: float) -> Iterator[Span]:
@@ -83,10 +79,10 @@ HIDDEN = re.compile(rf"\s+|{UNSEEN}+")
 
 @rule(
     "one letter, word, sign or wordless line, again and again",
-    letters=(48, 45, "the same letter so often"),
-    tokens=(16, 3, "the same word so often, over 48 characters at least"),
-    signs=(300, 45, "characters of a repeat without a word in it"),
-    lines=(MOST_ENTRIES, 3, "and rounds of it, if a round is not one character"),
+    letters=(48, 45, "repetitions of one letter"),
+    tokens=(16, 3, "repetitions of one word, over 48 characters or more"),
+    signs=(300, 45, "length of a repetition without words, in characters"),
+    lines=(MOST_ENTRIES, 3, "rounds of that repetition, if a round is longer than one character"),
 )
 def runaway_repetition(
     text: str, letters: float, tokens: float, signs: float, lines: float

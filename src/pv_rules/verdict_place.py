@@ -26,7 +26,7 @@ GOES_ON = re.compile(rf"[{BOLD}]*[.,;:—–-]+[ \t]*(?=\w)")
 
 @rule(
     "a verdict with nothing before it",
-    words=(1, 1, "words before the verdict that it needs, labels not counted"),
+    words=(1, 1, "words that a verdict needs before it, without labels"),
 )
 def empty_justification(text: str, words: float) -> Iterator[Span]:
     if parse_verdict(text) is None:

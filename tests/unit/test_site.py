@@ -37,6 +37,9 @@ def test_site_loads_nothing_from_another_host(site: Path) -> None:
         ("reference/pv-data.html", "pv-data audit plan"),
         ("reference/configs.html", "reward=verdict_fluency"),
         ("reference/sets.html", "hard2verify:FILE"),
+        ("reference/rules.html", "interruptions in a row"),
+        ("reference/signs.html", "Read the last vetoed traces"),
+        ("reference/pv_runs.html", "Prompts of the training set"),
         ("reference/pv_rl.html", "w_i"),
         ("reference/pv_eval.html", "weighted_best_of_k"),  # a name that is imported when it is used
         ("plugins/pv-judge/index.html", "href=../../index.html"),  # a link to the README of the repository

@@ -305,7 +305,7 @@ def test_intervals_hold_the_number_and_a_thousand_pairs_take_a_second():
         assert all(one.low < one.value < one.high for name, one in metrics.items() if name != "missing")
 
 
-def test_the_examples_of_the_page_run():
+def test_the_example_of_the_page_runs():
     page = Path(__file__).parents[3] / "docs" / "concepts" / "evaluation.md"
     found = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
-    assert (found.failed, found.attempted > 8) == (0, True)
+    assert (found.failed, found.attempted) == (0, 5)

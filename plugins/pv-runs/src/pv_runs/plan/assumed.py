@@ -21,7 +21,7 @@ class Assumed:
     length_sigma: float = Field(default=1.0, gt=0, le=3)
     """Standard deviation of the logarithm of a response's length. 1: of 480 responses the longest is some 13 means."""
     dataset_size: int | None = Field(default=None, ge=1)
-    """Prompts of the training set; none: no epochs are told."""
+    """Prompts of the training set. Without it, the plan prints no epochs."""
     train_mfu: float = Field(default=0.55, gt=0, le=1)
     """Share of the GPU's bf16 peak that products of matrices reach in training, recomputation counted as work."""
     attention_mfu: float = Field(default=0.33, gt=0, le=1)
@@ -35,7 +35,7 @@ class Assumed:
     decode_bandwidth_fraction: float = Field(default=0.6, gt=0, le=1)
     """Share of the memory bandwidth that decoding reaches, tensor parallel communication included."""
     decode_step_s: float = Field(default=0.004, ge=0)
-    """Seconds that a decoding step takes at least: scheduling, launching, sampling. It rules with small models."""
+    """Seconds that a decoding step takes at least: scheduling, launching, sampling. It dominates with small models."""
     step_overhead_s: float = Field(default=5.0, ge=0)
     """Seconds of a step that no GPU computes in: Ray, the transfer queue, polling, metrics."""
     gather_gb_s: float = Field(default=200.0, gt=0)
@@ -62,4 +62,4 @@ class Assumed:
     characters_per_token: float = Field(default=4.0, gt=0)
     """Of the judge's instructions, which are not tokenized here."""
     usd_per_gpu_hour: float | None = Field(default=None, ge=0)
-    """Price of a GPU for an hour; none: GPU hours alone are told."""
+    """Price of a GPU for an hour. Without it, the plan prints GPU hours alone."""
