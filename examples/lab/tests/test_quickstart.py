@@ -86,6 +86,37 @@ def test_it_ends_with_a_table_a_figure_and_the_numbers(run):
     assert MODE in (run.out / "command.sh").read_text()
 
 
+def test_it_shows_weights_and_stages_before_the_first_step(run):
+    shown = [
+        "how much each response",
+        "Ray runs",
+        "actor",
+        "rollout server",
+        "validating the untrained",
+        "step 1/2",
+    ]
+    places = [run.stdout.index(text) for text in shown]
+    assert places == sorted(places)
+
+
+def test_the_commands_to_try_next_work(run):
+    """The second one is another quick start."""
+    weights, again, report = (
+        line.split("  #")[0].strip() for line in run.stdout.split("To try next:\n")[1].splitlines()
+    )
+    assert again.endswith("pv-rl quickstart --mode dapo --seed 3 --steps 2")
+    for command, shown in ((weights, "largest share"), (report, "report")):
+        done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        assert shown in done.stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="pv-cpu forks workers on Linux")
+def test_the_driver_and_the_fork_server_import_verl_and_no_worker_does(run):
+    """pv-cpu's platform prints a line where it is imported."""
+    assert (run.out / "verl.log").read_text().count("Platform override from VERL_PLATFORM") == 2
+
+
 def test_it_leaves_no_process_behind(run):
     assert run.left == []
 

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -17,14 +18,16 @@ from rich.console import Console
 
 from pv_judge import processes
 from pv_judge.override import override
+from pv_judge.pages.blocks import Table
 from pv_judge.pages.terminal import print_blocks
 from pv_judge.processes import process_tree
 from pv_lab.commands import free_folder
 from pv_lab.quickstart.curves import HELD_OUT, follow
 from pv_lab.quickstart.display import Display, before_and_after
 from pv_lab.quickstart.figure import draw
-from pv_lab.quickstart.run import HEADING
-from pv_lab.quickstart.settings import CONFIG_NAME, environment
+from pv_lab.quickstart.run import HEADING, next_lines
+from pv_lab.quickstart.settings import CONFIG_NAME, Settings, environment
+from pv_lab.quickstart.start import follow_stages, weights_of_traces
 from pv_runs.recipes.compose import CONFIG_MODULE
 from pv_runs.train.attempt import shell_script
 
@@ -78,6 +81,77 @@ def test_the_table_shows_both_classes_before_and_after(points):
     assert any("right" in r and r[-2:] == ["0.90", "0.85"] for r in rows)
     assert any("wrong" in r and r[-2:] == ["0.30", "0.65"] for r in rows)
     assert any("balanced" in r and r[-2:] == ["0.60", "0.75"] for r in rows)
+
+
+def test_shares_of_traces_are_those_of_the_formulas():
+    """Lengths 5, 25, 34 and 45 are 109 tokens: dapo gives 5/109, and balanced:0.5 the mean of that and 1/4."""
+    table = next(block for block in weights_of_traces("balanced:0.5") if isinstance(block, Table))
+    assert [column.title for column in table.columns[1:]] == (
+        ["reward", "tokens", "grpo", "dapo", "balanced", "balanced:0.5"]
+    )
+    assert [row[1:] for row in table.rows] == [
+        ["0", "5", "25%", "5%", "17%", "15%"],
+        ["1", "25", "25%", "23%", "24%", "24%"],
+        ["0", "34", "25%", "31%", "27%", "28%"],
+        ["1", "45", "25%", "41%", "32%", "33%"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("mode", "columns"),
+    [
+        ("token-mean", 6),
+        ("balanced", 6),
+        ("ba", 7),
+        ("dr_grpo:128", 7),
+        ("vl_norm:1:128", 7),
+        ("dapo@batch", 7),
+    ],
+)
+def test_shares_of_any_mode_add_up(mode, columns):
+    """verl's own modes have none."""
+    table = next(block for block in weights_of_traces(mode) if isinstance(block, Table))
+    assert len(table.columns) == columns
+    assert sum(int(row[-1].rstrip("%")) for row in table.rows) in range(98, 103)
+
+
+def test_stages_are_read_from_the_log_as_it_grows(tmp_path):
+    log = tmp_path / "verl.log"
+    log.write_text("noise\nINFO Started a local Ray instance.\nStarted a local Ray instance.\n")
+    stages = follow_stages(log)
+    assert [next(stages), next(stages)] == ["Ray runs; starting verl's trainer", None]
+    with log.open("a") as file:
+        file.write("(pid=1) actor and ref model engine init")
+        file.flush()
+        assert next(stages) is None
+        file.write("ialized\n")
+    assert next(stages) == "starting the rollout server"
+
+
+@pytest.mark.parametrize(
+    ("settings", "lines"),
+    [
+        (
+            {"out": Path("runs/quickstart-balanced-seed-0")},
+            [
+                "weights --rollouts runs/quickstart-balanced-seed-0/rollouts",
+                "quickstart --mode dapo --seed 0 --steps 16",
+                "report runs",
+            ],
+        ),
+        (
+            {"out": Path("/a b"), "mode": "dapo", "trainer": "trl", "seed": 2},
+            [
+                "weights --rollouts '/a b'/rollouts",
+                "quickstart --mode balanced --seed 2 --steps 16 --trainer trl",
+                "report '/a b'",
+            ],
+        ),
+    ],
+)
+def test_what_to_try_next_can_be_typed(settings, lines):
+    shown = [line.split("  #")[0].split("pv-rl ", 1)[1] for line in next_lines(Settings(**settings))]
+    assert shown == lines
 
 
 def test_the_display_prints_lines_where_there_is_no_terminal(points):

@@ -20,7 +20,7 @@ app = typer.Typer()
 
 @app.command()
 def quickstart(
-    steps: Annotated[int, typer.Option(help="Training steps.")] = 20,
+    steps: Annotated[int, typer.Option(help="Training steps.")] = 16,
     mode: Annotated[
         str, typer.Option(help="loss_agg_mode: balanced, balanced:0.4, dapo@batch ...")
     ] = "balanced",

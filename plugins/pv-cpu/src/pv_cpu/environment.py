@@ -30,6 +30,8 @@ DEFAULTS = {
     # importing Python.
     "RAY_prestart_worker_first_driver": "0",
     "RAY_USAGE_STATS_ENABLED": "0",
+    # Seconds. On busy cores a worker can wait longer than Ray's 60 for the imports of `pv_cpu.forks`.
+    "RAY_worker_register_timeout_seconds": "300",
     # Ray sets this to the logical cores of an actor (one for a trainer, none for a rollout server).
     # In the synchronous trainer both take turns, so each may use all cores.
     "OMP_NUM_THREADS": str(min(usable_cores(), MAX_THREADS)),
@@ -40,6 +42,8 @@ DEFAULTS = {
     # GNU's OpenMP, which torch brings, spins this many times before it waits: some microseconds, enough
     # for the next of many small operations, and too few to take a core from somebody else.
     "GOMP_SPINCOUNT": "10000",
+    # TransferQueue's threads for a copy, 8 by default; it warns at each transfer if the machine has fewer cores.
+    "TQ_NUM_THREADS": str(min(usable_cores(), MAX_THREADS)),
     # Tokenizing a prompt of a hundred tokens is not worth a thread pool in each process.
     "TOKENIZERS_PARALLELISM": "false",
 }

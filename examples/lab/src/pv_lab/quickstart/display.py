@@ -9,6 +9,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from pv_judge.pages.blocks import Block, Column, Heading, Table
+from pv_judge.pages.curve import BLOCKS, sparkline
 from pv_judge.pages.text import plural
 from pv_lab.quickstart.curves import Point
 
@@ -23,6 +24,7 @@ class Display:
         self.steps = steps
         self.points: list[Point] = []
         self.phase = start_up
+        self._began = time.monotonic()
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -45,6 +47,13 @@ class Display:
     def __exit__(self, *_: object) -> None:
         if self.console.is_terminal:
             self._live.stop()
+
+    def enter(self, phase: str) -> None:
+        """Show what the run does now."""
+        self.phase = phase
+        self._progress.update(self._task, description=phase)
+        if not self.console.is_terminal:
+            self.console.print(f"{phase} ... ({time.monotonic() - self._began:.0f} s)", highlight=False)
 
     def add(self, point: Point) -> None:
         """Take in the next point of the run."""
@@ -92,27 +101,38 @@ def show(value: float | None, digits: int = 2) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
 
 
-def before_and_after(points: list[Point], mode: str) -> list[Block]:
-    """A table of the first and the last validation, with the rewards and lengths of the steps beside them."""
+def before_and_after(points: list[Point], mode: str, blocks: str = BLOCKS) -> list[Block]:
+    """A table of the first and the last validation, with the rewards and lengths of the steps, and a line of each.
+
+    Args:
+        points: of the run, from step 0 on.
+        mode: its name in the title.
+        blocks: characters of the lines, low to high.
+    """
     validated = [p for p in points if p.balanced is not None]
     trained = [p for p in points if p.reward is not None]
-    first, last = validated[0], validated[-1]
-    lines = [
-        ("held-out accuracy, right proofs", show(first.right), show(last.right)),
-        ("held-out accuracy, wrong proofs", show(first.wrong), show(last.wrong)),
-        ("held-out balanced accuracy", show(first.balanced), show(last.balanced)),
+    steps = points[-1].step
+    measures = [
+        ("held-out accuracy, right proofs", "right", validated, 1, 2),
+        ("held-out accuracy, wrong proofs", "wrong", validated, 1, 2),
+        ("held-out balanced accuracy", "balanced", validated, 1, 2),
     ]
     if trained:
         window = max(1, min(5, len(trained) // 2))
-        start, end = trained[:window], trained[-window:]
-        for name, attribute, digits in (("reward", "reward", 2), ("response length, tokens", "length", 0)):
-            values = [sum(getattr(p, attribute) for p in part) / len(part) for part in (start, end)]
-            before, after = (show(value, digits) for value in values)
-            lines.append((f"{name} (mean of {window} steps)", before, after))
-    columns: list[Column[tuple[str, str, str]]] = [
+        measures += [
+            (f"reward (mean of {window} steps)", "reward", trained, window, 2),
+            (f"response length, tokens (mean of {window} steps)", "length", trained, window, 0),
+        ]
+    lines: list[tuple[str, str, str, str]] = []
+    for name, attribute, shown, window, digits in measures:
+        values = [getattr(point, attribute) for point in shown]
+        before, after = (show(sum(part) / window, digits) for part in (values[:window], values[-window:]))
+        lines.append((name, sparkline(values, 20, blocks), before, after))
+    columns: list[Column[tuple[str, str, str, str]]] = [
         Column("", lambda line: line[0], left=True),
-        Column("before", lambda line: line[1]),
-        Column("after", lambda line: line[2]),
+        Column(f"steps 0 to {steps}", lambda line: line[1], left=True),
+        Column("before", lambda line: line[2]),
+        Column("after", lambda line: line[3]),
     ]
-    title = Heading(f"The lab verifier before and after {plural(last.step, 'step')} of {mode}", level=1)
+    title = Heading(f"The lab verifier before and after {plural(steps, 'step')} of {mode}", level=1)
     return [title, Table.of(columns, lines)]

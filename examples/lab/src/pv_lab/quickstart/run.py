@@ -7,6 +7,8 @@ import json
 import os
 import shlex
 import shutil
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -17,18 +19,20 @@ import psutil
 from rich.console import Console
 
 from pv_judge.override import override
-from pv_judge.pages.terminal import print_blocks
+from pv_judge.pages.curve import BLOCKS, PLAIN
+from pv_judge.pages.terminal import print_blocks, print_line
 from pv_judge.processes import interruptible, process_tree
 from pv_lab.quickstart.curves import Point, follow
 from pv_lab.quickstart.display import Display, before_and_after
 from pv_lab.quickstart.figure import draw
 from pv_lab.quickstart.settings import Settings, environment, trainer_command
+from pv_lab.quickstart.start import follow_stages, weights_of_traces
 from pv_rl.errors import LossModeError, SetupError
 from pv_runs.run_folder import RunFolder
 from pv_runs.train.attempt import shell_script
 from pv_runs.train.failure import describe_failure
 
-__all__ = ["run_quickstart"]
+__all__ = ["next_lines", "run_quickstart"]
 
 RAY_FOLDER = "pvrl"
 HEADING = "# What pv-rl quickstart ran.\nunset RAY_ADDRESS"
@@ -71,13 +75,12 @@ def run_quickstart(settings: Settings, console: Console) -> list[Point]:
             Display(console, settings.steps, start_up) as display,
         ):
             try:
-                for point in follow(metrics):
-                    if point is not None:
-                        display.add(point)
-                    elif child.poll() is not None:
-                        break
-                    else:
-                        time.sleep(0.2)
+                if trainer == "verl":
+                    print_blocks(weights_of_traces(settings.mode), console)
+                _watch(child, settings, display, follow(metrics), follow_stages(log))
+                if display.points and display.points[-1].step == settings.steps:
+                    draw(display.points, _name(settings), out / "curves.png")  # while the trainer shuts down
+                child.wait()
             except KeyboardInterrupt:
                 console.print("stopping the run; again to kill it at once")
                 raise
@@ -87,6 +90,31 @@ def run_quickstart(settings: Settings, console: Console) -> list[Point]:
         raise SetupError(describe_failure(child.returncode, log, trainer))
     _report(points, settings, out, console, time.monotonic() - started)
     return points
+
+
+def _watch(
+    child: subprocess.Popen[bytes],
+    settings: Settings,
+    display: Display,
+    points: Iterator[Point | None],
+    stages: Iterator[str | None],
+) -> None:
+    """Show what the trainer does until its last step, or its end."""
+    for point in points:
+        while (stage := next(stages)) is not None:
+            display.enter(stage)
+        if point is not None:
+            display.add(point)
+            if point.step >= settings.steps:
+                return
+        elif child.poll() is not None:
+            return
+        else:
+            time.sleep(0.2)
+
+
+def _name(settings: Settings) -> str:
+    return settings.mode if settings.trainer == "verl" else f"{settings.mode} with {settings.trainer}"
 
 
 @contextlib.contextmanager
@@ -131,13 +159,39 @@ def _make_folder(out: Path) -> None:
 
 
 def _report(points: list[Point], settings: Settings, out: Path, console: Console, seconds: float) -> None:
-    name = settings.mode if settings.trainer == "verl" else f"{settings.mode} with {settings.trainer}"
-    print_blocks(before_and_after(points, name), console)
-    draw(points, name, out / "curves.png")
+    blocks = BLOCKS if console.encoding.lower().startswith("utf") else PLAIN
+    print_blocks(before_and_after(points, _name(settings), blocks), console)
     record = {
         "settings": asdict(settings) | {"out": str(out)},
         "seconds": round(seconds, 1),
         "points": [asdict(point) | {"balanced": point.balanced} for point in points],
     }
     (out / "result.json").write_text(json.dumps(record, indent=1))
-    console.print(f"{seconds:.0f} s. Curves: {out / 'curves.png'}   Numbers: {out / 'result.json'}")
+    console.print(f"{seconds:.0f} s. Picture: {out / 'curves.png'}   Numbers: {out / 'result.json'}")
+    console.print("\nTo try next:")
+    for line in next_lines(settings):
+        print_line(console, f"    {line}")
+
+
+def next_lines(settings: Settings) -> list[str]:
+    """Three commands, as they can be typed in this folder."""
+    program = shlex.quote(_program())
+    other = "dapo" if settings.mode != "dapo" else "balanced"
+    trainer = "" if settings.trainer == "verl" else f" --trainer {settings.trainer}"
+    run = shlex.quote(str(settings.out))
+    # The default folder is one of several in runs/. Beside a folder that the user named may be anything.
+    runs = "runs" if settings.out.parent == Path("runs") else run
+    same = f"--seed {settings.seed} --steps {settings.steps}{trainer}"
+    return [
+        f"{program} weights --rollouts {run}/rollouts  # the weights of the last step's responses, in three modes",
+        f"{program} quickstart --mode {other} {same}  # another weighting",
+        f"{program} report {runs}  # a page with curves, and what differs if there are several runs",
+    ]
+
+
+def _program() -> str:
+    """`pv-rl` if the shell finds this installation's, else its path."""
+    installed = Path(sys.executable).with_name("pv-rl")
+    if shutil.which("pv-rl") == str(installed) or not installed.exists():
+        return "pv-rl"
+    return os.path.relpath(installed) if installed.is_relative_to(Path.cwd()) else str(installed)

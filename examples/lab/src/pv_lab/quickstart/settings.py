@@ -16,6 +16,13 @@ __all__ = ["CONFIG_NAME", "PROGRAMS", "Settings", "environment", "trainer_comman
 CONFIG_NAME = "lab"
 PROGRAMS = {"verl": "verl.trainer.main_ppo", "trl": "pv_lab.quickstart.trl_main"}
 """The module of each trainer. Both take the same config and the same overrides."""
+MICRO_BATCHES = (
+    "actor_rollout_ref.actor.ppo_max_token_len_per_gpu",
+    "actor_rollout_ref.ref.log_prob_max_token_len_per_gpu",
+    "actor_rollout_ref.rollout.log_prob_max_token_len_per_gpu",
+)
+"""Tokens of a micro-batch: at 4,096 the activations of this model nearly fit a core's cache, and forward and backward
+passes take a fifth less processor time than with one micro-batch a step."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +31,7 @@ class Settings:
 
     out: Path
     """Folder of the run; made anew."""
-    steps: int = 20
+    steps: int = 16
     """Training steps, 1 or more."""
     mode: str = "balanced"
     """`actor.loss_agg_mode`: one of ours, or of verl's with the trainer verl."""
@@ -54,6 +61,8 @@ def trainer_command(settings: Settings, out: Path) -> list[str]:
         "data_dir": out / "data",
         "run_dir": out,
         "trainer.total_training_steps": settings.steps,
+        "trainer.test_freq": max(5, -(-settings.steps // 2)),  # at the start, in the middle and at the end
+        **dict.fromkeys(MICRO_BATCHES, 4096),
         "hydra.run.dir": out / "hydra",
     }
     if settings.trainer != "verl":
@@ -68,9 +77,10 @@ def trainer_command(settings: Settings, out: Path) -> list[str]:
 
 def environment(metrics: Path, trainer: str = "verl") -> dict[str, str]:
     """What the command needs, beside the environment that it inherits."""
-    # With two threads on two busy cores this model generates seven times slower than with one.
-    threads = {} if trainer == "verl" else {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
-    return threads | {
+    return {
+        # On two busy cores verl's passes over these micro-batches take a third less processor time with one thread
+        # than with two, and TRL generates seven times faster.
+        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
         "VERL_PLATFORM": "cpu",
         "VERL_FILE_LOGGER_PATH": str(metrics),
         "VERL_USE_EXTERNAL_PLUGINS": "pv_rl,pv_cpu",

@@ -12,11 +12,22 @@ from pv_cpu.patches import (
     torchrun_group,
     trl_beside,
     value_model,
+    worker_start,
 )
 
 __all__ = ["PATCHES", "apply"]
 
-PATCHES = (process_group, torchrun_group, offload_policy, poll_interval, value_model, ray_cluster, trl_beside)
+# worker_start first: its server imports while the driver does.
+PATCHES = (
+    worker_start,
+    process_group,
+    torchrun_group,
+    offload_policy,
+    poll_interval,
+    value_model,
+    ray_cluster,
+    trl_beside,
+)
 
 
 def apply() -> None:
