@@ -98,7 +98,7 @@ docs: $(VENV)/.installed
 lint: $(VENV)/.installed
 	$(VENV)/bin/pre-commit run --all-files
 
-# Known vulnerabilities of the pinned packages. It asks pypi.org, so it is no part of test.
+# Known vulnerabilities of the pinned packages. It asks the package index, so it is no part of test.
 audit: $(VENV)/.installed
 	$(VENV)/bin/python tests/support/licences.py
 	$(PYTHON) -m venv $(VENV)/audit && $(VENV)/audit/bin/pip install -q pip-audit

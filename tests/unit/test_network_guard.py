@@ -24,8 +24,8 @@ def udp(host: str) -> None:
     [
         (lambda: socket.create_connection(("198.51.100.7", 80), timeout=1), "198.51.100.7"),
         (lambda: socket.create_connection(("2001:db8::1", 80), timeout=1), "2001:db8::1"),
-        (lambda: socket.getaddrinfo("pypi.org", 443), "pypi.org"),
-        (lambda: socket.gethostbyname("pypi.org"), "pypi.org"),
+        (lambda: socket.getaddrinfo("python.org", 443), "python.org"),
+        (lambda: socket.gethostbyname("python.org"), "python.org"),
         (lambda: urllib.request.urlopen("http://198.51.100.7/", timeout=1), "198.51.100.7"),
         (lambda: httpx.get("https://huggingface.co", timeout=1, trust_env=False), "huggingface.co"),
         (lambda: udp("198.51.100.7"), "198.51.100.7"),
@@ -38,10 +38,10 @@ def test_what_leaves_this_machine_fails_with_the_address(reach, host):
 
 
 def test_a_child_process_is_guarded_too():
-    code = "import urllib.request as r\ntry: r.urlopen('http://pypi.org', timeout=1)\nexcept OSError: pass"
+    code = "import urllib.request as r\ntry: r.urlopen('http://python.org', timeout=1)\nexcept OSError: pass"
     subprocess.run([sys.executable, "-c", code], check=True)
     (line,) = attempts(Path(os.environ[LOG]))
-    assert line.startswith("socket.getaddrinfo of pypi.org")
+    assert line.startswith("socket.getaddrinfo of python.org")
 
 
 def test_this_machine_can_be_reached_by_all_its_names(tmp_path):
