@@ -614,7 +614,7 @@ def test_a_rule_can_be_left_out_and_the_others_stay():
     [
         (
             {"sentense_loop": {}},
-            "no degeneration rule 'sentense_loop'. Did you mean sentence_loop.*Rules: phrase_loop",
+            "no degeneration rule 'sentense_loop'. Did you mean sentence_loop.*Available: phrase_loop",
         ),
         ({"sentence_loop": {"time": 3}}, "no threshold 'time'. Did you mean times.*Thresholds: times"),
         ({"sentence_loop": {"times": 1}}, "sentence_loop.times is 1 .*a number from 2 to inf"),

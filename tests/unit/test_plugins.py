@@ -10,8 +10,9 @@ import pytest
 
 from pv_rl import plugins
 from pv_rl.errors import LossModeError, PluginError
-from pv_rl.hookspecs import LossModeEntry, Parameter, hookimpl
+from pv_rl.hookspecs import DegenerationRule, LossModeEntry, Parameter, hookimpl
 from pv_rl.losses import grpo, mode, resolve_mode, response_weights
+from pv_rl.rewards.degeneration import rules_from_config
 
 OURS = ["grpo", "dapo", "balanced", "dr_grpo", "vl_norm", "ba"]
 OURS += ["prompt_mean", "token_mean", "seq_mean", "constant", "luspo"]
@@ -84,6 +85,15 @@ def test_a_name_claimed_twice_is_refused_with_both_owners_and_the_others_serve(i
         resolve_mode("grpp")
     assert resolve_mode("sharp").name == "sharp"
     assert resolve_mode("balanced").eta == 0.6
+
+
+def test_a_rule_of_ours_that_a_plugin_claims_is_not_left_out_in_silence(install):
+    rule = DegenerationRule(name="script_soup", find=lambda text: [])
+    module = types.ModuleType("theirs")
+    module.pv_rl_degeneration_rules = hookimpl(specname="pv_rl_degeneration_rules")(lambda: [rule])  # pyright: ignore
+    install("theirs", module)
+    with pytest.raises(PluginError, match="'script_soup' is claimed by pv_rules and by theirs"):
+        rules_from_config({})
 
 
 def test_an_alias_of_an_alias_is_refused(install):

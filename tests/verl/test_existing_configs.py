@@ -30,7 +30,7 @@ BLOCKS = [  # of the page, those that are overrides to append
     for block in re.findall(r"(?:^ {4}.*\n)+", PAGE, re.MULTILINE)
     if not block.lstrip().startswith("bash ")
 ]
-OURS, RECIPE, RECIPE_LAST = BLOCKS
+MODE_ALONE, OURS, RECIPE, RECIPE_LAST = BLOCKS
 ROWS = [shlex.split(row) for row in re.findall(r"^\| `([^`]*=[^`]*)` \| [^|]*\|$", PAGE, re.MULTILINE)]
 SCORE = "algorithm.filter_groups.metric=score"
 COMMON = (

@@ -61,19 +61,19 @@ def rules_from_config(
 
     Raises:
         ConfigError: (a ValueError) a rule or threshold that is not there, or a value out of bounds.
+        PluginError: two plugins claim a name of these rules.
     """
     if not isinstance(settings, Mapping):
         raise ConfigError(f"rules is {settings!r}; it is thresholds by rule, or NAME: false to leave one out")
     if rules is None:
-        offered, own = RULES.entries(), RULES.own()
-        rules = [rule for rule in offered.values() if rule in own or rule.name in settings]
-    else:
-        offered = {rule.name: rule for rule in rules}
-    for name in settings:
-        if name not in offered:
-            raise ConfigError(
-                f"there is no degeneration rule {name!r}.{nearest(str(name), offered)} Rules: {', '.join(offered)}"
-            )
+        clashes = [name for name, why in RULES.refused().items() if str(RULES.builtin) in why]
+        for name in (*settings, *clashes):  # without a rule of ours the veto would pay for what it finds
+            RULES.named(name)
+        own = RULES.own()
+        rules = [rule for rule in RULES.entries().values() if rule in own or rule.name in settings]
+    elif unknown := [name for name in settings if name not in {rule.name for rule in rules}]:
+        there = ", ".join(rule.name for rule in rules)
+        raise ConfigError(f"there is no degeneration rule {unknown[0]!r}. Available: {there}")
     return tuple(
         _set(rule, settings.get(rule.name)) for rule in rules if settings.get(rule.name) is not False
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from pv_rl.errors import ConfigError
 from pv_rl.installing import how_to_install
-from pv_rl.plugins import nearest
+from pv_rl.plugins import REWARDS, nearest
 from pv_rl.recipes import GROUPS, options
 
 __all__ = ["check_arguments"]
@@ -39,7 +39,7 @@ def check_arguments(arguments: Iterable[str], keys: Iterable[str] = ()) -> None:
             if one not in options(group):
                 raise ConfigError(
                     f"{argument!r}: there is no {group} named {one!r}; there are {', '.join(options(group))}."
-                    f"{nearest(one, options(group))}{_hint(one)}"
+                    f"{nearest(one, options(group))}{_hint(group, one)}"
                 )
 
 
@@ -58,5 +58,9 @@ def _no_group(argument: str, name: str, keys: Sequence[str]) -> str:
     )
 
 
-def _hint(name: str) -> str:
+def _hint(group: str, name: str) -> str:
+    if group == "reward" and name in REWARDS.entries():
+        return (
+            f" {name} is a reward without a group: reward=verdict reward.custom_reward_function.name={name}"
+        )
     return f" cluster=cpu comes with pv-cpu. {how_to_install('pv-cpu')}." if name == "cpu" else ""
