@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # TRL reports its trainers; read when trl is imported
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Child processes of tests find the helpers that `pythonpath` of pyproject.toml gives the tests themselves."""

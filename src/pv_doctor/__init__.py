@@ -120,8 +120,9 @@ def _device() -> Finding:
     if os.environ.get("VERL_PLATFORM", "").strip().lower() == "cpu":
         found = importlib.util.find_spec("pv_cpu") is not None
         return _checked(found, "CPU, through pv-cpu (VERL_PLATFORM=cpu)", how_to_install("pv-cpu"))
-    text = "no GPU; install pv-cpu and set VERL_PLATFORM=cpu to train small models here"
-    return Finding(state="note", text=text)
+    there = importlib.util.find_spec("pv_cpu") is not None
+    remedy = "set VERL_PLATFORM=cpu, as pv-rl quickstart does" if there else how_to_install("pv-cpu")
+    return Finding(state="note", text="no GPU; pv-cpu trains small models on a CPU", remedy=remedy)
 
 
 def _adapter_state() -> dict[str, Any]:

@@ -90,7 +90,7 @@ def _line(points: list[Point], steps: int) -> str:
     ]
     if held_out:
         parts.append(
-            f"held-out {show(held_out.balanced)} at step {held_out.step} "
+            f"held-out balanced accuracy {show(held_out.balanced)} at step {held_out.step} "
             f"(right proofs {show(held_out.right)}, wrong proofs {show(held_out.wrong)})"
         )
     return "   ".join(parts)
@@ -120,8 +120,14 @@ def before_and_after(points: list[Point], mode: str, blocks: str = BLOCKS) -> li
     if trained:
         window = max(1, min(5, len(trained) // 2))
         measures += [
-            (f"reward (mean of {window} steps)", "reward", trained, window, 2),
-            (f"response length, tokens (mean of {window} steps)", "length", trained, window, 0),
+            (f"training reward, first and last {window} steps", "reward", trained, window, 2),
+            (
+                f"training response length in tokens, first and last {window} steps",
+                "length",
+                trained,
+                window,
+                0,
+            ),
         ]
     lines: list[tuple[str, str, str, str]] = []
     for name, attribute, shown, window, digits in measures:
@@ -131,8 +137,8 @@ def before_and_after(points: list[Point], mode: str, blocks: str = BLOCKS) -> li
     columns: list[Column[tuple[str, str, str, str]]] = [
         Column("", lambda line: line[0], left=True),
         Column(f"steps 0 to {steps}", lambda line: line[1], left=True),
-        Column("before", lambda line: line[2]),
-        Column("after", lambda line: line[3]),
+        Column("start", lambda line: line[2]),
+        Column("end", lambda line: line[3]),
     ]
     title = Heading(f"The lab verifier before and after {plural(steps, 'step')} of {mode}", level=1)
     return [title, Table.of(columns, lines)]

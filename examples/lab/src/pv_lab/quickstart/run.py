@@ -168,6 +168,9 @@ def _report(points: list[Point], settings: Settings, out: Path, console: Console
     }
     (out / "result.json").write_text(json.dumps(record, indent=1))
     console.print(f"{seconds:.0f} s. Picture: {out / 'curves.png'}   Numbers: {out / 'result.json'}")
+    print_line(
+        console, "Held-out answers are sampled: a difference of .03 is chance. The seed fixes the data alone."
+    )
     console.print("\nTo try next:")
     for line in next_lines(settings):
         print_line(console, f"    {line}")
@@ -183,7 +186,7 @@ def next_lines(settings: Settings) -> list[str]:
     runs = "runs" if settings.out.parent == Path("runs") else run
     same = f"--seed {settings.seed} --steps {settings.steps}{trainer}"
     return [
-        f"{program} weights --rollouts {run}/rollouts  # the weights of the last step's responses, in three modes",
+        f"{program} weights --rollouts {run}/rollouts --step 1  # weights of the first step's responses, by mode",
         f"{program} quickstart --mode {other} {same}  # another weighting",
         f"{program} report {runs}  # a page with curves, and what differs if there are several runs",
     ]
