@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -84,7 +85,8 @@ def test_verdicts_without_a_trace_and_numbered_samples_are_read(tmp_path):
         {"pair_id": "p0", "verdict": "True", "sample": 1},
         {"pair_id": "p0", "verdict": False, "sample": 0},
         {"pair_id": "p1", "verdict": None, "sample": 0},
-        {"pair_id": "p1", "verdict": "perhaps", "sample": 1},
+        {"pair_id": "p1", "verdict": "No", "sample": 1},
+        *({"pair_id": "p2", "verdict": none, "sample": n} for n, none in enumerate(("NA", "nan", "<NA>"))),
     ]
     path = tmp_path / "t.csv"
     path.write_text(
@@ -98,8 +100,20 @@ def test_verdicts_without_a_trace_and_numbered_samples_are_read(tmp_path):
             (("p0", 0), False, ""),
             (("p0", 1), True, ""),
             (("p1", 0), None, "no verdict"),
+            (("p1", 1), False, ""),
+            *((("p2", n), None, "no verdict") for n in range(3)),
         ]
-        assert read.left_out == {"verdict cannot be read": 1}
+
+
+@pytest.mark.parametrize("odd", ["maybe", "error", "T", "2", "0.5", "yes!"])
+def test_a_verdict_that_cannot_be_read_is_refused_with_its_line(tmp_path, odd):
+    (tmp_path / "v.csv").write_text(f"pair_id,verdict\np0,yes\np1,{odd}\n")
+    said = (
+        f"line 3 of v.csv: its verdict is '{odd}'; expected true or false (also 1/0, yes/no, correct/incorrect, "
+        "right/wrong), or empty for none"
+    )
+    with pytest.raises(DataError, match=re.escape(said)):
+        read_traces(tmp_path / "v.csv", small_set())
 
 
 def test_labels_that_differ_from_the_sets_are_counted(tmp_path):

@@ -20,7 +20,8 @@ from typing import Any
 from pv_data.export.prompt import VerifierPrompt
 from pv_eval.sets.base import EvalSet, in_words
 from pv_eval.sets.rows import read_rows
-from pv_eval.sets.values import label_of, number_of, text_of
+from pv_eval.sets.values import LABELS as LABEL_WORDS
+from pv_eval.sets.values import is_missing, label_of, number_of, text_of
 from pv_eval.verifiers.trace_cache import Trace
 from pv_eval.votes import Pair
 from pv_judge.pages.text import plural
@@ -38,7 +39,11 @@ TOKENS = ("tokens", "response_length", "completion_tokens")
 MARK = re.compile(r"<proof (data-[0-9a-f]{24})>")
 """Of our own prompts: a hash of problem, proof and what else they show (`pv_data.prompt.mark_of`)."""
 FURTHER = frozenset({"steps", "reference", "rubric"})
-ANSWERS = {"label": "true or false", "grade": "points", "first_error": "a number, 0 for no wrong step"}
+ANSWERS = {
+    "label": LABEL_WORDS,
+    "grade": "points, or empty for none",
+    "first_error": "a number, 0 for no wrong step, or empty for none",
+}
 """What an answer without a trace may be, by the format's truth."""
 ALLOWED = {"sample": "a whole number from 0", "usd": "a finite number, 0 or more, or empty"}
 
@@ -138,11 +143,12 @@ def _trace(row: Mapping[str, Any], where: str, form: VerdictFormat) -> Trace | s
         return f"neither trace nor {column}"
     given = row[column]
     word = given.strip().lower() if isinstance(given, str) else given
-    if word in (None, "", "null", "missing") or (word == "none" and column != "first_error"):
+    if is_missing(given) and not (word == "none" and column == "first_error"):
         return Trace(text=None, tokens=whole, missing="no verdict", known=True, usd=usd)
     answer = _answer(word, form)
     if answer is None:
-        return f"{column} cannot be read"
+        allowed = ANSWERS[form.truth].replace("points", f"points from 0 to {max(form.grades or [0]):g}")
+        raise DataError(f"{where}: its {column} is {given!r:.60}; expected {allowed}")
     return Trace(text=None, tokens=whole, answer=answer, known=True, logit=logit, usd=usd)
 
 
