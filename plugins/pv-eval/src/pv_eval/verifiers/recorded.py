@@ -1,9 +1,9 @@
 """Recorded traces: a file of traces that were sampled before, or verl's dump of rollouts or of a validation.
 
-A row belongs to a pair by its `pair_id`, by its problem and proof, or by its prompt, which holds both. It has a trace
-(`trace`, `output`, `response`) or, as the verdict format wants it, a `verdict`, a `grade` in points or a `first_error`,
-numbered as the format numbers steps. Samples of a pair are numbered in the order of the file, unless a column
-`sample` numbers them. A column `logit` has the log of the odds of True over False, as `--score logit` takes it,
+A row belongs to a pair by its `pair_id`, by its problem and proof, by its prompt, which holds both, or by its `id`. It
+has a trace (`trace`, `output`, `response`) or, as the verdict format wants it, a `verdict`, a `grade` in points or a
+`first_error`, numbered as the format numbers steps. Samples of a pair are numbered in the order of the file, unless a
+column `sample` numbers them. A column `logit` has the log of the odds of True over False, as `--score logit` takes it,
 and `usd` what the trace cost.
 """
 
@@ -34,6 +34,12 @@ __all__ = ["Recorded", "read_traces"]
 TRACES = ("trace", "output", "response", "text")
 IDS = ("pair_id", "proof_id")
 PROMPTS = ("input", "prompt")
+WHO = ("verifier", "model")
+"""Columns that may name the verifier; `model` may also name who wrote the proof, the same in all rows of a pair."""
+SHOWN = 5
+"""Names that an error shows."""
+MOST_COLUMNS = 100
+"""Columns that are remembered for an error."""
 LABELS = ("label", "gts", "ground_truth")
 TOKENS = ("tokens", "response_length", "completion_tokens")
 MARK = re.compile(r"<proof (data-[0-9a-f]{24})>")
@@ -85,7 +91,8 @@ def read_traces(
         form: verdict format of the answers that a row has instead of a trace.
 
     Raises:
-        DataError: the file cannot be read, numbers a sample twice, or no row of it belongs to the set.
+        DataError: the file or an answer cannot be read, votes are of several verifiers, a sample is numbered twice, or
+            no row belongs to the set.
     """
     form = form or build_format()
     file = choose_file(path, step)[0] if path.is_dir() else path
@@ -93,13 +100,18 @@ def read_traces(
     traces: dict[tuple[str, int], Trace] = {}
     left: Counter[str] = Counter()
     counts: Counter[str] = Counter()
-    others = 0
+    others, twice = 0, ""
+    voters = _Voters(file)
+    columns: dict[str, None] = {}
     for where, row in read_rows(file):
+        if len(columns) < MOST_COLUMNS:
+            columns |= dict.fromkeys(row)
         pairs = matcher.find(row)
         trace = pairs if isinstance(pairs, str) else _trace(row, where, form)
         if isinstance(pairs, str) or isinstance(trace, str):
             left[str(trace)] += 1
             continue
+        voters.add(row, pairs[0])
         label = label_of(_first(row, LABELS))
         others += label is not None and label is not pairs[0].label
         sample = _number(row, "sample", where)
@@ -107,18 +119,57 @@ def read_traces(
             key = (pair.pair_id, counts[pair.pair_id] if sample is None else int(sample))
             counts[pair.pair_id] += 1
             if key in traces:
-                raise DataError(
-                    f"{where}: the pair {key[0]!r} already has a sample {key[1]}; number each sample once"
-                )
+                twice = twice or f"{where}: the pair {key[0]!r} already has a sample {key[1]}"
             traces[key] = trace
+    voters.check()
+    if twice:
+        raise DataError(f"{twice}; number each sample once")
     if not traces:
-        reasons = in_words(left) or "it has no rows"
         raise DataError(
-            f"{file} has no trace of the set {found.name} ({reasons}). A row needs pair_id, or problem and proof, or "
-            f"the prompt that holds both (input), and {', '.join(TRACES)} or {_column(form)} ({ANSWERS[form.truth]})"
+            f"{file} has no vote on the set {found.name}: {_why_none(left, list(columns), found, form)}"
         )
     counted = all(trace.tokens is not None for trace in traces.values())
     return Recorded(file=file, traces=traces, left_out=dict(left), other_labels=others, counted=counted)
+
+
+class _Voters:
+    """Who gave the votes of a file, which have to be of one verifier."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._names: dict[str, dict[str, None]] = {column: {} for column in WHO}
+        self._of_pair: dict[str, str] = {}
+        self._mixed = False
+
+    def add(self, row: Mapping[str, Any], pair: Pair) -> None:
+        for column, names in self._names.items():
+            if not is_missing(row.get(column)):
+                names[str(row[column])] = None
+        if not is_missing(row.get("model")):
+            name = str(row["model"])
+            self._mixed |= self._of_pair.setdefault(pair.pair_id, name) != name
+
+    def check(self) -> None:
+        """Refuse votes of several verifiers, which would be merged into one."""
+        for column, names in self._names.items():
+            if len(names) > 1 and (column != "model" or self._mixed):
+                shown = ", ".join(name[:60] for name in list(names)[:SHOWN]) + ", ..." * (len(names) > SHOWN)
+                raise DataError(
+                    f"{self._file.name} has votes of {len(names)} verifiers (column {column}: {shown}); write one "
+                    "file for each"
+                )
+
+
+def _why_none(left: Mapping[str, int], columns: Sequence[str], found: EvalSet, form: VerdictFormat) -> str:
+    """Why a file has no votes, and what it needs."""
+    why = f"in every row, {next(iter(left))}" if len(left) == 1 else in_words(left) or "it has no rows"
+    if left and all(reason.endswith("not in the set") for reason in left):
+        return f"{why}. The set's pairs have ids such as {found.pairs[0].pair_id!r:.80}"
+    has = ", ".join(columns)[:300] or "none"
+    return (
+        f"{why}. It has the columns {has}. Write one vote a row: pair_id (or id, if the set has it), or problem and "
+        f"proof, or the prompt that holds both (input); and {_column(form)} ({ANSWERS[form.truth]}), or {TRACES[0]}"
+    )
 
 
 def _first(row: Mapping[str, Any], names: Sequence[str]) -> Any:
@@ -201,6 +252,8 @@ class _Matcher:
         if problem is not None and proof is not None:
             return self._by_text.get((_key(problem), _key(proof)), "problem and proof are not in the set")
         prompt = _prompt(_first(row, PROMPTS))
+        if prompt is None and row.get("id") is not None:  # last, as it may be a number of the row
+            return self._by_id.get(str(row["id"]), "id is not in the set")
         if prompt is None:
             return "neither pair_id, nor problem and proof, nor a prompt"
         if prompt not in self._of_prompt:  # rollouts repeat their prompt
