@@ -76,6 +76,21 @@ def test_a_table_gives_pairs_and_counts_what_is_left_out(tmp_path):
     assert any(sentence.startswith("Left out of the set: no label: 2; ") for sentence in found.describe())
 
 
+def test_a_csv_file_in_latin1_is_refused_and_not_altered(tmp_path):
+    text = "problem,proof,label\nDies gilt für 2.,Klar.,true\n"
+    for column, line in (("label", 2), ("würde", 1)):
+        (tmp_path / "x.csv").write_bytes(text.replace("label", column).encode("latin-1"))
+        with pytest.raises(DataError, match=rf"x\.csv is not UTF-8 \(line {line}\); write it again as"):
+            open_set(f"table:{tmp_path / 'x.csv'}")
+    (tmp_path / "x.csv").write_text(text, encoding="utf-8")
+    found = open_set(f"table:{tmp_path / 'x.csv'}")
+    assert found.pairs[0].question == "Dies gilt für 2."
+    (tmp_path / "x.csv").write_text(f"{text}A,B\nC,D,no,E\n", encoding="utf-8")
+    left = open_set(f"table:{tmp_path / 'x.csv'}").left_out
+    assert left == {"too few or too many cells (first in line 3 of x.csv)": 2}
+    assert found.describe()[0] == "The set has 1 pair, 1 question, 1 right, 0 wrong."
+
+
 def test_csv_parquet_and_jsonl_give_the_same_set(tmp_path):
     rows = [row(n, n % 2 == 0) for n in range(6)]
     lines(tmp_path / "set.jsonl", rows)

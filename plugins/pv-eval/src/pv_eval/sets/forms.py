@@ -94,9 +94,11 @@ def form_rows(path: Path, form: Form) -> Iterator[Candidate | LeftOut]:
         DataError: the file cannot be read, or its first row has no column for the problem, the proof or a truth.
     """
     fits, made, unread = False, set[str](), ""
+    bad: dict[str, str] = {}
     for where, row in scan_rows(path):
         if isinstance(row, str):
-            yield LeftOut(row=where, reason=row)
+            reason = bad.setdefault(row, f"{row} (first in {where})")
+            yield LeftOut(row=where, reason=reason)
             continue
         found = _by_meaning(unsealed(row), form.columns)
         if not fits:
