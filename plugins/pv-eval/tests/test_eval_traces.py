@@ -92,7 +92,7 @@ def test_verdicts_without_a_trace_and_numbered_samples_are_read(tmp_path):
         {"pair_id": "p0", "verdict": False, "sample": 0},
         {"pair_id": "p1", "verdict": None, "sample": 0},
         {"pair_id": "p1", "verdict": "No", "sample": 1},
-        *({"pair_id": "p2", "verdict": none, "sample": n} for n, none in enumerate(("NA", "nan", "<NA>"))),
+        *({"pair_id": "p2", "verdict": none, "sample": n} for n, none in enumerate(("NA", "nan", "#N/A"))),
     ]
     path = tmp_path / "t.csv"
     path.write_text(
@@ -169,7 +169,7 @@ def test_a_file_with_other_columns_is_told_which_it_has_and_what_is_needed(tmp_p
         "v.csv has no vote on the set small: in every row, neither pair_id, nor problem and proof, nor a prompt. It "
         "has the columns item, answer. Write one vote a row: pair_id (or id, if the set has it), "
     )
-    with pytest.raises(DataError, match=re.escape(said) + ".* and verdict .true or false"):
+    with pytest.raises(DataError, match=re.escape(said) + ".* and a trace, or verdict: true or false"):
         read_traces(tmp_path / "v.csv", small_set())
 
 

@@ -16,7 +16,7 @@ __all__ = ["LABELS", "id_of", "is_missing", "label_of", "list_of", "number_of", 
 
 LABELS = "true or false (also 1/0, yes/no, correct/incorrect, right/wrong), or empty for none"
 """What labels and verdicts may be, in words."""
-MISSING = frozenset({"", "na", "n/a", "<na>", "nan", "null", "none", "missing"})
+MISSING = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "missing"})
 """Words for no value, as tools write them."""
 
 

@@ -165,10 +165,10 @@ def _why_none(left: Mapping[str, int], columns: Sequence[str], found: EvalSet, f
     why = f"in every row, {next(iter(left))}" if len(left) == 1 else in_words(left) or "it has no rows"
     if left and all(reason.endswith("not in the set") for reason in left):
         return f"{why}. The set's pairs have ids such as {found.pairs[0].pair_id!r:.80}"
-    has = ", ".join(columns)[:300] or "none"
+    has = f" It has the columns {', '.join(columns)[:300]}." if columns else ""
     return (
-        f"{why}. It has the columns {has}. Write one vote a row: pair_id (or id, if the set has it), or problem and "
-        f"proof, or the prompt that holds both (input); and {_column(form)} ({ANSWERS[form.truth]}), or {TRACES[0]}"
+        f"{why}.{has} Write one vote a row: pair_id (or id, if the set has it), or problem and "
+        f"proof, or the prompt that holds both (input); and a {TRACES[0]}, or {_column(form)}: {ANSWERS[form.truth]}"
     )
 
 
