@@ -9,19 +9,17 @@ and `usd` what the trace cost.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
-from pv_data.export.prompt import VerifierPrompt
 from pv_eval.sets.base import EvalSet, in_words
 from pv_eval.sets.rows import read_rows
 from pv_eval.sets.values import LABELS as LABEL_WORDS
 from pv_eval.sets.values import is_missing, label_of, number_of, text_of
+from pv_eval.verifiers.matching import Matcher, first_of
 from pv_eval.verifiers.trace_cache import Trace
 from pv_eval.votes import Pair
 from pv_judge.pages.text import plural
@@ -32,8 +30,6 @@ from pv_verdicts import Answer, VerdictFormat, build_format
 __all__ = ["Recorded", "read_traces"]
 
 TRACES = ("trace", "output", "response", "text")
-IDS = ("pair_id", "proof_id")
-PROMPTS = ("input", "prompt")
 WHO = ("verifier", "model")
 """Columns that may name the verifier; `model` may also name who wrote the proof, the same in all rows of a pair."""
 SHOWN = 5
@@ -42,9 +38,6 @@ MOST_COLUMNS = 100
 """Columns that are remembered for an error."""
 LABELS = ("label", "gts", "ground_truth")
 TOKENS = ("tokens", "response_length", "completion_tokens")
-MARK = re.compile(r"<proof (data-[0-9a-f]{24})>")
-"""Of our own prompts: a hash of problem, proof and what else they show (`pv_data.prompt.mark_of`)."""
-FURTHER = frozenset({"steps", "reference", "rubric"})
 ANSWERS = {
     "label": LABEL_WORDS,
     "grade": "points, or empty for none",
@@ -96,7 +89,7 @@ def read_traces(
     """
     form = form or build_format()
     file = choose_file(path, step)[0] if path.is_dir() else path
-    matcher = _Matcher(found.pairs, form)
+    matcher = Matcher(found.pairs, form)
     traces: dict[tuple[str, int], Trace] = {}
     left: Counter[str] = Counter()
     counts: Counter[str] = Counter()
@@ -112,7 +105,7 @@ def read_traces(
             left[str(trace)] += 1
             continue
         voters.add(row, pairs[0])
-        label = label_of(_first(row, LABELS))
+        label = label_of(first_of(row, LABELS))
         others += label is not None and label is not pairs[0].label
         sample = _number(row, "sample", where)
         for pair in pairs:
@@ -172,10 +165,6 @@ def _why_none(left: Mapping[str, int], columns: Sequence[str], found: EvalSet, f
     )
 
 
-def _first(row: Mapping[str, Any], names: Sequence[str]) -> Any:
-    return next((row[name] for name in names if row.get(name) is not None), None)
-
-
 def _column(form: VerdictFormat) -> str:
     """Of an answer without a trace."""
     return "verdict" if form.truth == "label" else form.truth
@@ -184,9 +173,9 @@ def _column(form: VerdictFormat) -> str:
 def _trace(row: Mapping[str, Any], where: str, form: VerdictFormat) -> Trace | str:
     """The trace of a row, or why it has none."""
     logit, usd = _number(row, "logit", where), _number(row, "usd", where)
-    tokens = number_of(_first(row, TOKENS))
+    tokens = number_of(first_of(row, TOKENS))
     whole = int(tokens) if tokens is not None and tokens >= 0 and tokens == int(tokens) else None
-    text = text_of(_first(row, TRACES))
+    text = text_of(first_of(row, TRACES))
     if text is not None:
         return Trace(text=text, tokens=whole, known=True, logit=logit, usd=usd)
     column = _column(form)
@@ -230,73 +219,3 @@ def _number(row: Mapping[str, Any], column: str, where: str) -> float | None:
         allowed = ALLOWED.get(column, "a finite number, or empty")
         raise DataError(f"{where}: its {column} is {given!r:.60}; expected {allowed}")
     return number
-
-
-class _Matcher:
-    """Finds the pairs of a row: several where gradings of one proof are pairs of their own."""
-
-    def __init__(self, pairs: Sequence[Pair], form: VerdictFormat) -> None:
-        self._by_id = {pair.pair_id: [pair] for pair in pairs}
-        self._by_text: dict[tuple[str, str], list[Pair]] = {}
-        for pair in pairs:
-            self._by_text.setdefault((_key(pair.question), _key(pair.proof)), []).append(pair)
-        self._by_mark = _marks(pairs, form)
-        self._of_prompt: dict[str, list[Pair] | str] = {}
-
-    def find(self, row: Mapping[str, Any]) -> list[Pair] | str:
-        """The pairs, or why none is found."""
-        name = _first(row, IDS)
-        if name is not None:
-            return self._by_id.get(str(name), "pair_id is not in the set")
-        problem, proof = text_of(row.get("problem")), text_of(row.get("proof"))
-        if problem is not None and proof is not None:
-            return self._by_text.get((_key(problem), _key(proof)), "problem and proof are not in the set")
-        prompt = _prompt(_first(row, PROMPTS))
-        if prompt is None and row.get("id") is not None:  # last, as it may be a number of the row
-            return self._by_id.get(str(row["id"]), "id is not in the set")
-        if prompt is None:
-            return "neither pair_id, nor problem and proof, nor a prompt"
-        if prompt not in self._of_prompt:  # rollouts repeat their prompt
-            self._of_prompt[prompt] = self._in(prompt)
-        return self._of_prompt[prompt]
-
-    def _in(self, prompt: str) -> list[Pair] | str:
-        marked = {self._by_mark[mark] for mark in set(MARK.findall(prompt)) if mark in self._by_mark}
-        if len(marked) == 1:
-            return self._by_text[marked.pop()]
-        text = _key(prompt)
-        held = [(question, proof) for question, proof in self._by_text if proof in text and question in text]
-        if len(held) > 1:  # a proof may be the beginning of another
-            most = max(len(proof) for _, proof in held)
-            held = [(question, proof) for question, proof in held if len(proof) == most]
-        if len(held) == 1:
-            return self._by_text[held[0]]
-        return "prompt holds no pair of the set" if not held else "prompt holds several pairs of the set"
-
-
-def _key(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _marks(pairs: Sequence[Pair], form: VerdictFormat) -> dict[str, tuple[str, str]]:
-    """Question and proof by the mark that our own prompts give them: the verdict's and the format's, which may show
-    steps, reference and rubric, and then the mark is a hash of these too."""
-    further = sorted(VerifierPrompt.load(form.prompt).shows & FURTHER)
-    unseen = "{% if false %}" + "".join(f"{{{{ {name} }}}}" for name in further) + "{% endif %}"
-    found = {}
-    for text in {"{{ mark }}", "{{ mark }}" + unseen * bool(further)}:
-        bare = VerifierPrompt(name="mark", text=text)
-        for pair in pairs:
-            for reference, rubric in product({pair.reference, ""}, {pair.rubric, ""}):
-                mark = bare.messages(
-                    pair.question, pair.proof, steps=pair.steps, reference=reference, rubric=rubric
-                )[0]["content"]
-                found[mark] = _key(pair.question), _key(pair.proof)
-    return found
-
-
-def _prompt(value: object) -> str | None:
-    """A text, or a chat as verl's parquet has it."""
-    if isinstance(value, list) and all(isinstance(one, Mapping) for one in value):
-        return "\n".join(str(one.get("content", "")) for one in value)
-    return text_of(value)
