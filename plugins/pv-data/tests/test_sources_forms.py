@@ -388,7 +388,7 @@ def test_rows_of_a_csv_with_wrong_bytes_or_too_many_cells_are_set_aside(tmp_path
     (tmp_path / "a.csv").write_bytes(b"problem,proof\nP,a\n\xe9t\xe9,b\nQ,c,d\nR\nS,e\n")
     rows = read("table", tmp_path / "a.csv")
     assert [one.text for one in proofs(rows)] == ["a", "e"]
-    assert reasons(rows) == {"not UTF-8: problem": 1, "cells": 2}
+    assert reasons(rows) == {"not UTF-8: problem": 1, "too few or too many cells": 2}
 
 
 def test_parquet_of_another_schema_or_damaged_is_refused(tmp_path: Path):

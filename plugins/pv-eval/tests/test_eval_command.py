@@ -314,6 +314,30 @@ def test_another_sampling_is_another_run_in_the_folder(tmp_path):
         assert runs("-n", 3, "--temperature", 1) == {"": 24, "fewer votes": 16, "temperature=1.0": 24}
 
 
+def test_a_folder_that_holds_another_run_is_named(tmp_path):
+    out = tmp_path / "o"
+    for name in ("alpha", "beta"):
+        votes = tmp_path / f"{name}.jsonl"
+        votes.write_text('{"id": "p0", "verdict": "yes"}')
+        arguments = [
+            "--set",
+            f"table:{small_set(tmp_path)}",
+            "--verifier",
+            votes,
+            "--out",
+            out,
+            "--no-report",
+        ]
+        result = run("run", *arguments)
+        assert result.exit_code == 0, result.output
+        said = f"{out} holds a run of alpha; this run is in {out}/"
+        assert (said in result.output) == (name == "beta")
+    written = run("report", out)
+    assert written.exit_code == 0, written.output
+    more = "comparison of verifiers, majority and best-of-k: " + str(out / "report" / "report.md")
+    assert more in written.output.replace("\n", " ")
+
+
 def test_the_commands_wait_for_nothing_heavy():
     code = (
         "import sys, pv_eval.cli\n"

@@ -48,7 +48,16 @@ def real(*parts: str) -> Path:
 
 
 def test_a_table_gives_pairs_and_counts_what_is_left_out(tmp_path):
-    rows = [row(0), row(1, "incorrect"), row(2, None), row(3, "maybe"), row(4, False, proof="  "), row(5, 0)]
+    rows = [
+        row(0, " Yes"),
+        row(1, "no"),
+        row(2, None),
+        row(2, "NA"),
+        row(3, "maybe"),
+        row(3, "T"),
+        row(4, False, proof="  "),
+        row(5, 0),
+    ]
     rows += [row(6, proof=7)]
     found = open_set(f"table:{lines(tmp_path / 'a.jsonl', rows)}")
     assert [(pair.pair_id, pair.question_id, pair.label) for pair in found.pairs] == [
@@ -57,13 +66,29 @@ def test_a_table_gives_pairs_and_counts_what_is_left_out(tmp_path):
         ("p5", "q2", False),
     ]
     assert found.left_out == {
-        "no label": 1,
-        "label cannot be read": 1,
+        "no label": 2,
+        "label cannot be read (first 'maybe' in line 5 of a.jsonl; expected true or false (also 1/0, yes/no, "
+        "correct/incorrect, right/wrong), or empty for none)": 2,
         "blank proof": 1,
         "question or proof is not a text": 1,
     }
     assert found.counts == {"pairs": 3, "questions": 3, "right": 1, "wrong": 2}
-    assert any(sentence.startswith("Left out of the set: no label: 1; ") for sentence in found.describe())
+    assert any(sentence.startswith("Left out of the set: no label: 2; ") for sentence in found.describe())
+
+
+def test_a_csv_file_in_latin1_is_refused_and_not_altered(tmp_path):
+    text = "problem,proof,label\nDies gilt für 2.,Klar.,true\n"
+    for column, line in (("label", 2), ("würde", 1)):
+        (tmp_path / "x.csv").write_bytes(text.replace("label", column).encode("latin-1"))
+        with pytest.raises(DataError, match=rf"x\.csv is not UTF-8 \(line {line}\); write it again as"):
+            open_set(f"table:{tmp_path / 'x.csv'}")
+    (tmp_path / "x.csv").write_text(text, encoding="utf-8")
+    found = open_set(f"table:{tmp_path / 'x.csv'}")
+    assert found.pairs[0].question == "Dies gilt für 2."
+    (tmp_path / "x.csv").write_text(f"{text}A,B\nC,D,no,E\n", encoding="utf-8")
+    left = open_set(f"table:{tmp_path / 'x.csv'}").left_out
+    assert left == {"too few or too many cells (first in line 3 of x.csv)": 2}
+    assert found.describe()[0] == "The set has 1 pair, 1 question, 1 right, 0 wrong."
 
 
 def test_csv_parquet_and_jsonl_give_the_same_set(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -50,6 +51,9 @@ def test_rows_are_found_by_id_by_text_and_by_prompt(tmp_path):
         {"pair_id": "p9", "trace": "x"},
         {"input": "Something else.", "output": "x"},
         {"trace": "x"},
+        {"id": "p1", "trace": "f"},
+        {"id": "p9", "trace": "x"},
+        {"id": "p2", "problem": first.question, "proof": first.proof, "trace": "g"},
         {"pair_id": "p1", "trace": 3},
     ]
     read = read_traces(lines(tmp_path / "t.jsonl", rows), found)
@@ -59,11 +63,14 @@ def test_rows_are_found_by_id_by_text_and_by_prompt(tmp_path):
         ("p0", 2): "c",
         ("p2", 0): "d\n### True",
         ("p1", 0): "e\n### False",
+        ("p1", 1): "f",
+        ("p0", 3): "g",
     }
     assert read.left_out == {
         "pair_id is not in the set": 1,
         "prompt holds no pair of the set": 1,
         "neither pair_id, nor problem and proof, nor a prompt": 1,
+        "id is not in the set": 1,
         "neither trace nor verdict": 1,
     }
 
@@ -84,7 +91,8 @@ def test_verdicts_without_a_trace_and_numbered_samples_are_read(tmp_path):
         {"pair_id": "p0", "verdict": "True", "sample": 1},
         {"pair_id": "p0", "verdict": False, "sample": 0},
         {"pair_id": "p1", "verdict": None, "sample": 0},
-        {"pair_id": "p1", "verdict": "perhaps", "sample": 1},
+        {"pair_id": "p1", "verdict": "No", "sample": 1},
+        *({"pair_id": "p2", "verdict": none, "sample": n} for n, none in enumerate(("NA", "nan", "#N/A"))),
     ]
     path = tmp_path / "t.csv"
     path.write_text(
@@ -98,8 +106,20 @@ def test_verdicts_without_a_trace_and_numbered_samples_are_read(tmp_path):
             (("p0", 0), False, ""),
             (("p0", 1), True, ""),
             (("p1", 0), None, "no verdict"),
+            (("p1", 1), False, ""),
+            *((("p2", n), None, "no verdict") for n in range(3)),
         ]
-        assert read.left_out == {"verdict cannot be read": 1}
+
+
+@pytest.mark.parametrize("odd", ["maybe", "error", "T", "2", "0.5", "yes!"])
+def test_a_verdict_that_cannot_be_read_is_refused_with_its_line(tmp_path, odd):
+    (tmp_path / "v.csv").write_text(f"pair_id,verdict\np0,yes\np1,{odd}\n")
+    said = (
+        f"line 3 of v.csv: its verdict is '{odd}'; expected true or false (also 1/0, yes/no, correct/incorrect, "
+        "right/wrong), or empty for none"
+    )
+    with pytest.raises(DataError, match=re.escape(said)):
+        read_traces(tmp_path / "v.csv", small_set())
 
 
 def test_labels_that_differ_from_the_sets_are_counted(tmp_path):
@@ -132,12 +152,43 @@ def test_a_sample_that_is_there_twice_and_a_file_of_another_set_are_refused(tmp_
     twice = [{"pair_id": "p0", "trace": "a", "sample": 0}] * 2
     with pytest.raises(DataError, match="already has a sample 0"):
         read_traces(lines(tmp_path / "a.jsonl", twice), small_set())
-    with pytest.raises(DataError, match=r"no trace of the set small .pair_id is not in the set: 1"):
+    with pytest.raises(
+        DataError,
+        match=r"b\.jsonl has no vote on the set small: in every row, pair_id is not in .*such as 'p0'$",
+    ):
         read_traces(lines(tmp_path / "b.jsonl", [{"pair_id": "z", "trace": "a"}]), small_set())
     with pytest.raises(DataError, match=r"its sample is 1\.5"):
         read_traces(
             lines(tmp_path / "c.jsonl", [{"pair_id": "p0", "trace": "a", "sample": 1.5}]), small_set()
         )
+
+
+def test_a_file_with_other_columns_is_told_which_it_has_and_what_is_needed(tmp_path):
+    (tmp_path / "v.csv").write_text("item,answer\np0,yes\np1,no\n")
+    said = (
+        "v.csv has no vote on the set small: in every row, neither pair_id, nor problem and proof, nor a prompt. It "
+        "has the columns item, answer. Write one vote a row: pair_id (or id, if the set has it), "
+    )
+    with pytest.raises(DataError, match=re.escape(said) + ".* and a trace, or verdict: true or false"):
+        read_traces(tmp_path / "v.csv", small_set())
+
+
+@pytest.mark.parametrize("sample", [{}, {"sample": 0}])
+@pytest.mark.parametrize("column", ["verifier", "model"])
+def test_votes_of_several_verifiers_are_not_merged(tmp_path, column, sample):
+    def rows(names):
+        return [{"pair_id": pair, column: who, "verdict": True, **sample} for pair, who in names]
+
+    both = rows([("p0", "alpha"), ("p0", "beta"), ("p1", "beta")])
+    said = rf"^both.jsonl has votes of 2 verifiers \(column {column}: alpha, beta\); write one file for each$"
+    with pytest.raises(DataError, match=said):
+        read_traces(lines(tmp_path / "both.jsonl", both), small_set())
+    read_traces(lines(tmp_path / "one.jsonl", rows([("p0", "alpha"), ("p1", "alpha")])), small_set())
+
+
+def test_the_column_model_may_name_who_wrote_the_proof(tmp_path):
+    rows = [{"pair_id": f"p{n}", "model": f"m{n}", "verdict": True} for n in (0, 1, 0, 1)]
+    assert len(read_traces(lines(tmp_path / "t.jsonl", rows), small_set()).traces) == 4
 
 
 def test_a_file_brings_the_logits_of_its_verdicts(tmp_path):

@@ -117,7 +117,7 @@ def test_paths_are_shown_by_their_shortest_ends_that_differ():
     ("rows", "groups", "reason"),
     [
         ([("z", True, "q", "T")], 2, "no pair in common"),
-        ([("a", False, "q", "TF"), *SMALL[1:]], 2, "another label"),
+        ([("a", False, "q", "TF"), *SMALL[1:]], 2, "differ in the label"),
         (SMALL[:3], 1, ""),
     ],
 )

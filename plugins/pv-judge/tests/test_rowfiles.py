@@ -153,7 +153,11 @@ def test_a_row_that_is_too_long_is_never_in_memory_and_the_next_is_read(tmp_path
     [
         ("x.txt", b"", r"another kind of file; give a file that ends in \.jsonl, \.json, \.csv, \.parquet"),
         ("x.csv", b"a,a\n1,2\n", "no first line of column names, each once"),
-        ("x.csv", b"a\n\xff\n", "not UTF-8"),
+        (
+            "x.csv",
+            b"a\n1\nf\xfcr\n",
+            r"x.csv is not UTF-8 \(line 3\); write it again .* iconv -f latin1 -t utf8",
+        ),
         ("x.json", b"7", "is a JSON int; it has to hold objects"),
         ("x.json", b'{"a": ' + b"[" * 201 + b"]" * 201 + b"}", "it has more than 200 levels"),
         ("x.jsonl", b"\xff\xfe{\x00", "is UTF-16"),

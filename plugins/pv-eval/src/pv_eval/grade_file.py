@@ -20,6 +20,7 @@ from pv_eval.sets.rows import read_rows
 from pv_eval.sets.values import number_of
 from pv_eval.votes import Pair, Vote
 from pv_judge.files import load_json
+from pv_judge.pages.text import plural
 from pv_rl.errors import ConfigError, DataError
 
 __all__ = ["COLUMNS", "GradeFile", "read_grades"]
@@ -49,6 +50,7 @@ SHARES = frozenset({"average_automatic_rating"})
 """Columns of a published file that are shares of the full points."""
 STEPS = (1.0, 0.5, 0.25, 0.1, 0.05, 0.01)
 NEAR = 1e-9
+INFERRED = ", the largest human grade. If the full points are others, give --points N"
 MOST_VOTES = 10_000
 """Of a row."""
 
@@ -108,16 +110,18 @@ def read_grades(
     )
     if of_model is not None and not 0 < of_model < math.inf:
         raise ConfigError(f"the verifier's full points are {of_model:g}; expected a number above 0")
+    given = points is not None or allowed is not None
+    wrong = ". Correct it, or give other full points by "
+    remedy = f"{wrong}--points N" if given or own else INFERRED
+    of_it = remedy if of_model is None and remedy == INFERRED else f"{wrong}--model-points N"
     pairs: dict[str, Pair] = {}
     votes: list[Vote] = []
     counts: Counter[str] = Counter()
     humans: list[float] = []
     for place, row in enumerate(rows):
         most = row.most or full
-        human = _share(row, "human's grade", row.human, most, "--points N")
-        shares = [
-            _share(row, "verifier's grade", one, of_model or most, "--model-points N") for one in row.model
-        ]
+        human = _share(row, "human's grade", row.human, most, remedy)
+        shares = [_share(row, "verifier's grade", one, of_model or most, of_it) for one in row.model]
         pair = _pair(row, human, place, named="question" in found)
         known = pairs.setdefault(pair.pair_id, pair)
         if (known.grade, known.question_id) != (pair.grade, pair.question_id):
@@ -144,8 +148,9 @@ def read_grades(
         maxima = ", ".join(f"{one:g}" for one in sorted(own)[:10])
         notes.append(f"Rows have maxima of {maxima}: points are scaled to {full:g}.")
     if between := sum(not scale.allows(pair.grade) for pair in pairs.values() if pair.grade is not None):
+        verb = "is no allowed one" if between == 1 else "are not allowed ones"
         notes.append(
-            f"{between} human grades are not allowed ones; each counts as the nearest in exact, within one, accuracy."
+            f"{plural(between, 'human grade')} {verb}; each counts as the nearest in exact, within one, accuracy."
         )
     if of_model is not None:
         notes.append(f"The verifier's grades go up to {of_model:g}, {why}.")
@@ -285,14 +290,11 @@ def _model_scale(rows: Sequence[_Row], column: str, full: float) -> tuple[float 
     return None, ""
 
 
-def _share(row: _Row, what: str, value: float | None, most: float, option: str) -> float | None:
+def _share(row: _Row, what: str, value: float | None, most: float, remedy: str) -> float | None:
     if value is None:
         return None
     if not 0 <= value <= most + NEAR:
-        raise DataError(
-            f"{row.where}: the {what} is {value:g}; expected 0 to {most:g}. Correct it, or give other full points by "
-            f"{option}"
-        )
+        raise DataError(f"{row.where}: the {what} is {value:g}; expected 0 to {most:g}{remedy}")
     return min(1.0, value / most)
 
 

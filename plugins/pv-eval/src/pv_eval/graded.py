@@ -72,7 +72,9 @@ class Scale:
             )
         number = isinstance(self.accept, int | float)
         if self.accept is not None and not (number and listed[0] < self.accept <= self.full):
-            raise ConfigError(f"accept={self.accept!r}; expected above {listed[0]:g}, up to {self.full:g}")
+            raise ConfigError(
+                f"--accept {self.accept:g}: expected points above {listed[0]:g}, up to {self.full:g}"
+            )
 
     @classmethod
     def of(cls, info: RunInfo) -> Scale | None:

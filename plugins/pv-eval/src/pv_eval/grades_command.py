@@ -116,4 +116,9 @@ def _by_meaning(given: list[str]) -> dict[str, str]:
         raise ConfigError(
             f"--column is {odd[0]!r:.80}; expected NAME=COLUMN, for example human=expert_rating"
         )
+    names = [name for name, _, _ in parts]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ConfigError(
+            f"--column {twice[0][:80]} is given twice; put the grades in one list column, or one row a vote"
+        )
     return {name: column for name, _, column in parts}

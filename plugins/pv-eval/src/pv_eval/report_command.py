@@ -91,6 +91,7 @@ def report(
             ],
             console,
         )
+    print_line(console, f"comparison of verifiers, majority and best-of-k: {folder / 'report.md'}")
     for path in files:
         print_line(console, f"wrote {path}")
 

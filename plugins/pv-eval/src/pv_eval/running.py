@@ -69,6 +69,10 @@ def evaluate_verifier(request: Request, console: Console) -> Path:
         },
     )
     folder = run_folder(request.out, info, {(vote.pair_id, vote.sample) for vote in votes})
+    if folder != request.out:
+        there = read_info(request.out)
+        on = "" if there.set_name == info.set_name else f" on the set {there.set_name}"
+        _say(console, f"{request.out} holds a run of {there.verifier}{on}; this run is in {folder}.")
     write_run(folder, found.pairs, votes, info)
     if cost := cost_of(votes, info):
         _say(console, f"A verdict took {cost} on average.")

@@ -107,7 +107,10 @@ class EvalSet:
 
     def describe(self) -> tuple[str, ...]:
         """Description of the set: sentences that a reader of its numbers needs."""
-        counts = ", ".join(f"{number} {what}" for what, number in self.counts.items())
+        counts = ", ".join(
+            plural(number, what.removesuffix("s")) if what in ("pairs", "questions") else f"{number} {what}"
+            for what, number in self.counts.items()
+        )
         shown = [f"{plain(rule, 80) or 'unknown'}: {number}" for rule, number in self.rules.items()]
         more = [f"{len(shown) - RULES} further rules"] if len(shown) > RULES else []
         left = in_words(self.left_out)

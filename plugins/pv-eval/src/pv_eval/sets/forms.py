@@ -20,7 +20,7 @@ from pv_eval.sets.base import Candidate, LeftOut
 from pv_eval.sets.rows import scan_rows
 from pv_eval.sets.sealed import unsealed
 from pv_eval.sets.truth import Judges, PointRule, first_error_of, given, grade_of, rubric_of
-from pv_eval.sets.values import id_of, label_of, list_of, number_of, text_of
+from pv_eval.sets.values import LABELS, id_of, is_missing, label_of, list_of, number_of, text_of
 from pv_eval.votes import Pair
 from pv_rl.errors import ConfigError, DataError
 
@@ -33,6 +33,7 @@ MEANINGS = (
     *("problem", "proof", "steps", *TRUTHS, "max", "pair_id", "question_id"),
     *("slice", "rule", "weight", "reference", "rubric"),
 )
+UNREAD = "label cannot be read"
 OLDER = {"model": "slice"}
 """Names of meanings that options may still use."""
 
@@ -92,16 +93,21 @@ def form_rows(path: Path, form: Form) -> Iterator[Candidate | LeftOut]:
     Raises:
         DataError: the file cannot be read, or its first row has no column for the problem, the proof or a truth.
     """
-    fits, made = False, set[str]()
+    fits, made, unread = False, set[str](), ""
+    bad: dict[str, str] = {}
     for where, row in scan_rows(path):
         if isinstance(row, str):
-            yield LeftOut(row=where, reason=row)
+            reason = bad.setdefault(row, f"{row} (first in {where})")
+            yield LeftOut(row=where, reason=reason)
             continue
         found = _by_meaning(unsealed(row), form.columns)
         if not fits:
             _check(found, row, form)
             fits = True
         pair = _pair(found, form)
+        if pair == UNREAD:  # one reason for all such rows, which shows the first
+            unread = unread or f"{UNREAD} (first {found['label']!r:.60} in {where}; expected {LABELS})"
+            pair = unread
         if isinstance(pair, Candidate) and not id_of(found.get("pair_id")):
             # ids made of the texts: the same model may give the same proof several times
             again = pair.pair.pair_id in made
@@ -177,7 +183,7 @@ def _pair(row: Mapping[str, Any], form: Form) -> Candidate | str:
         **texts,
         **truth,
     )
-    by_points = "" if given(row.get("label")) or pair.grade is None else str(form.points)
+    by_points = "" if not is_missing(row.get("label")) or pair.grade is None else str(form.points)
     return Candidate(
         pair=pair,
         rule=text_of(row.get("rule")) or form.rule or by_points,
@@ -219,8 +225,8 @@ def _steps(row: Mapping[str, Any]) -> tuple[str, ...] | str:
 def _truth(row: Mapping[str, Any], steps: Sequence[str], form: Form) -> dict[str, Any] | str:
     """Label, grade and first error of a row."""
     label = label_of(row.get("label"))
-    if label is None and given(row.get("label")):
-        return "label cannot be read"
+    if label is None and not is_missing(row.get("label")):
+        return UNREAD
     grade = grade_of(row["points"], row.get("max"), form.points) if "points" in row else "no points"
     if isinstance(grade, str) and grade != "no points":
         return grade

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pv_judge.rowfiles import SUFFIXES, BadRow, open_rows
+from pv_judge.rowfiles import SUFFIXES, BadRow, Row, open_rows
+from pv_judge.rowfiles.files import not_utf8, suffix_of
+from pv_judge.rowfiles.text import ESCAPED
 
 __all__ = ["SUFFIXES", "read_rows", "scan_rows"]
 
@@ -29,6 +31,11 @@ def scan_rows(path: Path) -> Iterator[tuple[str, dict[str, Any] | str]]:
         DataError: the file as a whole cannot be read.
     """
     table = open_rows(path)
+    text = suffix_of(path) == ".csv"
     for row in table.scan():
+        if text and isinstance(row, Row):
+            for line, cells in ((1, row.values.keys()), (row.number, row.values.values())):
+                if ESCAPED.search("".join(cells)):
+                    raise not_utf8(path, line)
         place = f"{table.unit} {row.number} of {path.name}"
         yield place, row.reason if isinstance(row, BadRow) else row.values

@@ -7,13 +7,17 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
+from pv_data.sources.reading.label_map import WORDS
 from pv_judge.files import load_json
 from pv_rl.errors import DataError
 from pv_rl.rewards.base import read_label
 
-__all__ = ["id_of", "label_of", "list_of", "number_of", "text_of"]
+__all__ = ["LABELS", "id_of", "is_missing", "label_of", "list_of", "number_of", "text_of"]
 
-WORDS = {"correct": True, "right": True, "incorrect": False, "wrong": False}
+LABELS = "true or false (also 1/0, yes/no, correct/incorrect, right/wrong), or empty for none"
+"""What labels and verdicts may be, in words."""
+MISSING = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "missing"})
+"""Words for no value, as tools write them."""
 
 
 def text_of(value: object) -> str | None:
@@ -31,13 +35,20 @@ def id_of(value: object) -> str:
 
 
 def label_of(value: object) -> bool | None:
-    """A bool, 0 or 1, or true, false, correct, incorrect, right, wrong in any case; None for anything else."""
-    if isinstance(value, str) and value.strip().lower() in WORDS:
-        return WORDS[value.strip().lower()]
+    """A bool, 0 or 1, or a word of `LABELS` in any case; None for anything else."""
+    if isinstance(value, str) and value.strip().casefold() in WORDS:
+        return WORDS[value.strip().casefold()]
     try:
         return read_label(value)
     except DataError:
         return None
+
+
+def is_missing(value: object) -> bool:
+    """Whether a value is null, NaN, blank, or a word for none."""
+    if isinstance(value, str):
+        return value.strip().casefold() in MISSING
+    return value is None or (isinstance(value, float | Decimal) and value != value)
 
 
 def number_of(value: object) -> float | None:

@@ -1,26 +1,25 @@
 """Recorded traces: a file of traces that were sampled before, or verl's dump of rollouts or of a validation.
 
-A row belongs to a pair by its `pair_id`, by its problem and proof, or by its prompt, which holds both. It has a trace
-(`trace`, `output`, `response`) or, as the verdict format wants it, a `verdict`, a `grade` in points or a `first_error`,
-numbered as the format numbers steps. Samples of a pair are numbered in the order of the file, unless a column
-`sample` numbers them. A column `logit` has the log of the odds of True over False, as `--score logit` takes it,
+A row belongs to a pair by its `pair_id`, by its problem and proof, by its prompt, which holds both, or by its `id`. It
+has a trace (`trace`, `output`, `response`) or, as the verdict format wants it, a `verdict`, a `grade` in points or a
+`first_error`, numbered as the format numbers steps. Samples of a pair are numbered in the order of the file, unless a
+column `sample` numbers them. A column `logit` has the log of the odds of True over False, as `--score logit` takes it,
 and `usd` what the trace cost.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
-from pv_data.export.prompt import VerifierPrompt
 from pv_eval.sets.base import EvalSet, in_words
 from pv_eval.sets.rows import read_rows
-from pv_eval.sets.values import label_of, number_of, text_of
+from pv_eval.sets.values import LABELS as LABEL_WORDS
+from pv_eval.sets.values import is_missing, label_of, number_of, text_of
+from pv_eval.verifiers.matching import Matcher, first_of
 from pv_eval.verifiers.trace_cache import Trace
 from pv_eval.votes import Pair
 from pv_judge.pages.text import plural
@@ -31,14 +30,19 @@ from pv_verdicts import Answer, VerdictFormat, build_format
 __all__ = ["Recorded", "read_traces"]
 
 TRACES = ("trace", "output", "response", "text")
-IDS = ("pair_id", "proof_id")
-PROMPTS = ("input", "prompt")
+WHO = ("verifier", "model")
+"""Columns that may name the verifier; `model` may also name who wrote the proof, the same in all rows of a pair."""
+SHOWN = 5
+"""Names that an error shows."""
+MOST_COLUMNS = 100
+"""Columns that are remembered for an error."""
 LABELS = ("label", "gts", "ground_truth")
 TOKENS = ("tokens", "response_length", "completion_tokens")
-MARK = re.compile(r"<proof (data-[0-9a-f]{24})>")
-"""Of our own prompts: a hash of problem, proof and what else they show (`pv_data.prompt.mark_of`)."""
-FURTHER = frozenset({"steps", "reference", "rubric"})
-ANSWERS = {"label": "true or false", "grade": "points", "first_error": "a number, 0 for no wrong step"}
+ANSWERS = {
+    "label": LABEL_WORDS,
+    "grade": "points, or empty for none",
+    "first_error": "a number, 0 for no wrong step, or empty for none",
+}
 """What an answer without a trace may be, by the format's truth."""
 ALLOWED = {"sample": "a whole number from 0", "usd": "a finite number, 0 or more, or empty"}
 
@@ -80,44 +84,85 @@ def read_traces(
         form: verdict format of the answers that a row has instead of a trace.
 
     Raises:
-        DataError: the file cannot be read, numbers a sample twice, or no row of it belongs to the set.
+        DataError: the file or an answer cannot be read, votes are of several verifiers, a sample is numbered twice, or
+            no row belongs to the set.
     """
     form = form or build_format()
     file = choose_file(path, step)[0] if path.is_dir() else path
-    matcher = _Matcher(found.pairs, form)
+    matcher = Matcher(found.pairs, form)
     traces: dict[tuple[str, int], Trace] = {}
     left: Counter[str] = Counter()
     counts: Counter[str] = Counter()
-    others = 0
+    others, twice = 0, ""
+    voters = _Voters(file)
+    columns: dict[str, None] = {}
     for where, row in read_rows(file):
+        if len(columns) < MOST_COLUMNS:
+            columns |= dict.fromkeys(row)
         pairs = matcher.find(row)
         trace = pairs if isinstance(pairs, str) else _trace(row, where, form)
         if isinstance(pairs, str) or isinstance(trace, str):
             left[str(trace)] += 1
             continue
-        label = label_of(_first(row, LABELS))
+        voters.add(row, pairs[0])
+        label = label_of(first_of(row, LABELS))
         others += label is not None and label is not pairs[0].label
         sample = _number(row, "sample", where)
         for pair in pairs:
             key = (pair.pair_id, counts[pair.pair_id] if sample is None else int(sample))
             counts[pair.pair_id] += 1
             if key in traces:
-                raise DataError(
-                    f"{where}: the pair {key[0]!r} already has a sample {key[1]}; number each sample once"
-                )
+                twice = twice or f"{where}: the pair {key[0]!r} already has a sample {key[1]}"
             traces[key] = trace
+    voters.check()
+    if twice:
+        raise DataError(f"{twice}; number each sample once")
     if not traces:
-        reasons = in_words(left) or "it has no rows"
         raise DataError(
-            f"{file} has no trace of the set {found.name} ({reasons}). A row needs pair_id, or problem and proof, or "
-            f"the prompt that holds both (input), and {', '.join(TRACES)} or {_column(form)} ({ANSWERS[form.truth]})"
+            f"{file} has no vote on the set {found.name}: {_why_none(left, list(columns), found, form)}"
         )
     counted = all(trace.tokens is not None for trace in traces.values())
     return Recorded(file=file, traces=traces, left_out=dict(left), other_labels=others, counted=counted)
 
 
-def _first(row: Mapping[str, Any], names: Sequence[str]) -> Any:
-    return next((row[name] for name in names if row.get(name) is not None), None)
+class _Voters:
+    """Who gave the votes of a file, which have to be of one verifier."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._names: dict[str, dict[str, None]] = {column: {} for column in WHO}
+        self._of_pair: dict[str, str] = {}
+        self._mixed = False
+
+    def add(self, row: Mapping[str, Any], pair: Pair) -> None:
+        for column, names in self._names.items():
+            if not is_missing(row.get(column)):
+                names[str(row[column])] = None
+        if not is_missing(row.get("model")):
+            name = str(row["model"])
+            self._mixed |= self._of_pair.setdefault(pair.pair_id, name) != name
+
+    def check(self) -> None:
+        """Refuse votes of several verifiers, which would be merged into one."""
+        for column, names in self._names.items():
+            if len(names) > 1 and (column != "model" or self._mixed):
+                shown = ", ".join(name[:60] for name in list(names)[:SHOWN]) + ", ..." * (len(names) > SHOWN)
+                raise DataError(
+                    f"{self._file.name} has votes of {len(names)} verifiers (column {column}: {shown}); write one "
+                    "file for each"
+                )
+
+
+def _why_none(left: Mapping[str, int], columns: Sequence[str], found: EvalSet, form: VerdictFormat) -> str:
+    """Why a file has no votes, and what it needs."""
+    why = f"in every row, {next(iter(left))}" if len(left) == 1 else in_words(left) or "it has no rows"
+    if left and all(reason.endswith("not in the set") for reason in left):
+        return f"{why}. The set's pairs have ids such as {found.pairs[0].pair_id!r:.80}"
+    has = f" It has the columns {', '.join(columns)[:300]}." if columns else ""
+    return (
+        f"{why}.{has} Write one vote a row: pair_id (or id, if the set has it), or problem and "
+        f"proof, or the prompt that holds both (input); and a {TRACES[0]}, or {_column(form)}: {ANSWERS[form.truth]}"
+    )
 
 
 def _column(form: VerdictFormat) -> str:
@@ -128,9 +173,9 @@ def _column(form: VerdictFormat) -> str:
 def _trace(row: Mapping[str, Any], where: str, form: VerdictFormat) -> Trace | str:
     """The trace of a row, or why it has none."""
     logit, usd = _number(row, "logit", where), _number(row, "usd", where)
-    tokens = number_of(_first(row, TOKENS))
+    tokens = number_of(first_of(row, TOKENS))
     whole = int(tokens) if tokens is not None and tokens >= 0 and tokens == int(tokens) else None
-    text = text_of(_first(row, TRACES))
+    text = text_of(first_of(row, TRACES))
     if text is not None:
         return Trace(text=text, tokens=whole, known=True, logit=logit, usd=usd)
     column = _column(form)
@@ -138,11 +183,12 @@ def _trace(row: Mapping[str, Any], where: str, form: VerdictFormat) -> Trace | s
         return f"neither trace nor {column}"
     given = row[column]
     word = given.strip().lower() if isinstance(given, str) else given
-    if word in (None, "", "null", "missing") or (word == "none" and column != "first_error"):
+    if is_missing(given) and not (word == "none" and column == "first_error"):
         return Trace(text=None, tokens=whole, missing="no verdict", known=True, usd=usd)
     answer = _answer(word, form)
     if answer is None:
-        return f"{column} cannot be read"
+        allowed = ANSWERS[form.truth].replace("points", f"points from 0 to {max(form.grades or [0]):g}")
+        raise DataError(f"{where}: its {column} is {given!r:.60}; expected {allowed}")
     return Trace(text=None, tokens=whole, answer=answer, known=True, logit=logit, usd=usd)
 
 
@@ -173,71 +219,3 @@ def _number(row: Mapping[str, Any], column: str, where: str) -> float | None:
         allowed = ALLOWED.get(column, "a finite number, or empty")
         raise DataError(f"{where}: its {column} is {given!r:.60}; expected {allowed}")
     return number
-
-
-class _Matcher:
-    """Finds the pairs of a row: several where gradings of one proof are pairs of their own."""
-
-    def __init__(self, pairs: Sequence[Pair], form: VerdictFormat) -> None:
-        self._by_id = {pair.pair_id: [pair] for pair in pairs}
-        self._by_text: dict[tuple[str, str], list[Pair]] = {}
-        for pair in pairs:
-            self._by_text.setdefault((_key(pair.question), _key(pair.proof)), []).append(pair)
-        self._by_mark = _marks(pairs, form)
-        self._of_prompt: dict[str, list[Pair] | str] = {}
-
-    def find(self, row: Mapping[str, Any]) -> list[Pair] | str:
-        """The pairs, or why none is found."""
-        name = _first(row, IDS)
-        if name is not None:
-            return self._by_id.get(str(name), "pair_id is not in the set")
-        problem, proof = text_of(row.get("problem")), text_of(row.get("proof"))
-        if problem is not None and proof is not None:
-            return self._by_text.get((_key(problem), _key(proof)), "problem and proof are not in the set")
-        prompt = _prompt(_first(row, PROMPTS))
-        if prompt is None:
-            return "neither pair_id, nor problem and proof, nor a prompt"
-        if prompt not in self._of_prompt:  # rollouts repeat their prompt
-            self._of_prompt[prompt] = self._in(prompt)
-        return self._of_prompt[prompt]
-
-    def _in(self, prompt: str) -> list[Pair] | str:
-        marked = {self._by_mark[mark] for mark in set(MARK.findall(prompt)) if mark in self._by_mark}
-        if len(marked) == 1:
-            return self._by_text[marked.pop()]
-        text = _key(prompt)
-        held = [(question, proof) for question, proof in self._by_text if proof in text and question in text]
-        if len(held) > 1:  # a proof may be the beginning of another
-            most = max(len(proof) for _, proof in held)
-            held = [(question, proof) for question, proof in held if len(proof) == most]
-        if len(held) == 1:
-            return self._by_text[held[0]]
-        return "prompt holds no pair of the set" if not held else "prompt holds several pairs of the set"
-
-
-def _key(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _marks(pairs: Sequence[Pair], form: VerdictFormat) -> dict[str, tuple[str, str]]:
-    """Question and proof by the mark that our own prompts give them: the verdict's and the format's, which may show
-    steps, reference and rubric, and then the mark is a hash of these too."""
-    further = sorted(VerifierPrompt.load(form.prompt).shows & FURTHER)
-    unseen = "{% if false %}" + "".join(f"{{{{ {name} }}}}" for name in further) + "{% endif %}"
-    found = {}
-    for text in {"{{ mark }}", "{{ mark }}" + unseen * bool(further)}:
-        bare = VerifierPrompt(name="mark", text=text)
-        for pair in pairs:
-            for reference, rubric in product({pair.reference, ""}, {pair.rubric, ""}):
-                mark = bare.messages(
-                    pair.question, pair.proof, steps=pair.steps, reference=reference, rubric=rubric
-                )[0]["content"]
-                found[mark] = _key(pair.question), _key(pair.proof)
-    return found
-
-
-def _prompt(value: object) -> str | None:
-    """A text, or a chat as verl's parquet has it."""
-    if isinstance(value, list) and all(isinstance(one, Mapping) for one in value):
-        return "\n".join(str(one.get("content", "")) for one in value)
-    return text_of(value)

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from pv_rl.errors import DataError
 
-__all__ = ["check_regular", "opened", "suffix_of"]
+__all__ = ["check_regular", "not_utf8", "opened", "suffix_of"]
 
 PACKED = ".gz"
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -31,6 +31,13 @@ def check_regular(path: Path) -> None:
     """
     if path.exists() and not path.is_file():
         raise DataError(f"{path} is not a regular file, but a folder, a pipe or a device; give a file")
+
+
+def not_utf8(path: Path, line: int) -> DataError:
+    """The error for a file in another encoding, with the line where that shows."""
+    return DataError(
+        f"{path} is not UTF-8 (line {line}); write it again as UTF-8, for example by iconv -f latin1 -t utf8"
+    )
 
 
 @contextmanager

@@ -5,22 +5,25 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from pv_judge.files import load_json
 from pv_judge.pages.text import plural
-from pv_judge.rowfiles.files import opened
+from pv_judge.rowfiles.files import not_utf8, opened
 from pv_judge.rowfiles.rows import LONGEST_ROW, BadRow, Reduction, Row, RowFile
 from pv_rl.errors import DataError
 
-__all__ = ["Csv", "Json", "JsonLines"]
+__all__ = ["ESCAPED", "Csv", "Json", "JsonLines"]
 
 LONGEST_JSON = 256 * 2**20
 """Bytes of a .json file, which is read as a whole."""
 SHOWN = 8000
 """Bytes of a bad row that are kept to show it."""
+ESCAPED = re.compile("[\udc80-\udcff]")
+"""Bytes that are not UTF-8, as `surrogateescape` gives them."""
 BOM = b"\xef\xbb\xbf"
 
 
@@ -146,7 +149,7 @@ class Csv(RowFile):
             if len(row) != len(names):
                 if row:
                     text = f"{plural(len(row), 'cell')} under {plural(len(names), 'column')}"
-                    yield BadRow(line, "cells", text, ",".join(row))
+                    yield BadRow(line, "too few or too many cells", text, ",".join(row))
                 continue
             values = dict(zip(names, row, strict=True))
             yield Row(line, _chosen(self, line, values, columns, lists), self)
@@ -158,22 +161,18 @@ class Csv(RowFile):
             first = file.readline(self.longest + 1)
         separator = next((one for one in ",;\t" if one.encode() in first), ",")
         with opened(self.path) as file:
-            errors = "surrogateescape" if exact else "strict"
-            text = io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors, newline="")
-            reader = csv.reader(self._lines(text), strict=True, delimiter=separator)
+            text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
+            reader = csv.reader(self._lines(text, exact), strict=True, delimiter=separator)
             try:
                 for row in reader:
                     yield reader.line_num, row
-            except UnicodeDecodeError as error:
-                where = f"{self.path}, after line {reader.line_num}"
-                raise DataError(f"{where}: not UTF-8 ({error}); write the file as UTF-8") from error
             except csv.Error as error:
                 raise DataError(
                     f"{self.path}, line {reader.line_num}: not CSV ({error}). Look for a quotation mark that is "
                     "missing or not doubled"
                 ) from error
 
-    def _lines(self, text: io.TextIOWrapper) -> Iterator[str]:
+    def _lines(self, text: io.TextIOWrapper, exact: bool) -> Iterator[str]:
         number = 0
         while line := text.readline(self.longest + 1):
             number += 1
@@ -181,6 +180,8 @@ class Csv(RowFile):
                 raise DataError(
                     f"{self.path}, line {number} has more than {self.longest} characters; take it out"
                 )
+            if not exact and not line.isascii() and ESCAPED.search(line):
+                raise not_utf8(self.path, number)
             yield line
 
 
