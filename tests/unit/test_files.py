@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import pickle
 from pathlib import Path
 
 import pytest
@@ -37,3 +38,9 @@ def test_json_that_is_nested_too_deeply_is_a_value_error(before, after, levels):
 
 def test_brackets_in_texts_are_no_levels():
     assert load_json('["' + "[{" * 500 + '"]') == ["[{" * 500]
+
+
+def test_bytes_in_no_encoding_give_an_error_that_can_be_sent_between_processes():
+    with pytest.raises(ValueError, match="it is not utf-") as caught:
+        load_json(b"1\x00\x00\xdf0")
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -100,10 +102,8 @@ def rollouts(data: bytes) -> None:
         outcome(_samples, path)
     found = outcome(read_lengths, [text_of(data)])
     if not isinstance(found, Refused):
-        typed = ";".join(
-            ",".join(str(n) for n, g in zip(found.lengths, found.groups, strict=True) if g == group)
-            for group in sorted(set(found.groups))
-        )
+        rows = groupby(zip(found.groups, found.lengths, strict=True), key=itemgetter(0))
+        typed = ";".join(",".join(str(length) for _, length in row) for _, row in rows)
         assert read_lengths([typed]).lengths == found.lengths
 
 

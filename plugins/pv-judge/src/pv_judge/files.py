@@ -61,6 +61,8 @@ def load_json(text: str | bytes, **options: Any) -> Any:
         value = json.loads(text, **options)
     except RecursionError as error:
         raise ValueError(f"it has more than {DEEPEST} levels") from error
+    except UnicodeDecodeError as error:  # its text is another one after pickling
+        raise ValueError(f"it is not {error.encoding} ({error.reason})") from error
     opening = ("[", "{") if isinstance(text, str) else (b"[", b"{")
     if sum(map(text.count, opening)) > DEEPEST:  # pyright: ignore[reportArgumentType]
         level = [value]
