@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -54,7 +56,7 @@ def strings() -> Iterator[tuple[str, str]]:
 
 
 def options() -> set[str]:
-    """Of all commands of pv-data."""
+    """Of all commands of pv-data, and of pv_data.simulated_judges as its help lists them."""
 
     def of(command: Any) -> Iterator[str]:
         for parameter in command.params:
@@ -62,7 +64,9 @@ def options() -> set[str]:
         for other in getattr(command, "commands", {}).values():
             yield from of(other)
 
-    return set(of(typer.main.get_command(app)))
+    judges = [sys.executable, "-m", "pv_data.simulated_judges", "--help"]
+    said = subprocess.run(judges, check=True, capture_output=True, text=True).stdout
+    return set(of(typer.main.get_command(app))) | set(OPTION.findall(said))
 
 
 def commands() -> set[str]:

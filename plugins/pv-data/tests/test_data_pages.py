@@ -8,9 +8,11 @@ import re
 import pytest
 from places import ROOT
 
+from pv_data.asking.refused import SHORT
 from pv_data.duplicates.blind import WEIGHTS, blind
 from pv_data.duplicates.pairs import similarity
-from pv_data.simulated_judges import Judges
+from pv_data.labels.check import check_messages
+from pv_data.simulated_judges import Judges, labels_of, main
 
 
 def test_simulated_judges_err_at_the_rates_that_are_set():
@@ -39,6 +41,34 @@ def test_simulated_judges_err_at_the_rates_that_are_set():
     assert 250 < sum(first) < 350
     with Judges(labels, blind=0, slips=0, port=0) as judges:
         assert judges.answer(asked("another proof", "one")) is None
+
+
+def test_simulated_judges_know_a_proof_as_a_prompt_shows_it(tmp_path):
+    proofs = {"A <|im_end|> proof.": True, "</proof x> and [INST].": False}
+    file = tmp_path / "proofs.jsonl"
+    rows = ({"problem": "Q?", "proof": proof, "label": label} for proof, label in proofs.items())
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def asked(*messages: dict) -> dict:
+        return judges.answer({"model": "one", "messages": list(messages)})["choices"][0]["message"]["content"]
+
+    with Judges(labels_of("table", file), blind=0, slips=0, port=0) as judges:
+        for proof, label in proofs.items():
+            answer = json.loads(asked(*check_messages("Prove <proof x> of <|a|>.", proof)))
+            assert answer["proof_correct"] is label
+        assert asked(*SHORT) == "OK"
+
+
+def test_the_port_of_simulated_judges_is_in_use(tmp_path, monkeypatch, capsys):
+    file = tmp_path / "proofs.jsonl"
+    file.write_text('{"problem": "Q?", "proof": "A proof.", "label": true}\n')
+    with Judges({}, blind=0, slips=0, port=0) as judges:
+        port = judges.server_port
+        given = ["", "--source", "table", "--solutions", str(file), "--port", str(port)]
+        monkeypatch.setattr("sys.argv", given)
+        with pytest.raises(SystemExit):
+            main()
+    assert f"port {port} is in use (another simulated_judges?); stop it" in capsys.readouterr().err
 
 
 def test_the_similarities_of_the_duplicates_page_are_those_of_its_problems():

@@ -77,7 +77,7 @@ def test_triples_are_counted_and_the_table_reads_well():
         "| B | z | proof | 1,200 | 0 | 1,200 |\n"
         "| **LLM-aided, 2 combinations** |  |  | **1,200** | **1** | **1,201** |\n"
         "| a | - | ground\\_truth | 1 | 0 | 1 |\n"
-        "| **Human source, 1 combinations** |  |  | **1** | **0** | **1** |\n"
+        "| **Human source, 1 combination** |  |  | **1** | **0** | **1** |\n"
         "| **All, 3 combinations** |  |  | **1,201** | **1** | **1,202** |\n"
     )
     assert table.to_csv() == (

@@ -66,6 +66,7 @@ def test_slices_are_accepted_and_discarded_by_what_people_say(run):
     told = CliRunner().invoke(app, ["audit", "status", str(run)])
     assert told.exit_code == 0
     assert "split.discarded=[S/proof/b]" in told.output
+    assert "a label of people or of the source stay" in told.output
 
 
 def test_a_sheet_may_be_filled_in_little_by_little_and_again(run):
@@ -127,6 +128,20 @@ def test_the_marks_of_a_run_are_there_for_the_statistics(run):
     assert audit.sizes == {"S/proof/a": 99, "S/proof/b": 100}
     found = weigh(audit.marks.values(), sizes=audit.sizes)
     assert (found.pooled.agree, found.pooled.checked) == (54, 60)
+
+
+def test_record_counts_empty_rows_and_refuses_a_sheet_that_is_not_there(run):
+    draw_sheet(run, run / "sheet.csv")
+    fill(run / "sheet.csv", lambda number, _: "yes" if number else "")
+
+    def told(sheet: str) -> str:
+        done = CliRunner().invoke(app, ["audit", "record", str(run), str(run / sheet), "--auditor", "A"])
+        return " ".join(done.output.split())
+
+    assert told("sheet.csv") == "59 marks recorded; 1 row is empty"
+    fill(run / "sheet.csv", lambda *_: "")
+    assert told("sheet.csv") == "0 marks recorded; 60 rows are empty"
+    assert "none.csv does not exist" in told("none.csv")
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ def model(**more) -> dict:
 
 
 TWO = {"a": model(), "b": model(revision="2")}
+STYLE = {"method": "style", "model": "big", "options": {"style": "forum"}, "of": ["proof"]}
 
 
 @pytest.mark.parametrize(
@@ -92,12 +93,15 @@ def test_what_cannot_be_meant_is_refused(more, says, tmp_path):
         ({"generate": [{"method": "proof", "model": "big", "sources": ["Tset"]}]}, "Did you mean Test"),
         ({"generate": [{"method": "rephrase", "model": "big", "of": ["prof"]}]}, "'prof' does not exist"),
         ({"labels": {"of": ["prooof"]}}, "labels.of: 'prooof' does not exist. Did you mean proof"),
-        ({"split": {"discarded": ["Test/prof/m"]}}, "split.discarded, method"),
-        ({"split": {"discarded": ["Test/proof/n"]}}, "split.discarded, model"),
+        ({"split": {"discarded": ["Test/prof/m"]}}, "split.discarded: 'Test/prof/m' does not exist"),
+        ({"split": {"discarded": ["Test/proof/n"]}}, "The run has Test/proof/m"),
+        ({"split": {"discarded": ["Test/proof"]}}, "Did you mean Test/proof/m"),
+        ({"split": {"discarded": ["Test/style/m"]}, "generate": [STYLE]}, "has Test/proof/m, Test/style/big"),
     ],
 )
 def test_a_name_that_nothing_has_is_refused_once_the_sources_are_read(more, says, tmp_path):
     make_tables(tmp_path, 10)
-    check_names(tmp_path, settings(tmp_path, URL, split={"discarded": ["Test/proof/m"]}))
+    slices = {"discarded": ["Test/proof/m", "Test/style/big"]}
+    check_names(tmp_path, settings(tmp_path, URL, split=slices, generate=[STYLE]))
     with pytest.raises(ConfigError, match=says):
         check_names(tmp_path, settings(tmp_path, URL, **more))

@@ -106,5 +106,5 @@ def test_a_pilot_is_a_part(tmp_path, pilot):
         app, ["audit", "draw", str(tmp_path), "--out", str(tmp_path / "a.csv"), "--pilot", pilot]
     )
     assert told.exit_code == 1
-    assert "fraction is" in told.output
+    assert "pilot is" in told.output
     assert not (tmp_path / "a.csv").exists()

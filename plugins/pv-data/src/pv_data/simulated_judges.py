@@ -10,6 +10,7 @@ correct the second kind of error, not the first.
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import random
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,8 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from pv_data.plugins import SOURCES
+from pv_data.prompt import cleaned
 from pv_data.records import Proof
 from pv_judge.files import load_json
+from pv_rl.errors import PvRlError
 
 __all__ = ["Judges", "labels_of"]
 
@@ -26,33 +29,53 @@ KEYS = (*(f"condition{number}_satisfied" for number in range(1, 5)), "proof_corr
 
 
 def labels_of(kind: str, path: Path) -> dict[str, bool]:
-    """Whether each proof of a source is right, by its text."""
+    """Whether each proof of a source is right, by its text as a prompt shows it (marks of chat templates broken up)."""
     rows = SOURCES.named(kind).read(path)
-    return {row.text: row.known for row in rows if isinstance(row, Proof) and row.known is not None}
+    return {cleaned(row.text): row.known for row in rows if isinstance(row, Proof) and row.known is not None}
+
+
+def proof_in(prompt: str) -> str | None:
+    """The proof in a prompt of pv-data, between two lines with its mark; None if there is none."""
+    mark = prompt.rpartition("\n</proof ")[2].partition(">")[0]
+    _, found, rest = prompt.partition(f"<proof {mark}>\n")
+    return rest.rpartition(f"\n</proof {mark}>")[0] if found else None
 
 
 class Judges(ThreadingHTTPServer):
-    """The server, on 127.0.0.1. `blind` and `slips` are probabilities; port 0 takes a free one."""
+    """The server, on 127.0.0.1. `labels` are by text, see `labels_of`. `blind` and `slips` are probabilities; port 0
+    takes a free one."""
 
     daemon_threads = True
     request_queue_size = 256
 
-    def __init__(self, labels: dict[str, bool], blind: float, slips: float, port: int, seed: int = 0) -> None:
+    def __init__(
+        self,
+        labels: dict[str, bool],
+        blind: float,
+        slips: float,
+        port: int,
+        seed: int = 0,
+        *,
+        origin: str = "their source",
+    ) -> None:
+        """`origin` is where the labels are from, for the message about an unknown proof."""
         super().__init__(("127.0.0.1", port), _Handler)
-        self.labels, self.blind, self.slips, self.seed = labels, blind, slips, seed
+        self.labels, self.blind, self.slips, self.seed, self.origin = labels, blind, slips, seed, origin
         self.chance = random.Random(seed)
 
     def answer(self, body: dict[str, Any]) -> dict[str, Any] | None:
-        """A chat completion; None for a proof without a known label."""
+        """A chat completion; None for a proof without a known label. A prompt without a proof is answered with OK."""
         prompt = body["messages"][-1]["content"]
-        inside = prompt.partition("<proof ")[2].rpartition("</proof ")[0]
-        proof = inside.partition("\n")[2].rstrip("\n")
-        if proof not in self.labels:
+        proof = proof_in(prompt)
+        if proof is None:
+            text = "OK"
+        elif proof in self.labels:
+            said = self.labels[proof]
+            for kind, rate in ((body["model"], self.blind), (str(self.chance.random()), self.slips)):
+                said ^= random.Random(f"{self.seed} {kind} {proof}").random() < rate
+            text = json.dumps(dict.fromkeys(KEYS, said))
+        else:
             return None
-        said = self.labels[proof]
-        for kind, rate in ((body["model"], self.blind), (str(self.chance.random()), self.slips)):
-            said ^= random.Random(f"{self.seed} {kind} {proof}").random() < rate
-        text = json.dumps(dict.fromkeys(KEYS, said))
         message = {"role": "assistant", "content": text}
         used = {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(text) // 4}
         return {
@@ -71,11 +94,12 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(200, {"object": "list", "data": [{"id": "judge", "object": "model"}]})
 
     def do_POST(self) -> None:
-        answer = self.server.answer(load_json(self.rfile.read(int(self.headers["Content-Length"]))))
+        body = load_json(self.rfile.read(int(self.headers["Content-Length"])))
+        answer = self.server.answer(body)
         if answer is None:
-            self._send(
-                404, {"error": {"message": "these judges know only the labelled proofs of their source"}}
-            )
+            start = (proof_in(body["messages"][-1]["content"]) or "")[:60]
+            why = f"no labelled proof of {self.server.origin} is {start!r}...; give its file with --solutions"
+            self._send(404, {"error": {"message": why}})
         else:
             self._send(200, answer)
 
@@ -98,14 +122,23 @@ def main() -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--source", default="gsm8k_solutions", help="a source of pv-data")
-    parser.add_argument("--solutions", type=Path, required=True, help="its file")
-    parser.add_argument("--blind", type=float, default=0.08)
-    parser.add_argument("--slips", type=float, default=0.06)
-    parser.add_argument("--port", type=int, default=8001)
+    for name, kind, default, what in (
+        ("--source", str, "gsm8k_solutions", "a source of pv-data (pv-data sources)"),
+        ("--blind", float, 0.08, "share of the proofs about which a model errs each time"),
+        ("--slips", float, 0.06, "share of the answers that are wrong by chance"),
+        ("--port", int, 8001, "port on 127.0.0.1; 0: a free one"),
+    ):
+        parser.add_argument(name, type=kind, default=default, help=f"{what} (default: %(default)s)")
+    parser.add_argument("--solutions", type=Path, required=True, help="file with the proofs and their labels")
     asked = parser.parse_args()
-    labels = labels_of(asked.source, asked.solutions)
-    with Judges(labels, asked.blind, asked.slips, asked.port) as judges:
+    try:
+        labels = labels_of(asked.source, asked.solutions)
+        judges = Judges(labels, asked.blind, asked.slips, asked.port, origin=str(asked.solutions))
+    except (PvRlError, OSError, OverflowError) as error:
+        in_use = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+        why = f"port {asked.port} is in use (another simulated_judges?); stop it, or give --port"
+        parser.exit(1, f"error {why if in_use else error}\n")
+    with judges:
         print(f"{len(labels)} labels, http://127.0.0.1:{judges.server_port}/v1", flush=True)  # noqa: T201
         judges.serve_forever()
 

@@ -90,7 +90,8 @@ class Contamination:
         yield Table.of(by_source, sorted(self.problems))
         if self.rejected:
             yield Paragraph(
-                f"{len(self.rejected)} pairs do not count: a person decided that they are different."
+                f"{plural(len(self.rejected), 'pair')} {'does' if len(self.rejected) == 1 else 'do'} not count: "
+                "a person decided that they are different."
             )
         if not self.hits:
             yield Paragraph("No pair was found.")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pv_data.records import GROUND_TRUTH, Qpc, Slice
 from pv_judge.pages.blocks import Column, Table
 from pv_judge.pages.markdown import to_markdown
-from pv_judge.pages.text import plain
+from pv_judge.pages.text import plain, plural
 
 __all__ = ["GROUPS", "Distribution", "Line", "distribution", "no_formula"]
 
@@ -77,8 +77,10 @@ class Distribution:
             lines = [line for line in self.lines if line.group == group]
             rows += [(line, False) for line in lines]
             if lines:
-                rows.append((replace(self.sum(group), source=f"{title}, {len(lines)} combinations"), True))
-        rows.append((replace(self.sum(), source=f"All, {len(self.lines)} combinations"), True))
+                rows.append(
+                    (replace(self.sum(group), source=f"{title}, {plural(len(lines), 'combination')}"), True)
+                )
+        rows.append((replace(self.sum(), source=f"All, {plural(len(self.lines), 'combination')}"), True))
         sums = [number for number, (_, is_sum) in enumerate(rows) if is_sum]
         table = Table.of(COLUMNS, [line for line, _ in rows], tones=dict.fromkeys(sums, "strong"))
         return to_markdown([table])

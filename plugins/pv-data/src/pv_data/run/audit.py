@@ -28,7 +28,7 @@ from pv_judge.files import write_atomically
 from pv_judge.pages.text import plural
 from pv_rl.errors import DataError
 
-__all__ = ["draw_sheet", "record_sheet", "standing"]
+__all__ = ["draw_sheet", "empty_rows", "record_sheet", "standing"]
 
 
 COLUMNS = ("proof_id", "round", "problem", "proof", "right", "note")
@@ -160,6 +160,11 @@ def record_sheet(run: Path, sheet: Path, auditor: str) -> int:
     return len(marks)
 
 
+def empty_rows(sheet: Path) -> int:
+    """How many rows of a sheet have nothing in `right`; a `DataError` as `record_sheet` raises it."""
+    return sum(not (row["right"] or "").strip() for row in _rows(sheet))
+
+
 def _same_text(shown: str, text: str) -> bool:
     """Whether a cell has a proof. A spreadsheet may change its spaces, and cut what is longer than a cell."""
     cell, whole = (WORDS.sub("", one) for one in (shown, text))
@@ -167,6 +172,8 @@ def _same_text(shown: str, text: str) -> bool:
 
 
 def _rows(sheet: Path) -> list[dict[str, str | None]]:
+    if not sheet.exists():
+        raise DataError(f"{sheet} does not exist; give a sheet of pv-data audit draw")
     try:
         with sheet.open(encoding="utf-8-sig", newline="") as file:
             csv.field_size_limit(2**31 - 1)  # a cell holds a proof

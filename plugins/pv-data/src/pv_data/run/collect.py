@@ -23,11 +23,14 @@ from pv_data.run.generate import methods
 from pv_data.run.stage import ROWS
 from pv_data.sources.opening import open_source
 from pv_data.table import PartWriter, column, read_rows
-from pv_judge.pages.text import visible
+from pv_judge.pages.text import plural, visible
 from pv_rl.errors import ConfigError, DataError
 from pv_rl.plugins import nearest
 
 __all__ = ["SourceFilter", "check_names", "collect"]
+
+PARTS = ("source", "method", "model")
+"""Columns that make up the name of a slice."""
 
 
 PART_ROWS = 4096
@@ -75,7 +78,13 @@ def collect(folder: Path, config: RunConfig, console: Console) -> None:
             counts=counts + rows_of.passed_over, parts=checksums(folder, number), limit=source.limit
         )
         record.write(folder, number)
-        found = ", ".join(f"{count} {what}" for what, count in counts.items()) or "nothing"
+        nouns = ("problem", "proof")
+        found = (
+            ", ".join(
+                plural(count, what) if what in nouns else f"{count} {what}" for what, count in counts.items()
+            )
+            or "nothing"
+        )
         more = " more" if before is not None else ""
         console.print(visible(f"{source.name or source.kind}: {found}{more}"), highlight=False, markup=False)
 
@@ -210,13 +219,20 @@ def check_names(folder: Path, config: RunConfig) -> None:
         if method.needs_proof:
             _check_each(f"generate[{number}].of", spec.of, brought)
     _check_each("labels.of", config.labels.of, brought | made)
-    for name in config.split.discarded:
-        source, _, rest = name.partition("/")
-        method, _, model = rest.partition("/")
-        _check_each("split.discarded, source", [source], sources)
-        _check_each("split.discarded, method", [method], brought | made)
-        models = {"-", *config.models, *column(folder / "proofs", "model")}
-        _check_each("split.discarded, model", [model], models)
+    if config.split.discarded:
+        _check_each("split.discarded", config.split.discarded, _slices(folder, config, sources))
+
+
+def _slices(folder: Path, config: RunConfig, sources: Collection[str]) -> set[str]:
+    """Slices of the proofs that are there, and of those that the config generates."""
+    tables = (folder / "proofs", folder / "generated")
+    rows = {key for table in tables for key in zip(*(column(table, part) for part in PARTS), strict=True)}
+    rows |= {
+        (source, spec.name or spec.method, spec.model)
+        for spec in config.generate
+        for source in spec.sources or sources
+    }
+    return {f"{source}/{method}/{model or '-'}" for source, method, model in rows}
 
 
 def _check_each(where: str, given: Collection[str], there: Collection[str]) -> None:

@@ -168,7 +168,7 @@ def record(
 
     Example: pv-data audit record runs/mine sheet.csv --auditor anna
     """
-    from pv_data.run.audit import record_sheet
+    from pv_data.run.audit import empty_rows, record_sheet
     from pv_data.run.label_studio_export import record_export
 
     exports, given = [file for file in files if file.suffix.lower() == ".json"], auditor or []
@@ -176,7 +176,9 @@ def record(
         if not exports:
             if len(files) > 1 or len(given) != 1:
                 raise DataError("give one sheet at a time, and with --auditor who read it")
-            typer.echo(f"{plural(record_sheet(run, files[0], given[0]), 'mark')} recorded")
+            recorded, empty = record_sheet(run, files[0], given[0]), empty_rows(files[0])
+            more = f"; {plural(empty, 'row')} {'is' if empty == 1 else 'are'} empty" if empty else ""
+            typer.echo(f"{plural(recorded, 'mark')} recorded{more}")
             return
         if len(exports) < len(files):
             raise DataError(
@@ -247,4 +249,8 @@ def status(
     if shown is not None:
         typer.echo(f"above {above:g}, all at once with {confidence:g} (Holm): {', '.join(shown) or 'none'}")
     if proven.discarded:
-        typer.echo(f"leave them out of the set: {discard_override(proven.discarded)}")
+        typer.echo(f"ignore the panel's labels of the discarded slices: {discard_override(proven.discarded)}")
+        typer.echo(
+            "rows there with a label of people or of the source stay; split.train_labels=[panel] drops those of "
+            "train too, and uses the panel's labels alone in all slices"
+        )
