@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # TRL reports its trainers; read when trl is imported
+os.environ.setdefault("HF_UPDATE_DOWNLOAD_COUNTS", "0")  # datasets reports what it loads
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -45,7 +45,17 @@ def test_a_target_holds_on_inputs_that_are_spoiled(name):
     spoil()
 
 
-OWN = ("opening", "manifest", "provenance", "trace_cache", "files", "presets", "published", "command", "server")
+OWN = (
+    "opening",
+    "manifest",
+    "provenance",
+    "trace_cache",
+    "files",
+    "presets",
+    "published",
+    "command",
+    "server",
+)
 """Modules that read what they or a package of ours wrote."""
 
 

@@ -37,7 +37,18 @@ def alone(tmp_path_factory) -> Path:
                     (libraries / one.name).symlink_to(one)
     (own / "libraries.pth").write_text(str(libraries))
     for package in (ROOT, ROOT / "plugins/pv-cpu"):
-        pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(own), str(package)]
+        pip = [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "-q",
+            "--no-deps",
+            "--no-build-isolation",
+            "--target",
+            str(own),
+            str(package),
+        ]
         subprocess.run(pip, check=True)
     return python
 

@@ -32,7 +32,17 @@ CACHES = (mode._resolve, named.scorer, named._built)
 def installed(tmp_path_factory) -> Path:
     """A folder for PYTHONPATH that holds the packages and their metadata, as site-packages would."""
     folder, sources = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("source")
-    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(folder)]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--no-deps",
+        "--no-build-isolation",
+        "--target",
+        str(folder),
+    ]
     for name in ("loss_plugin", "reward_plugin", "judge_plugin"):
         shutil.copytree(EXAMPLES / name, sources / name)  # a build leaves its files beside the sources
     done = subprocess.run([*pip, *map(str, sources.iterdir())], capture_output=True, text=True)
