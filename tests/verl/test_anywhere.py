@@ -37,7 +37,9 @@ def site(tmp_path_factory) -> Path:
         copy(ROOT / part, source / part)
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
     subprocess.run(
-        [*pip, "install", "--no-deps", "--target", str(folder), str(source)], check=True, timeout=300
+        [*pip, "install", "--no-deps", "--no-build-isolation", "--target", str(folder), str(source)],
+        check=True,
+        timeout=300,
     )
     return folder
 

@@ -134,7 +134,7 @@ def test_stages_are_read_from_the_log_as_it_grows(tmp_path):
         (
             {"out": Path("runs/quickstart-balanced-seed-0")},
             [
-                "weights --rollouts runs/quickstart-balanced-seed-0/rollouts",
+                "weights --rollouts runs/quickstart-balanced-seed-0/rollouts --step 1",
                 "quickstart --mode dapo --seed 0 --steps 16",
                 "report runs",
             ],
@@ -142,7 +142,7 @@ def test_stages_are_read_from_the_log_as_it_grows(tmp_path):
         (
             {"out": Path("/a b"), "mode": "dapo", "trainer": "trl", "seed": 2},
             [
-                "weights --rollouts '/a b'/rollouts",
+                "weights --rollouts '/a b'/rollouts --step 1",
                 "quickstart --mode balanced --seed 2 --steps 16 --trainer trl",
                 "report '/a b'",
             ],
@@ -161,7 +161,7 @@ def test_the_display_prints_lines_where_there_is_no_terminal(points):
             display.add(point)
     output = console.file.getvalue()  # pyright: ignore
     assert "step 2/2" in output
-    assert "held-out 0.75 at step 2 (right proofs 0.85, wrong proofs 0.65)" in output
+    assert "held-out balanced accuracy 0.75 at step 2 (right proofs 0.85, wrong proofs 0.65)" in output
 
 
 def test_the_figure_is_a_png_and_nothing_half_written_stays(points, tmp_path):

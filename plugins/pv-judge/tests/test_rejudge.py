@@ -431,7 +431,10 @@ def test_options_that_say_nothing_are_refused(ledger, options, said):
     ("text", "said"),
     [
         ("endpoints: [{url: router, model: m}]", "only within a run"),
-        ("endpoints: [{url: 'http://h/v1', model: '${trainer.model}'}]", "Give every setting a value"),
+        (
+            "endpoints: [{url: 'http://h/v1', model: '${trainer.model}'}]",
+            "refers to trainer.model, which the config does not have",
+        ),
         ("endpoints: [{url: 'http://h/v1', model: m}]\nretrys: {}", "judge.retrys"),
         ("- 1", "not a YAML mapping"),
         ("judge: null", "only rules"),

@@ -498,7 +498,7 @@ PAGE = (ROOT / "docs" / "concepts" / "sentinel.md").read_text(encoding="utf-8")
 def test_the_example_of_the_page_prints_what_it_says(capsys):
     code, rest = PAGE.split("```python\n", 1)[1].split("```\n", 1)
     exec(code, names := {})
-    assert capsys.readouterr().out.split() == rest.split("An `Alarm`")[0].split()
+    assert capsys.readouterr().out.split() == rest.split("-->")[1].split("An `Alarm`")[0].split()
     assert f"{names['alarm'].statistic:<6g}> h = {names['alarm'].threshold:.2f}: alarm" in PAGE
 
 

@@ -42,7 +42,7 @@ MESSAGES = (
 )
 """Pattern of a message, and ours."""
 REST = re.compile(
-    r"\s*(?:See https?://\S+ for details|(?:full_key|object_type|reference_type)[:=].*)", re.DOTALL
+    r"(?:See https?://\S{1,200} for details|(?:full_key|object_type|reference_type)[:=].*)", re.DOTALL
 )
 
 
