@@ -8,7 +8,7 @@ from pathlib import Path
 
 from places import ROOT
 
-__all__ = ["built_wheels"]
+__all__ = ["built_wheels", "install_into"]
 
 
 def built_wheels(folder: Path) -> Path:
@@ -18,3 +18,19 @@ def built_wheels(folder: Path) -> Path:
     """
     subprocess.run([sys.executable, ROOT / "tools" / "packages.py", folder], check=True, timeout=300)
     return folder
+
+
+def install_into(folder: Path, *sources: Path) -> None:
+    """Install packages as their wheels do, from sources, into a folder for PYTHONPATH. No index is asked."""
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--no-deps",
+        "--no-build-isolation",
+        "--target",
+        folder,
+    ]
+    subprocess.run([*pip, *sources], check=True, timeout=300)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from fork_server import run_fresh, run_module
 from places import ROOT
+from wheels import install_into
 
 pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
 
@@ -35,12 +34,7 @@ def site(tmp_path_factory) -> Path:
         (source / part).parent.mkdir(parents=True, exist_ok=True)
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
         copy(ROOT / part, source / part)
-    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    subprocess.run(
-        [*pip, "install", "--no-deps", "--no-build-isolation", "--target", str(folder), str(source)],
-        check=True,
-        timeout=300,
-    )
+    install_into(folder, source)
     return folder
 
 

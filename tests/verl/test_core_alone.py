@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from places import ROOT
+from wheels import install_into
 
 pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
 pytest.importorskip("pv_lab", reason="pv-lab is not installed: pip install ./examples/lab")
@@ -36,20 +37,7 @@ def alone(tmp_path_factory) -> Path:
                 ):
                     (libraries / one.name).symlink_to(one)
     (own / "libraries.pth").write_text(str(libraries))
-    for package in (ROOT, ROOT / "plugins/pv-cpu"):
-        pip = [
-            sys.executable,
-            "-m",
-            "pip",
-            "install",
-            "-q",
-            "--no-deps",
-            "--no-build-isolation",
-            "--target",
-            str(own),
-            str(package),
-        ]
-        subprocess.run(pip, check=True)
+    install_into(own, ROOT, ROOT / "plugins/pv-cpu")
     return python
 
 

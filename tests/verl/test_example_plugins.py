@@ -6,14 +6,13 @@ import ast
 import asyncio
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from statistics import mean
 
 import pytest
 from fork_server import run_fresh
 from places import ROOT
+from wheels import install_into
 
 pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
 
@@ -32,21 +31,9 @@ CACHES = (mode._resolve, named.scorer, named._built)
 def installed(tmp_path_factory) -> Path:
     """A folder for PYTHONPATH that holds the packages and their metadata, as site-packages would."""
     folder, sources = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("source")
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "-q",
-        "--no-deps",
-        "--no-build-isolation",
-        "--target",
-        str(folder),
-    ]
     for name in ("loss_plugin", "reward_plugin", "judge_plugin"):
         shutil.copytree(EXAMPLES / name, sources / name)  # a build leaves its files beside the sources
-    done = subprocess.run([*pip, *map(str, sources.iterdir())], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    install_into(folder, *sources.iterdir())
     return folder
 
 

@@ -17,10 +17,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from fuzz.data import check_stored
 from sources_cases import DATA, FOLDERS, needs_data, read
 
 from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof
-from pv_data.table import read_rows, write_part
 from pv_rl.errors import DataError
 
 Say = Callable[[dict[str, Any]], Iterator[tuple[Any, Any]]]
@@ -204,24 +204,6 @@ def outcome(source: str, path: Path, **options: Any) -> list[Problem | Proof | A
         return read(source, path, **options)
     except DataError:
         return []
-
-
-def check_stored(rows: list[Problem | Proof | Aside], folder: Path) -> None:
-    """Everything that comes out of a source can be written and read again, with the same ids."""
-    for kind in (Problem, Proof, Aside):
-        some = [row for row in rows if isinstance(row, kind)]
-        write_part(folder / f"{kind.kind}.parquet", kind, some)
-        assert [row.id for row in read_rows(folder / f"{kind.kind}.parquet", kind)] == [
-            row.id for row in some
-        ]
-    for row in rows:
-        if isinstance(row, Aside):
-            assert row.reason
-            assert len(row.reason) < 200
-            assert len(row.content) <= 2000
-        else:
-            assert row.text.strip()
-            assert "\x00" not in row.text
 
 
 @needs_data

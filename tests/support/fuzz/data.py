@@ -30,19 +30,23 @@ PROOF = "\n\n".join(f"Therefore step {n} holds, since x = {n} is what we have sh
 
 
 def _check_rows(rows: Any) -> None:
-    """Rows of a source can be stored, and are read as the same; a rejected row has a reason."""
-    if isinstance(rows, Refused):
-        return
-    with folder_of() as folder:
-        for kind in (Problem, Proof, Aside):
-            some = [row for row in rows if isinstance(row, kind)]
-            write_part(folder / f"{kind.kind}.parquet", kind, some)
-            assert [row.id for row in read_rows(folder / f"{kind.kind}.parquet", kind)] == [
-                row.id for row in some
-            ]
+    if not isinstance(rows, Refused):
+        with folder_of() as folder:
+            check_stored(rows, folder)
+
+
+def check_stored(rows: list[Problem | Proof | Aside], folder: Path) -> None:
+    """Everything that comes out of a source can be written and read again, with the same ids."""
+    for kind in (Problem, Proof, Aside):
+        some = [row for row in rows if isinstance(row, kind)]
+        write_part(folder / f"{kind.kind}.parquet", kind, some)
+        assert [row.id for row in read_rows(folder / f"{kind.kind}.parquet", kind)] == [
+            row.id for row in some
+        ]
     for row in rows:
         if isinstance(row, Aside):
             assert row.reason
+            assert len(row.reason) < 200
             assert len(row.content) <= 2000
         else:
             assert row.text.strip()

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from pv_judge.hydra_errors import unreadable
 from pv_judge.rowfiles.files import check_regular
 from pv_judge.yaml_errors import yaml_errors
 from pv_rl.errors import DataError
@@ -91,7 +90,7 @@ def saved_config(run: Path, overrides: Sequence[str]) -> DictConfig:
             changed = OmegaConf.merge(config, OmegaConf.from_dotlist([one.lstrip("+") for one in overrides]))
     except (OSError, ValueError) as error:
         said = f" with {' '.join(overrides)}" if overrides else ""
-        raise DataError(f"{path}{said} cannot be read: {unreadable(error)}") from error
+        raise DataError(f"{path}{said} cannot be read: {error}") from error
     if not isinstance(changed, DictConfig):
         raise DataError(f"{path} is not a config; it has to be a mapping of keys, as Hydra writes it")
     return changed

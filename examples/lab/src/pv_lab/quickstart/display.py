@@ -120,9 +120,9 @@ def before_and_after(points: list[Point], mode: str, blocks: str = BLOCKS) -> li
     if trained:
         window = max(1, min(5, len(trained) // 2))
         measures += [
-            (f"training reward, first and last {window} steps", "reward", trained, window, 2),
+            (f"reward, first and last {window} steps", "reward", trained, window, 2),
             (
-                f"training response length in tokens, first and last {window} steps",
+                f"tokens, first and last {window} steps",
                 "length",
                 trained,
                 window,

@@ -19,8 +19,7 @@ import psutil
 from rich.console import Console
 
 from pv_judge.override import override
-from pv_judge.pages.curve import BLOCKS, PLAIN
-from pv_judge.pages.terminal import print_blocks, print_line
+from pv_judge.pages.terminal import curve_characters, print_blocks, print_line
 from pv_judge.processes import interruptible, process_tree
 from pv_lab.quickstart.curves import Point, follow
 from pv_lab.quickstart.display import Display, before_and_after
@@ -159,8 +158,7 @@ def _make_folder(out: Path) -> None:
 
 
 def _report(points: list[Point], settings: Settings, out: Path, console: Console, seconds: float) -> None:
-    blocks = BLOCKS if console.encoding.lower().startswith("utf") else PLAIN
-    print_blocks(before_and_after(points, _name(settings), blocks), console)
+    print_blocks(before_and_after(points, _name(settings), curve_characters(console)), console)
     record = {
         "settings": asdict(settings) | {"out": str(out)},
         "seconds": round(seconds, 1),

@@ -26,7 +26,6 @@ __all__ = ["ENVIRONMENT", "ray_slot"]
 ENVIRONMENT = {
     "RAY_AUTH_MODE": "disabled",  # else a driver needs the token of the cluster that it joins
     "RAY_prestart_worker_first_driver": "0",
-    "RAY_USAGE_STATS_ENABLED": "0",
 }
 JOBS = 4
 """Job ids of a slot: of the run, of its check of the machine, and spare ones."""

@@ -38,7 +38,6 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "2",
     "PV_CPU_POLL_SECONDS": "0.2",  # verl's replay buffer looks every 2 s, a quarter of a step of this size
     "TOKENIZERS_PARALLELISM": "false",
-    "VLLM_NO_USAGE_STATS": "1",
     "VLLM_USE_FLASHINFER_SAMPLER": "0",
 }
 """Of every run, unless the user has set it."""

@@ -300,7 +300,7 @@ def compose(config: str, overrides: Sequence[str] = ()) -> RunConfig:
             with yaml_errors():
                 OmegaConf.load(path)
         except (ValueError, OSError) as error:
-            raise ConfigError(f"{config} cannot be read as YAML: {unreadable(error)}") from error
+            raise ConfigError(f"{config} cannot be read as YAML: {error}") from error
         opened = initialize_config_dir(str(path.parent.resolve()), version_base="1.3")
         name = path.name
     elif config in config_names():

@@ -26,7 +26,7 @@ from pv_judge.pages.blocks import (
 from pv_judge.pages.curve import BLOCKS, PLAIN, sparkline
 from pv_judge.pages.text import INTERVAL, visible
 
-__all__ = ["print_blocks", "print_line", "renderables", "standard_output"]
+__all__ = ["curve_characters", "print_blocks", "print_line", "renderables", "standard_output"]
 
 STYLES = {"": "", "strong": "bold", "dim": "dim", "good": "bold green", "warn": "yellow", "bad": "bold red"}
 HEADINGS = {1: "bold", 2: "bold underline", 3: "bold"}
@@ -180,12 +180,16 @@ def _table(
     return drawn
 
 
+def curve_characters(console: Console) -> str:
+    """The characters of `sparkline` that the console's encoding has, low to high."""
+    return BLOCKS if console.encoding.lower().startswith("utf") else PLAIN
+
+
 def _cell(cell: Cell, column: Column[object], console: Console, room: int, stacked: bool) -> Text:
     if isinstance(cell, Curve):
-        blocks = BLOCKS if console.encoding.lower().startswith("utf") else PLAIN
         labelled = room >= LEAST + 26  # else the line of blocks is worth more than its ends
         size = max(LEAST, min(SPARK, room - (20 if labelled else 0)))
-        line = sparkline(cell.values, size, blocks)
+        line = sparkline(cell.values, size, curve_characters(console))
         return Text.assemble(
             (line.ljust(size), "cyan"), (f"  {_line(cell.label)}" if labelled else "", "dim")
         )

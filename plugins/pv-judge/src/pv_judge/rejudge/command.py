@@ -16,7 +16,6 @@ from rich.progress import Progress
 from pv_judge.config import JudgeConfig, read_config
 from pv_judge.files import check_target
 from pv_judge.fluency import FluencyPrompt
-from pv_judge.hydra_errors import unreadable
 from pv_judge.ledger import read_ledger
 from pv_judge.pages.terminal import print_blocks, print_line, standard_output
 from pv_judge.pages.text import plural
@@ -126,7 +125,7 @@ def read_judge(path: Path) -> tuple[JudgeConfig, str | None, float]:
         with yaml_errors():
             plain = OmegaConf.to_container(OmegaConf.load(path), resolve=True)
     except ValueError as error:
-        raise ConfigError(f"{path} cannot be read: {unreadable(error)}") from error
+        raise ConfigError(f"{path} cannot be read: {error}") from error
     if not isinstance(plain, dict):
         raise ConfigError(
             f"{path} is not a YAML mapping; it holds a judge's settings or the options of verdict_fluency"

@@ -14,7 +14,6 @@ from rich.console import Console
 from rich.progress import Progress
 
 from pv_judge.files import check_target
-from pv_judge.hydra_errors import unreadable
 from pv_judge.pages.blocks import Column, Heading, Table
 from pv_judge.pages.terminal import print_blocks, standard_output
 from pv_judge.pages.text import plural
@@ -117,7 +116,7 @@ def read_options(file: Path | None, settings: Sequence[str]) -> dict[str, Any]:
             merged = OmegaConf.merge(base, OmegaConf.from_dotlist(list(settings)))
             plain = OmegaConf.to_container(merged, resolve=True)
     except ValueError as error:
-        raise ConfigError(f"the options of the reward cannot be read: {unreadable(error)}") from error
+        raise ConfigError(f"the options of the reward cannot be read: {error}") from error
     if not isinstance(plain, dict):
         raise ConfigError(f"{file} does not contain a mapping of options to values")
     return {str(name): value for name, value in plain.items()}
