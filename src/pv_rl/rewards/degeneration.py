@@ -67,7 +67,7 @@ def rules_from_config(
         raise ConfigError(f"rules is {settings!r}; it is thresholds by rule, or NAME: false to leave one out")
     if rules is None:
         clashes = [name for name, why in RULES.refused().items() if str(RULES.builtin) in why]
-        for name in (*settings, *clashes):  # without a rule of ours the veto would pay for what it finds
+        for name in (*settings, *clashes):  # else a rule of ours is off without a message
             RULES.named(name)
         own = RULES.own()
         rules = [rule for rule in RULES.entries().values() if rule in own or rule.name in settings]

@@ -36,7 +36,7 @@ STUDIED = (1, 2, 2, 3)
 SFT_SEED, RL_SEED = 100, 200
 """Of proofs to train on, so that RL has others than the conversations."""
 VOTES = 2
-"""Rows of a held-out proof, one for each answer. With val_kwargs.n above 1 verl would resample every number."""
+"""Rows for each held-out proof, one for each answer. With val_kwargs.n above 1, verl resamples every metric."""
 
 
 def conversations(start: str, count: int) -> Iterator[dict[str, Any]]:

@@ -208,7 +208,7 @@ def _begin(study: Study, cell: Cell, slot: int, environment: Mapping[str, str]) 
             tempfile.TemporaryDirectory(prefix="pv", dir="/tmp", ignore_cleanup_errors=True)
         )
         variables = {**environment, "VERL_PLATFORM": "cpu"} if study.cpu else environment
-        # Slot 0 has the job ids of a run that starts Ray itself, which another user of this host may have.
+        # A run that starts Ray itself has the job ids of slot 0.
         address = stack.enter_context(ray_slot(slot + 1, Path(short), variables, cpus=CPUS))
         command = [
             *TRAIN,
