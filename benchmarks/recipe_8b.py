@@ -3,7 +3,7 @@
 The overrides are in `OVERRIDES`, each with its reason; lengths, GSPO, KL, sampling and rewards are the recipe's. 8.2e9
 parameters with fp32 gradients and Adam states are 131 GB, which neither the GPU nor 128 GiB of the host can hold:
 `model_dtype: bf16` takes half. bf16 loses most of an update of 5e-7, so this shows that the recipe runs, and what it
-takes, not that it learns. A fluency judge of 0.1B, random too, is served by vLLM on the same GPU.
+takes, not that it learns. vLLM serves a fluency judge on the same GPU: `--judge-model`, or 0.1B random weights, whose answers are all cut.
 
 16 minutes. The same command resumes a run that was cut (`--minutes`):
 
@@ -55,6 +55,7 @@ def main() -> None:
         "--prompts", type=int, default=2, help="a step, of 8 responses each; the paper has 60"
     )
     parser.add_argument("--judge", choices=["vllm_local", "rules"], default="vllm_local")
+    parser.add_argument("--judge-model", type=Path, help="a folder, for example of SmolLM2-135M-Instruct")
     parser.add_argument("--attention", default="sdpa", help="sdpa, or unmasked")
     parser.add_argument("--packed", action="store_true", help="use_remove_padding")
     parser.add_argument("--override", nargs="*", default=[], help="of the run")
@@ -85,7 +86,7 @@ def main() -> None:
         ["cluster=cpu", ONE_GPU[-1]] if asked.cpu else [*ONE_GPU, *GRAPHS, "cluster.host_memory_gib=128"]
     )
     folder, log = out / "run", out / "train.log"
-    with judge_server(out, judge == "vllm_local"):
+    with judge_server(out, asked.judge_model, judge == "vllm_local"):
         if not (folder / "run.json").exists():
             contents = [] if asked.cpu or disk_suffices(out) else [CHECKPOINT]
             (out / "contents.json").write_text(json.dumps(contents))
@@ -159,15 +160,16 @@ def disk_suffices(out: Path) -> bool:
 
 
 @contextmanager
-def judge_server(out: Path, wanted: bool):
-    """A vLLM server of the small model, as docs/guides/local_judge.md describes it, for `judge=vllm_local`."""
+def judge_server(out: Path, folder: Path | None, wanted: bool):
+    """A vLLM server of a small model, as docs/guides/local_judge.md describes it, for `judge=vllm_local`."""
     if not wanted:
         yield
         return
-    model = write_model(out / "judge", "0.1B")
-    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model)]
-    command += ["--served-model-name", "judge", "--port", "8000", "--load-format", "dummy", "--enforce-eager"]
-    command += ["--gpu-memory-utilization", "0.05", "--max-model-len", "32768", "--max-num-seqs", "32"]
+    model = ["--model", str(folder)] if folder else ["--model", str(write_model(out / "judge", "0.1B"))]
+    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", *model]
+    command += [] if folder else ["--load-format", "dummy", "--max-model-len", "32768"]
+    command += ["--served-model-name", "judge", "--port", "8000", "--enforce-eager"]
+    command += ["--gpu-memory-utilization", "0.05", "--max-num-seqs", "32"]
     command += ["--structured-outputs-config", '{"backend": "xgrammar", "disable_any_whitespace": true}']
     os.environ["PV_RL_JUDGE_MODEL"] = "judge"
     begin = time.perf_counter()
