@@ -58,7 +58,7 @@ def run(
         arguments: of `pv-rl train`.
         folder: of the run.
         log: gets what the command prints.
-        stop_after: the run is asked to stop (Ctrl-C) once so many steps are in its metrics; it ends after the next.
+        stop_after: the run is asked to stop once so many steps are in its metrics; it ends after the next.
         seconds: the run is ended after so many.
 
     Returns:
@@ -86,14 +86,14 @@ def run(
                 }
                 print(f"[{time.strftime('%H:%M:%S')}] step {steps[-1][0]}: {took}", flush=True)
             if stop_after is not None and not asked and known >= stop_after:
-                child.send_signal(signal.SIGINT)
+                child.send_signal(signal.SIGTERM)
                 asked = True
             if time.perf_counter() - begin > seconds:
-                child.send_signal(signal.SIGINT)
+                child.send_signal(signal.SIGTERM)
                 try:
                     child.wait(5)
                 except subprocess.TimeoutExpired:
-                    child.send_signal(signal.SIGINT)
+                    child.send_signal(signal.SIGTERM)
                     child.wait()
                 break
     print(
