@@ -3,7 +3,8 @@
 The overrides are in `OVERRIDES`, each with its reason; lengths, GSPO, KL, sampling and rewards are the recipe's. 8.2e9
 parameters with fp32 gradients and Adam states are 131 GB, which neither the GPU nor 128 GiB of the host can hold:
 `model_dtype: bf16` takes half. bf16 loses most of an update of 5e-7, so this shows that the recipe runs, and what it
-takes, not that it learns. vLLM serves a fluency judge on the same GPU: `--judge-model`, or 0.1B random weights, whose answers are all cut.
+takes, not that it learns. vLLM serves a fluency judge on the same GPU: `--judge-model`, or 0.1B random weights, whose
+answers are all cut at their limit of tokens.
 
 16 minutes. The same command resumes a run that was cut (`--minutes`):
 
