@@ -30,8 +30,7 @@ PAGE = """# Conversion between trainers
 *Written by `benchmarks/conversion.py`; do not edit. Measured {date} on {machine}, started at commit {commit},
 with {versions}; {minutes:.0f} minutes.*
 
-Trainers give one name to different aggregations, and different names to one. With some settings the scale of
-the gradient depends on how a step is cut. To move a recipe:
+Trainers have different names for one aggregation, and one name for several. To move a recipe:
 
 1. Find your setting in the second table, and use its [spec](weightings.md) in the new trainer: as
    `loss_agg_mode` in verl, through [`pv_trainers`](../../plugins/pv-trainers/README.md) elsewhere. The
@@ -59,15 +58,17 @@ Not run, or not with all cuts:
 
 {missing}
 
-**Limits:** some trainers (verl, TRL) also divide advantages by the standard deviation of the group or batch
-by default. KL and entropy terms keep the new trainer's aggregation in `pv_trainers`.
+**Limits:** verl and TRL also divide advantages by the standard deviation of the group or batch by default.
+With `pv_trainers`, KL and entropy terms keep the new trainer's aggregation.
 
 ## Method
 
-The benchmark takes the gradient of an update from each trainer's own functions, on the same rows, on a CPU,
-in float32. Least squares gives the weight of each token. The table names the formula and scale that reproduce
-all updates of a cut to {bound:.0e}. `error` is the relative error against the float64 oracle of
-[exactness](../internals/exactness.md), the worst of the cuts that the last column does not name.
+Each trainer's own functions compute the gradient of an update, on the same rows, on a CPU in float32. Least
+squares gives the weight of each token. The table names the formula and scale that reproduce all updates of a
+cut to {bound:.0e}. `error` is relative to the float64 oracle of [exactness](../internals/exactness.md), the worst of
+the cuts that the last column does not name.
+
+<!-- not run: needs clones of two trainers -->
 
     PV_TRAINERS_NEMO_RL=... PV_TRAINERS_PRIME_RL=... .venv/bin/python benchmarks/conversion.py  # two clones
 """

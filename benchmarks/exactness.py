@@ -48,36 +48,34 @@ micro-batches, mini-batches and ranks? **Answer:** yes. In {count} cases the wor
 {worst_single} in float32 (bound in CI: {bound_single:.0e}) and {worst_double} in float64 (bound:
 {bound_double:.0e}).
 
+<!-- not run: takes minutes -->
+
     .venv/bin/python benchmarks/exactness.py             # --trainers: the section "Every trainer" alone
 
 {table}
 
-The last two columns are verl's own modes in float32, against their definitions over the rows that count, 1/T
-and 1/(N |o_i|). They differ if a step has rows that do not count: verl divides by `global_batch_size`, which
-includes padding rows, and by the tokens of `loss_mask`, which include abstained rows. So a rejected row makes
-the update smaller, and padding makes it depend on the number of ranks.
-[Conversion](../concepts/conversion.md) measures verl's other modes, and each trainer's own settings.
+The last two columns are verl's own modes in float32, against 1/T and 1/(N |o_i|) over the rows that count.
+They differ if a step has rows that do not count: verl divides by `global_batch_size`, which includes padding
+rows, and by the tokens of `loss_mask`, which include abstained rows. [Conversion](../concepts/conversion.md)
+measures verl's other modes, and each trainer's own settings.
 
 {trainers}
 
 ## Method
 
-**Measured:** the gradient that verl's actor worker (`ActorRolloutRefWorker`, FSDP2 engine, gloo, real
-processes) passes to its optimizer, before clipping. verl's trainer methods prepare the step: padding rows,
-length balancing, GRPO advantages (where pv-rl adds its weights), `_update_actor`. A dictionary replaces
-TransferQueue, and log-probs of the old and the reference policy are drawn.
+**Measured:** the gradient that verl's actor worker (FSDP2, gloo, real processes) passes to its optimizer, before
+clipping. verl's trainer methods prepare the step. A dictionary replaces TransferQueue, and log-probs of the old
+and the reference policy are drawn.
 
 **Expected:** `tests/support/grid/oracle.py`: weights as plain loops, the published losses and KL estimators,
 the same model in float64, one row at a time. It imports neither verl nor pv-rl.
 
-**Error:** `||measured - expected|| / ||expected||`, the worst update of a family. The dtype is that of
-parameters, activations, gradients and reductions; advantages, log-probs and `rollout_is_weights` are float32
-in both.
+**Error:** `||measured - expected|| / ||expected||`, the worst update of a family. Advantages, log-probs and
+`rollout_is_weights` are float32 in both columns.
 
 **Limits:** the model is a GPT-2 of {parameters} parameters, because Qwen and Llama of transformers compute
-their norms in float32. Float32 errors of other models were not measured; compare with the row *not cut*. CI
-runs a part of this grid, and requires an error above 1e-2 if the aggregation divides by a micro-batch's own
-tokens."""
+their norms in float32; float32 errors of other models were not measured. CI runs a part of this grid, and
+requires an error above 1e-2 if the aggregation divides by a micro-batch's own tokens."""
 
 
 TRAINERS = """## Every trainer
