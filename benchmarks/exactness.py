@@ -145,7 +145,7 @@ def table(families: dict[str, Family]) -> str:
 def trainers_section(reports: list[Report], started_at: str) -> str:
     """A row for each trainer that could be run, and a line for each that could not."""
     lines = ["| trainer | cases | worst | not run |", "|---|---:|---:|---|"]
-    notes, overall = [], 0.0
+    notes, overall, scopes = [], 0.0, dict[str, list[str]]()
     for report in reports:
         if report.missing:
             notes.append(f"{report.name} was not run: {report.missing}.")
@@ -165,9 +165,9 @@ def trainers_section(reports: list[Report], started_at: str) -> str:
             scope = (
                 "the update, where a group may be cut" if report.elsewhere - {"dapo@batch"} else "the step"
             )
-            notes.append(
-                f"{report.name}: {', '.join(f'`{mode}`' for mode in sorted(report.elsewhere))} over {scope}."
-            )
+            modes = ", ".join(f"`{mode}`" for mode in sorted(report.elsewhere))
+            scopes.setdefault(f"{modes} over {scope}", []).append(report.name)
+    notes += [f"{', '.join(names)}: {text}, unlike verl." for text, names in scopes.items()]
     table = "\n".join(lines) + ("\n\n" + " ".join(notes) if notes else "")
     return TRAINERS.format(
         date=datetime.date.today().isoformat(),
