@@ -21,6 +21,8 @@ from pv_judge.files import write_atomically
 SPEC_FORMULAS = {"dr_grpo": ("1/(P G L)", "1/(N L)")}
 """Of modes with a number: by prompt and @batch."""
 WITHOUT_SPEC = ("", "sum")
+SHARES = {"(N / all rows)": "`c_N`", "(T / all tokens)": "`c_T`", "(P / all prompts)": "`c_P`"}
+"""Short names of scales."""
 UNCOUNTED = "any uncounted row"
 UNCOUNTED_CUTS = ("rows that do not count", "a group that does not count", "all of it")
 """Cuts that the table names together where they have one factor."""
@@ -30,8 +32,7 @@ PAGE = """# Conversion between trainers
 *Written by `benchmarks/conversion.py`; do not edit. Measured {date} on {machine}, started at commit {commit},
 with {versions}; {minutes:.0f} minutes.*
 
-Trainers give one name to different aggregations, and different names to one. With some settings the scale of
-the gradient depends on how a step is cut. To move a recipe:
+Trainers have different names for one aggregation, and one name for several. To move a recipe:
 
 1. Find your setting in the second table, and use its [spec](weightings.md) in the new trainer: as
    `loss_agg_mode` in verl, through [`pv_trainers`](../../plugins/pv-trainers/README.md) elsewhere. The
@@ -48,10 +49,11 @@ the gradient depends on how a step is cut. To move a recipe:
 
     a step -> M updates -> R ranks -> A micro-batches on each, K = R A of an update -> rows, each with |o_i| tokens
 
-Of an update: `T` tokens, `N` responses, `P` prompts that count, `G` responses of a prompt; `N_k`, `T_k`,
-`L_k` responses, tokens and longest response of a micro-batch, `T_r` tokens of a rank; `L` a length that is
-set, 60 or 64 here. "All" includes rows that do not count. "{uncounted}": the cuts *{uncounted_cuts}*. A spec
-by prompt is scaled by `M` ([weightings](weightings.md#scopes-and-mini-batches)).
+Of an update: `T` tokens, `N` responses, `P` prompts that count, `G` responses of a prompt; `N_k`, `T_k`, `L_k`
+responses, tokens and longest response of a micro-batch, `T_r` tokens of a rank; `L` a length that is set, 60 or 64
+here. `c_N`, `c_T`, `c_P`: the share of rows, tokens, prompts that count. "{uncounted}": the cuts
+*{uncounted_cuts}*. A spec by prompt is
+scaled by `M` ([weightings](weightings.md#scopes-and-mini-batches)).
 
 {table}
 
@@ -59,15 +61,17 @@ Not run, or not with all cuts:
 
 {missing}
 
-**Limits:** some trainers (verl, TRL) also divide advantages by the standard deviation of the group or batch
-by default. KL and entropy terms keep the new trainer's aggregation in `pv_trainers`.
+**Limits:** verl and TRL also divide advantages by the standard deviation of the group or batch by default.
+With `pv_trainers`, KL and entropy terms keep the new trainer's aggregation.
 
 ## Method
 
-The benchmark takes the gradient of an update from each trainer's own functions, on the same rows, on a CPU,
-in float32. Least squares gives the weight of each token. The table names the formula and scale that reproduce
-all updates of a cut to {bound:.0e}. `error` is the relative error against the float64 oracle of
-[exactness](../internals/exactness.md), the worst of the cuts that the last column does not name.
+Each trainer's own functions compute the gradient of an update, on the same rows, on a CPU in float32. Least
+squares gives the weight of each token. The table names the formula and scale that reproduce all updates of a
+cut to {bound:.0e}. In the cuts that its last column does not name, the error relative to the float64 oracle of
+[exactness](../internals/exactness.md) is at most {worst:.1e}.
+
+<!-- not run: needs clones of two trainers -->
 
     PV_TRAINERS_NEMO_RL=... PV_TRAINERS_PRIME_RL=... .venv/bin/python benchmarks/conversion.py  # two clones
 """
@@ -117,12 +121,12 @@ def _uncut(findings: dict[str, Finding]) -> Finding:
 
 
 def _with_scale(text: str, scale: str) -> str:
-    return text if scale in ("", "1") else f"{text} times {scale}"
+    return text if scale in ("", "1") else f"{text} times {SHARES.get(scale, scale)}"
 
 
 def _difference(finding: Finding, main: Finding) -> str:
     if finding.formula == main.formula:
-        return f"times {finding.scale}"
+        return f"times {SHARES.get(finding.scale, finding.scale)}"
     return _with_scale(formula(finding.formula), finding.scale)
 
 
@@ -141,9 +145,22 @@ def not_run(report: Report) -> str:
 
 
 def table(reports: list[Report]) -> str:
-    heads = ["trainer", "setting", "weight of a token", "spec", "error", "where it differs"]
-    rows = [row(report, mode) for report in reports for mode in report.findings]
-    return _markdown(heads, rows, "|---|---|---|---|---:|---|")
+    """Settings of a trainer that differ in their errors alone share a line."""
+    heads = ["trainer", "setting", "weight of a token", "spec", "where it differs"]
+    rows: list[list[str]] = []
+    for report in reports:
+        for mode in report.findings:
+            trainer, setting, weight, spec, _, others = row(report, mode)
+            if rows and [trainer, weight, spec, others] == rows[-1][:1] + rows[-1][2:]:
+                rows[-1][1] += f", {setting}"
+            else:
+                rows.append([trainer, setting, weight, spec, others])
+    return _markdown(heads, rows, "|---|---|---|---|---|")
+
+
+def worst(reports: list[Report]) -> float:
+    """The largest error that a row gives."""
+    return max(float(row(report, mode)[4] or 0) for report in reports for mode in report.findings)
 
 
 def _markdown(heads: list[str], rows: list[list[str]], rule: str) -> str:
@@ -160,6 +177,7 @@ def page(reports: list[Report], started_at: str) -> str:
         versions=exactness.versions(),
         minutes=sum(report.seconds for report in reports) / 60,
         bound=EXACT,
+        worst=worst(measured),
         uncounted=UNCOUNTED,
         uncounted_cuts=", ".join(UNCOUNTED_CUTS),
         table=table(measured),

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import doctest
 import random
 import time
 from itertools import combinations, permutations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -303,9 +301,3 @@ def test_intervals_hold_the_number_and_a_thousand_pairs_take_a_second():
     assert time.process_time() - before < 3
     for metrics in (found.of_votes, found.of_means):
         assert all(one.low < one.value < one.high for name, one in metrics.items() if name != "missing")
-
-
-def test_the_example_of_the_page_runs():
-    page = Path(__file__).parents[3] / "docs" / "concepts" / "evaluation.md"
-    found = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
-    assert (found.failed, found.attempted) == (0, 5)
