@@ -6,6 +6,7 @@ import csv
 import importlib
 import math
 from collections.abc import Iterator
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -134,17 +135,26 @@ def _sets() -> str:
     from pv_eval.sets.published import table_of_sets
     from pv_judge.pages.markdown import to_markdown
 
+    kinds = SOURCES.entries()
+
+    def options(name: str) -> str:
+        read, table = (dict(signature(kinds[kind].read).parameters) for kind in (name, "table"))
+        if read.keys() == table.keys():
+            return "those of `table`"
+        return ", ".join(f"`{key}: {one.default!r}`" for key, one in read.items() if key != "path")
+
     rows = [
         (
             f"`{one.name}`",
-            f"[{SOURCES.entries()[one.name].meaning}]({one.page})",
+            f"[{kinds[one.name].meaning}]({one.page})",
             one.licence,
             ", ".join(f"`{file.path}`" for file in one.files),
+            options(one.name),
         )
         for one in published().values()
     ]
     text = "# Published sets\n\n## For pv-data\n\n`pv-data sources --get KIND` downloads these files.\n\n"
-    text += _table(("kind", "set", "licence", "files"), rows)
+    text += _table(("kind", "set", "licence", "files", "options and defaults"), rows)
     return f"{text}\n## For pv-eval\n\nThe table of `pv-eval sets`.\n\n{to_markdown([table_of_sets()])}"
 
 

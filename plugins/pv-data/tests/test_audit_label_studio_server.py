@@ -171,7 +171,7 @@ def test_an_audit_of_60_proofs_comes_back_as_the_bounds_of_its_marks(tmp_path):
     assert (pair.auditors, pair.agreement.number, pair.agreement.raw.value) == (("ann", "bob"), 57, 49 / 57)
     assert (who.in_dispute, who.unsettled) == (0, 1)
     pooled = found.audited.pooled
-    print(  # noqa: T201  with -s, the figures of docs/guides/audit.md
+    print(  # noqa: T201  with -s, the figures of this audit
         {name: (one.agree, one.checked, round(one.lower, 4)) for name, one in found.audited.slices.items()},
         {name: state.verdict for name, state in found.states.items()},
         (pooled.agree, pooled.checked, round(pooled.lower, 4)),

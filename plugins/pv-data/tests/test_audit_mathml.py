@@ -92,7 +92,7 @@ def test_a_hostile_text_has_no_tag_of_its_own(text):
 
 
 def test_the_formulas_of_real_proofs_are_converted():
-    """The figure of docs/guides/audit.md: 2,591 formulas, none left as LaTeX; of what is shown, no command unknown."""
+    """2,591 formulas of ProcessBench (OmniMath): none left as LaTeX; of what is shown, no command unknown."""
     file = SHARED / "data" / "processbench" / "omnimath_every4th.jsonl"
     if not file.exists():
         pytest.skip(f"no {file}")

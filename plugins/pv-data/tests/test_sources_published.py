@@ -14,7 +14,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import places
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -32,8 +31,6 @@ from pv_data.sources.download import download, fetch
 from pv_data.sources.opening import check_options, open_source
 from pv_data.sources.presets import File, Published, published
 from pv_rl.errors import ConfigError, DataError
-
-PAGE = places.ROOT / "docs" / "guides" / "sources.md"
 
 
 def labels(rows: list[Any]) -> list[tuple[str, bool | None]]:
@@ -422,16 +419,6 @@ def test_each_published_set_has_a_kind_a_licence_and_files_from_https_with_a_pla
             assert file.url.startswith("https://")
             assert re.fullmatch(r"[\w-]+/[\w.-]+", file.path)
             assert (len(file.sha256), len(file.git)) in ((0, 0), (64, 0), (0, 40))
-
-
-def test_the_page_of_sources_lists_each_set_with_its_licence():
-    rows = re.findall(
-        r"^\| `(\w+)` \| .* \| ([^|]*) \| .*\|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE
-    )
-    shown = dict(rows)
-    assert {name: shown[name] for name in published()} == {
-        name: one.licence.split(" (")[0] for name, one in published().items()
-    }
 
 
 def test_the_packaged_configs_read_the_folders_into_which_sets_are_downloaded():
