@@ -97,10 +97,8 @@ class Registry:
         if found is not None:
             return found
         there, wrong = self.entries(), "".join(f" Left out: {one}." for one in left_out(self))
-        like = nearest(str(name), there)
-        raise ConfigError(
-            f"there is no {self.what} {name!r:.80}.{like} Available: {', '.join(there)}.{wrong}"
-        )
+        like = f"{name!r:.80}.{nearest(str(name), there)}"
+        raise ConfigError(f"there is no {self.what} {like} Available: {', '.join(there)}.{wrong}")
 
     def owner(self, name: str) -> str:
         """The plugin that adds this name; `?` if none does."""
@@ -177,9 +175,10 @@ def left_out(*registries: Registry) -> list[str]:
 
 
 def nearest(given: str, allowed: Collection[str]) -> str:
-    """A sentence that offers the allowed name most like `given`, with a leading blank, or ''."""
-    by_folded = {name.casefold(): name for name in allowed}
-    match = difflib.get_close_matches(given.strip().casefold(), by_folded, n=1, cutoff=0.5)
+    """A sentence that offers the allowed name most like `given`, a completion if any, with a leading blank, or ''."""
+    by_folded, wanted = {name.casefold(): name for name in allowed}, given.strip().casefold()
+    longer = [name for name in by_folded if wanted and name.startswith(wanted)]
+    match = difflib.get_close_matches(wanted, longer or by_folded, n=1, cutoff=0 if longer else 0.5)
     return f" Did you mean {by_folded[match[0]]}?" if match else ""
 
 
