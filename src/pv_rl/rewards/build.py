@@ -18,7 +18,7 @@ from typing import Any
 from pv_rl import errors
 from pv_rl.errors import ConfigError, PluginError, PvRlError
 from pv_rl.hookspecs import RewardEntry
-from pv_rl.plugins import REWARDS
+from pv_rl.plugins import REWARDS, misfit
 from pv_rl.rewards.base import LABELS, LabelKind, Prepared, Reward, RewardInput, RewardOutput
 
 __all__ = ["CheckedReward", "build_reward"]
@@ -41,11 +41,8 @@ def build_reward(name: str, options: Mapping[str, Any] | None = None) -> Checked
         try:
             reward = entry.build(**(options or {}))
         except TypeError as error:
-            given = ", ".join(map(str, options or ()))
-            taken = ", ".join(inspect.signature(entry.build).parameters) or "none"
-            raise ConfigError(
-                f"the options of {_describe(name)} do not fit it ({given}): {error}. It takes: {taken}."
-            ) from error
+            why = misfit(entry.build, options or {}, error)
+            raise ConfigError(f"the options of {_describe(name)} do not fit it: {why}") from error
         return CheckedReward(name, reward)
 
 
@@ -96,9 +93,7 @@ class CheckedReward:
         with _naming(self.name):
             waiting = self.reward.score(replace(sample, label_kind=self.label_kind))
             if not inspect.isawaitable(waiting):
-                raise PluginError(
-                    f"`score` returned {_what(waiting)} at once; declare it as `async def score`"
-                )
+                raise PluginError(f"`score` returned {_what(waiting)} at once; declare `async def score`")
             given = await waiting
             if not isinstance(given, RewardOutput):
                 raise PluginError(f"`score` returned {_what(given)}; return RewardOutput(score=...)")
