@@ -42,7 +42,9 @@ def train(
     check: Annotated[
         bool,
         typer.Option(
-            "--check", help="Only check what would make the run fail. Exit code 1 if something would."
+            "--check",
+            "--dry-run",
+            help="Only check what would make the run fail. Exit code 1 if something would.",
         ),
     ] = False,
     help_: Annotated[
@@ -56,7 +58,7 @@ def train(
     from pv_rl.recipes import GROUPS, options
 
     arguments = arguments or []
-    if help_ or (resume is None and not arguments):
+    if help_ or (resume is None and not arguments and not check):
         typer.echo(context.get_help())
         typer.echo(f"\n run: {', '.join(options('runs'))}")
         for group in GROUPS:
