@@ -137,6 +137,8 @@ def test_a_folder_of_dumps_gives_its_last_step_unless_another_is_named(tmp_path)
     assert read_traces(tmp_path, small_set()).traces["p0", 0].text == "step 12"
     read = read_traces(tmp_path, small_set(), step=3)
     assert (read.traces["p0", 0].text, read.traces["p0", 0].tokens, read.counted) == ("step 3", 3, True)
+    with pytest.raises(DataError, match=r"--step 3 is for a folder of dumps, and .*12\.jsonl is a file"):
+        read_traces(tmp_path / "12.jsonl", small_set(), step=3)
 
 
 def test_parquet_with_chats_is_read(tmp_path):

@@ -88,6 +88,8 @@ def read_traces(
             no row belongs to the set.
     """
     form = form or build_format()
+    if step is not None and not path.is_dir():
+        raise DataError(f"--step {step} is for a folder of dumps, and {path} is a file; leave it out")
     file = choose_file(path, step)[0] if path.is_dir() else path
     matcher = Matcher(found.pairs, form)
     traces: dict[tuple[str, int], Trace] = {}
