@@ -79,6 +79,8 @@ def test_every_help_fits_a_screen_and_its_example_is_a_command_line(name):
         ("pv-rl doctor sentinel=sto", "sentinel=stop"),
         ("pv-rl weights --mode dr_", "dr_grpo"),
         ("pv-rl score --reward verdict_", "verdict_fluency"),
+        ("pv-rl quickstart --mode tok", "token_mean"),
+        ("pv-rl quickstart --trainer t", "trl"),
         ("pv-rl score --rew", "--reward"),
         ("pv-data run pap", "paper"),
         ("pv-data sources --kind tab", "table"),
@@ -113,7 +115,7 @@ def test_the_modes_that_are_completed_are_ours():
     from pv_rl.plugins import LOSS_MODES
     from pv_runs.commands import MODES
 
-    assert MODES.split() == [one.name for one in LOSS_MODES.own()]
+    assert MODES == [one.name for one in LOSS_MODES.own()]
 
 
 class Stopped(DataError):

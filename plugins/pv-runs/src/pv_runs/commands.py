@@ -13,11 +13,23 @@ from rich.console import Console
 
 from pv_doctor.completion import complete
 
-__all__ = ["app"]
+__all__ = ["MODES", "app"]
 
 app = typer.Typer()
 JUDGE = "reward.custom_reward_function.reward_kwargs.judge"
-MODES = "grpo dapo balanced dr_grpo vl_norm ba prompt_mean token_mean seq_mean constant luspo"
+MODES = [
+    "grpo",
+    "dapo",
+    "balanced",
+    "dr_grpo",
+    "vl_norm",
+    "ba",
+    "prompt_mean",
+    "token_mean",
+    "seq_mean",
+    "constant",
+    "luspo",
+]
 """Our modes, for the completion of --mode, which does not import torch."""
 
 
@@ -227,7 +239,7 @@ def weights(
         list[str] | None,
         typer.Option(
             help="A loss_agg_mode: balanced:0.4, dapo@batch ... Repeat it to compare several.",
-            autocompletion=lambda: MODES.split(),
+            autocompletion=lambda: MODES,
             show_default="grpo, dapo, balanced",
         ),
     ] = None,
