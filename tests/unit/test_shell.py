@@ -115,7 +115,7 @@ def test_the_modes_that_are_completed_are_ours():
     from pv_rl.plugins import LOSS_MODES
     from pv_runs.commands import MODES
 
-    assert MODES == [one.name for one in LOSS_MODES.own()]
+    assert [one.name for one in LOSS_MODES.own()] == MODES
 
 
 class Stopped(DataError):
