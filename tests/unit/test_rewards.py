@@ -322,7 +322,25 @@ def test_metrics_that_change_from_row_to_row_are_an_error_that_names_them(caplog
         for text in ("a c", "", "a b c"):
             row = score(text, True, "fickle")
             assert row == dict.fromkeys(("score", "b", "a", *RIGHT), 0) | {"reward_error": 1}
-    assert "the reward 'fickle' of theirs: the metrics b, c are returned for some rows and not" in caplog.text
+    assert "the reward 'fickle' of theirs: a row has the metrics a, c; expected b, a, as in" in caplog.text
+    assert "(difference: b, c)" in caplog.text
+
+
+def test_metrics_are_compared_with_those_that_the_reward_declares(caplog):
+    class Declared(Fickle):
+        metric_names = ("a", "b")
+
+    class Text(Fickle):
+        metric_names = "acc"
+
+    with adding(RewardEntry(name="declared", build=Declared)):
+        assert score("c", True, "declared")["reward_error"] == 1
+    assert "a row has the metrics c; expected a, b, as in the reward's metric_names" in caplog.text
+    with (
+        adding(RewardEntry(name="text", build=Text)),
+        pytest.raises(PluginError, match="metric_names='acc'; ex"),
+    ):
+        build_reward("text", {})
 
 
 class Picky:

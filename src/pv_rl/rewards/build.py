@@ -73,6 +73,8 @@ class CheckedReward:
                 f"{who} has the label_kind {brief(self.label_kind)}; expected one of {', '.join(LABELS)}"
             )
         declared = getattr(reward, "metric_names", None)
+        if isinstance(declared, str):
+            raise PluginError(f"{who} has metric_names={declared!r}; expected a list of names")
         self.metric_names: tuple[str, ...] | None = None if declared is None else tuple(declared)
         """As the reward declares them, or of the first row that has a reward; None before it."""
 
@@ -105,17 +107,14 @@ class CheckedReward:
     def _with_names(self, output: RewardOutput) -> RewardOutput:
         """The output, if it has the metrics that every row has. A row that abstains may leave them out."""
         if not output.valid:
-            output = replace(
-                output, metrics={**dict.fromkeys(self.metric_names or (), 0.0), **output.metrics}
-            )
+            output = replace(output, metrics=dict.fromkeys(self.metric_names or (), 0.0) | output.metrics)
         elif self.metric_names is None:
             self.metric_names = tuple(output.metrics)
-        if self.metric_names is not None and (
-            changed := sorted(set(output.metrics) ^ set(self.metric_names))
-        ):
+        names = self.metric_names
+        if names is not None and (changed := sorted(set(output.metrics) ^ set(names))):
             raise PluginError(
-                f"the metrics {', '.join(changed)} are returned for some rows and not for others; return the same "
-                "names for every row, because verl takes them from the first"
+                f"a row has the metrics {', '.join(output.metrics) or 'none'}; expected {', '.join(names) or 'none'}, "
+                f"as in the reward's metric_names, or else in its first row (difference: {', '.join(changed)})"
             )
         return output
 
