@@ -87,6 +87,8 @@ class Request:
     """Settings of `pv_data.asking.settings.Model`, `name=value`."""
     cache: Path | None = None
     step: int | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Of recorded traces: columns by name, see `pv_eval.verifiers.recorded.COLUMNS`."""
     keep_traces: bool = True
 
     @cached_property
