@@ -168,7 +168,7 @@ def test_errors_of_the_command_are_one_line(tmp_path):
         ([path, "--column", "human"], "expected NAME=COLUMN"),
         (
             [path, "--column", "model=a", "--column", "model=b"],
-            "--column model is given twice; put the grades in one",
+            "--column model is given twice; name one column",
         ),
         ([tmp_path], "has no pairs.parquet"),
     ):

@@ -152,6 +152,8 @@ def test_columns_of_another_name_are_those_that_the_user_names(tmp_path):
         DataError, match=r"votes\.jsonl has no column golt, which --column names; it has problem_id"
     ):
         read_traces(path, small_set(), columns={"pair_id": "problem_id", "verdict": "golt"})
+    with pytest.raises(DataError, match="called otherwise by --column verdict=COLUMN"):
+        read_traces(path, small_set(), columns={"pair_id": "problem_id"})
     with pytest.raises(
         ConfigError, match=r"--column has no 'verdct'\. Did you mean verdict\? Expected pair_id, "
     ):

@@ -123,6 +123,6 @@ def by_meaning(given: Sequence[str], example: str) -> dict[str, str]:
     names = [name for name, _, _ in parts]
     if twice := [name for name in names if names.count(name) > 1]:
         raise ConfigError(
-            f"--column {twice[0][:80]} is given twice; put the grades in one list column, or one row a vote"
+            f"--column {twice[0][:80]} is given twice; name one column, and write several votes as one row each"
         )
     return {name: column for name, _, column in parts}

@@ -193,7 +193,8 @@ def _why_none(left: Mapping[str, int], columns: Sequence[str], found: EvalSet, f
     has = f" It has the columns {', '.join(columns)[:300]}." if columns else ""
     return (
         f"{why}.{has} Write one vote a row: pair_id (or id, if the set has it), or problem and "
-        f"proof, or the prompt that holds both (input); and a {TRACES[0]}, or {_column(form)}: {ANSWERS[form.truth]}"
+        f"proof, or the prompt that holds both (input); and a {TRACES[0]}, or {_column(form)}: {ANSWERS[form.truth]}. "
+        f"Name a column that is called otherwise by --column {_column(form)}=COLUMN"
     )
 
 
