@@ -106,7 +106,8 @@ def _packages() -> Finding:
             found[name] = version(name)
         except PackageNotFoundError:
             found[name] = None
-    text = ", ".join(f"{name} {number or 'missing'}" for name, number in found.items())
+    missing = {name: "not installed (optional)" if name in OPTIONAL else "missing" for name in found}
+    text = ", ".join(f"{name} {number or missing[name]}" for name, number in found.items())
     complete = all(number is not None or name in OPTIONAL for name, number in found.items())
     return _checked(complete, text, f"Install torch first. {how_to_install('pv-rl[verl]')}")
 

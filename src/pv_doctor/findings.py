@@ -22,7 +22,7 @@ def print_findings(findings: Mapping[str, Finding], console: Console) -> bool:
         text = escape("".join(c for c in line if c.isprintable()))
         console.print(f"{MARKS[finding.state]} {name:9}{text}{remedy}", highlight=False)
     states = [finding.state for finding in findings.values()]
-    wrong, notes = states.count("wrong"), ", as the notes say" * ("note" in states)
+    wrong, notes = states.count("wrong"), "; see the notes above" * ("note" in states)
     console.print(
         f"{wrong} of {len(findings)} checks failed." if wrong else f"This environment will work{notes}."
     )

@@ -219,9 +219,7 @@ class TrainerHook:
     def __post_init__(self) -> None:
         _check_name("trainer hook", self.name)
         if not isinstance(self.run, str) or not RUN.fullmatch(self.run):
-            raise PluginError(
-                f"the trainer hook {self.name!r} with run={self.run!r}; it is 'module:function'"
-            )
+            raise PluginError(f"the trainer hook {self.name!r} has run={self.run!r}; write 'module:function'")
         if not isinstance(self.needs, tuple) or not isinstance(self.gives, tuple):
             raise PluginError(f"the trainer hook {self.name!r}: needs and gives are tuples of names")
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import inspect
 import logging
 import pkgutil
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -33,6 +34,7 @@ __all__ = [
     "forget_plugins",
     "hook_results",
     "left_out",
+    "misfit",
     "nearest",
     "plugin_manager",
 ]
@@ -97,10 +99,8 @@ class Registry:
         if found is not None:
             return found
         there, wrong = self.entries(), "".join(f" Left out: {one}." for one in left_out(self))
-        like = nearest(str(name), there)
-        raise ConfigError(
-            f"there is no {self.what} {name!r:.80}.{like} Available: {', '.join(there)}.{wrong}"
-        )
+        like = f"{name!r:.80}.{nearest(str(name), there)}"
+        raise ConfigError(f"there is no {self.what} {like} Available: {', '.join(there)}.{wrong}")
 
     def owner(self, name: str) -> str:
         """The plugin that adds this name; `?` if none does."""
@@ -177,10 +177,25 @@ def left_out(*registries: Registry) -> list[str]:
 
 
 def nearest(given: str, allowed: Collection[str]) -> str:
-    """A sentence that offers the allowed name most like `given`, with a leading blank, or ''."""
-    by_folded = {name.casefold(): name for name in allowed}
-    match = difflib.get_close_matches(given.strip().casefold(), by_folded, n=1, cutoff=0.5)
+    """A sentence that offers the allowed name most like `given`, a completion if any, with a leading blank, or ''."""
+    by_folded, wanted = {name.casefold(): name for name in allowed}, given.strip().casefold()
+    longer = [name for name in by_folded if wanted and name.startswith(wanted)]
+    match = difflib.get_close_matches(wanted, longer or by_folded, n=1, cutoff=0 if longer else 0.5)
     return f" Did you mean {by_folded[match[0]]}?" if match else ""
+
+
+def misfit(build: Callable[..., Any], given: Mapping[str, Any], error: TypeError) -> str:
+    """Why `build(**given)` raised the error: an option that it does not have or that is missing, then all options."""
+    every = inspect.signature(build).parameters
+    taken = {name: one for name, one in every.items() if not one.kind.name.startswith("VAR_")}
+    strange = [one for one in given if one not in taken and len(taken) == len(every)]
+    lacks = [name for name, one in taken.items() if one.default is one.empty and name not in given]
+    why = f"{error}."
+    if strange:
+        why = f"there is no option {strange[0]!r:.80}.{nearest(str(strange[0]), taken)}"
+    elif lacks:
+        why = f"the option {lacks[0]} is missing."
+    return f"{why} Options: {', '.join(taken) or 'none'}"
 
 
 @cache

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError
 
 import pytest
+from rich.console import Console
 
 import pv_doctor as doctor
+from pv_doctor.findings import print_findings
 from pv_rl import plugins
 from pv_rl.hookspecs import Finding, hookimpl
 
@@ -92,6 +95,20 @@ def test_a_missing_package_is_named_without_a_traceback():
         raise AssertionError
 
     assert doctor._guarded(_broken).text == "no_such_package is missing"
+
+
+def test_optional_packages_that_are_absent_and_notes_do_not_read_as_faults(monkeypatch, capsys):
+    def absent(name: str) -> str:
+        if name in doctor.OPTIONAL:
+            raise PackageNotFoundError(name)
+        return "1.0"
+
+    monkeypatch.setattr(doctor, "version", absent)
+    packages = doctor._packages()
+    assert packages.state == "ok"
+    assert packages.text.endswith("vllm not installed (optional), pv-cpu not installed (optional)")
+    assert print_findings({"device": Finding(state="note", text="no GPU", remedy="x")}, Console())
+    assert capsys.readouterr().out.endswith("This environment will work; see the notes above.\n")
 
 
 def run_doctor(**env: str) -> subprocess.CompletedProcess[str]:

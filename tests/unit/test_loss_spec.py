@@ -61,6 +61,8 @@ def test_an_eta_outside_the_unit_interval_is_refused(eta):
         ("balancd", "Did you mean balanced"),
         ("GRPO", "Did you mean grpo"),
         (" dapo", "Did you mean dapo"),
+        ("bal", "Did you mean balanced"),  # ba has fewer letters to change
+        ("pro", "Did you mean prompt_mean"),
         ("seq-mean-token-mean", "It is verl's, and means grpo@batch."),
         ("token-sum", "It is verl's, and means a sum."),
         ("zzz", ""),

@@ -262,8 +262,8 @@ def with_metrics(**metrics: Any) -> Callable[[], RewardOutput]:
         (returning("1"), "`score` returned '1' (str); return RewardOutput"),
         (returning({"score": 1.0}), "`score` returned {'score': 1.0} (dict); return RewardOutput"),
         (returning((1.0, True)), "(tuple); return RewardOutput"),
-        (Synchronous, "at once; declare it as `async def score`"),
-        (Generator, "(async_generator) at once; declare it as `async def score`"),
+        (Synchronous, "at once; declare `async def score`"),
+        (Generator, "(async_generator) at once; declare `async def score`"),
         (Failing, "raised ZeroDivisionError: by nobody (test_rewards.py, line "),
         (returning(DataError("odd")), "the reward 'odd' of theirs: odd"),
         (Several, "raised ZeroDivisionError: by nobody (test_rewards.py, line "),
@@ -322,7 +322,25 @@ def test_metrics_that_change_from_row_to_row_are_an_error_that_names_them(caplog
         for text in ("a c", "", "a b c"):
             row = score(text, True, "fickle")
             assert row == dict.fromkeys(("score", "b", "a", *RIGHT), 0) | {"reward_error": 1}
-    assert "the reward 'fickle' of theirs: the metrics b, c are returned for some rows and not" in caplog.text
+    assert "the reward 'fickle' of theirs: a row has the metrics a, c; expected b, a, as in" in caplog.text
+    assert "(difference: b, c)" in caplog.text
+
+
+def test_metrics_are_compared_with_those_that_the_reward_declares(caplog):
+    class Declared(Fickle):
+        metric_names = ("a", "b")
+
+    class Text(Fickle):
+        metric_names = "acc"
+
+    with adding(RewardEntry(name="declared", build=Declared)):
+        assert score("c", True, "declared")["reward_error"] == 1
+    assert "a row has the metrics c; expected a, b, as in the reward's metric_names" in caplog.text
+    with (
+        adding(RewardEntry(name="text", build=Text)),
+        pytest.raises(PluginError, match="metric_names='acc'; ex"),
+    ):
+        build_reward("text", {})
 
 
 class Picky:
@@ -401,7 +419,10 @@ def test_where_a_reward_cannot_be_built_in_a_worker_of_verl_alone_its_rows_absta
         (lambda: sys.exit(3), "raised SystemExit: 3"),
         (lambda: next(iter(())), "raised StopIteration (test_rewards.py, line"),
         (lambda: Path("/no/such/file").read_text(), "raised FileNotFoundError"),
-        (lambda words: None, "the options of the reward 'odd' of theirs do not fit it (): "),
+        (
+            lambda words: None,
+            "the options of the reward 'odd' of theirs do not fit it: the option words is missing. Options: words",
+        ),
         (
             type("Odd", (Failing,), {"label_kind": "truth"}),
             "label_kind 'truth'; expected one of verdict, number",
@@ -421,6 +442,28 @@ def test_a_reward_that_cannot_be_built_is_one_error_that_names_the_package(build
                 build_reward(name, options)
             assert text in str(caught.value)
             assert str(caught.value).count("the reward 'odd' of theirs") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "says"),
+    [
+        ("verdict", {"jugde": 1}, "there is no option 'jugde'. Did you mean judge? Options: judge"),
+        ("verdict", {3: 1}, "there is no option 3. Options: judge"),
+        ("weighted", {}, "the option rewards is missing. Options: rewards, options"),
+        ("weighted", {"rewards": {"verdict": 1.0}, "options": 3}, "options: 3; give options by the name of"),
+        ("odd", {"words": 1}, "do not fit it: not a text. Options: none"),
+    ],
+)
+def test_options_that_do_not_fit_are_named_with_those_that_exist(name, options, says):
+    """The last reward takes any option, and raises for this value."""
+
+    def build(**settings: object) -> Reward:
+        raise TypeError("not a text")
+
+    with adding(RewardEntry(name="odd", build=build)), pytest.raises(ConfigError) as caught:
+        build_reward(name, options)
+    assert says in str(caught.value)
+    assert "argument" not in str(caught.value)
 
 
 def test_what_prepare_raises_names_the_package_too():

@@ -79,6 +79,8 @@ def test_every_help_fits_a_screen_and_its_example_is_a_command_line(name):
         ("pv-rl doctor sentinel=sto", "sentinel=stop"),
         ("pv-rl weights --mode dr_", "dr_grpo"),
         ("pv-rl score --reward verdict_", "verdict_fluency"),
+        ("pv-rl quickstart --mode tok", "token_mean"),
+        ("pv-rl quickstart --trainer t", "trl"),
         ("pv-rl score --rew", "--reward"),
         ("pv-data run pap", "paper"),
         ("pv-data sources --kind tab", "table"),
@@ -113,7 +115,7 @@ def test_the_modes_that_are_completed_are_ours():
     from pv_rl.plugins import LOSS_MODES
     from pv_runs.commands import MODES
 
-    assert MODES.split() == [one.name for one in LOSS_MODES.own()]
+    assert [one.name for one in LOSS_MODES.own()] == MODES
 
 
 class Stopped(DataError):
@@ -178,6 +180,15 @@ CONFIG = "run_dir: out\nsources: [{kind: table, path: x.csv}]\n"
         ("defaults: [true]\n", "pv-data run x.yaml", "x.yaml: Unsupported type in defaults"),
         (CONFIG + "panel: [{model: gpt}]\n", "pv-data run x.yaml", "names the model gpt, which `models` does not have"),
         ("", "pv-data audit bound 5 x", "Invalid value for 'checked': expected a whole number\n"),
+        ("", "pv-data audit bound 5 9999999999", "'checked': expected a number less than or equal to 1000000000"),
+        ("", "pv-data audit plan --slice-size 0", "'--slice-size': expected a number greater than or equal to 1"),
+        ("", "pv-data audit bound 1 2 --slices 0", "'--slices': expected a number greater than or equal to 1"),
+        ("", "pv-eval run --set a:b --verifier c --out d -n 0", "n is 0; give a whole number, 1 or more"),
+        ("", "pv-eval run --set a:b --verifier c --out d --seed -1", "seed is -1; give a whole number, 0 or more"),
+        ("", "pv-eval run --set a:b --verifier c --out d --top-p 0", "top_p is 0.0; give a number above 0, up to 1"),
+        ("", "pv-rl score --rollouts x.yaml --step 3", "--step 3 is for a folder of rollouts, and x.yaml is a file"),
+        ("", "pv-rl score --rollouts x.yaml --set treshold=1", "no option 'treshold'. Did you mean threshold?"),
+        ("", "pv-rl watch --metrics x.yaml --responses 0", "responses is 0; give a number of 2 or more"),
         ("", "pv-data audit draw RUN --to excel --out x", "'excel' is not one of 'sheet', 'label-studio'"),
         ("", "pv-data audit status no", "no is not a folder"),
         ("", "pv-rl train --chek run=8b", "pv-rl train has no option --chek. Did you mean --check?"),

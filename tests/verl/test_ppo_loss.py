@@ -322,8 +322,8 @@ CRITIC = {"strategy": "fsdp2", "rollout_n": 2, "ppo_micro_batch_size_per_gpu": 1
     ("spec", "text"),
     [
         ("balanced:2", "has the eta"),
-        ("balancd", r"critic.loss_agg_mode: .*Did you mean balanced\?.*verl's own modes may be used too"),
-        ("token mean", "verl's own modes may be used too"),
+        ("balancd", r"critic.loss_agg_mode: .*Did you mean balanced\?.*verl's own modes also work"),
+        ("token mean", "verl's own modes also work"),
         (["balanced"], "is not a string"),
     ],
 )

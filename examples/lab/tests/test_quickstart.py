@@ -24,6 +24,8 @@ pytest.importorskip("pv_cpu", reason="pv-cpu is not installed: pip install ./plu
 from reference import check_reference_loop
 from trainer import check_rewards, check_step_metrics, check_weights, read_metrics
 
+from pv_runs.report.runs import read_run
+
 pytestmark = pytest.mark.slow
 
 MODE = "balanced:0.4"
@@ -78,6 +80,7 @@ def test_it_ends_with_a_table_a_figure_and_the_numbers(run):
     assert f"before and after 2 steps of {MODE}" in run.stdout
     assert all(f"held-out accuracy, {kind} proofs" in run.stdout for kind in ("right", "wrong"))
     assert (run.out / "curves.png").read_bytes().startswith(b"\x89PNG")
+    assert read_run(run.out, "run").state == "finished"
     before, *_, after = json.loads((run.out / "result.json").read_text())["points"]
     assert (before["step"], after["step"]) == (0, 2)
     assert before["right"] > 0.8

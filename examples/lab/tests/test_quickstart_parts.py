@@ -22,13 +22,16 @@ from pv_judge.pages.blocks import Table
 from pv_judge.pages.terminal import print_blocks
 from pv_judge.processes import process_tree
 from pv_lab.commands import free_folder
+from pv_lab.quickstart import run
 from pv_lab.quickstart.curves import HELD_OUT, follow
 from pv_lab.quickstart.display import Display, before_and_after
 from pv_lab.quickstart.figure import draw
 from pv_lab.quickstart.run import HEADING, next_lines
 from pv_lab.quickstart.settings import CONFIG_NAME, Settings, environment
 from pv_lab.quickstart.start import follow_stages, weights_of_traces
+from pv_rl.errors import SetupError
 from pv_runs.recipes.compose import CONFIG_MODULE
+from pv_runs.report.runs import read_run
 from pv_runs.train.attempt import shell_script
 
 
@@ -306,3 +309,26 @@ def test_the_default_folder_is_the_next_free_one(tmp_path):
     base.mkdir()
     (tmp_path / "run-2").mkdir()
     assert free_folder(base) == tmp_path / "run-3"
+
+
+@pytest.mark.parametrize(
+    ("state", "error", "code"),
+    [
+        ("failed", "ValueError: no such model", "raise ValueError('no such model')"),
+        (
+            "stopped",
+            "ended by a signal",
+            "import os, signal; os.kill(os.getppid(), signal.SIGINT); signal.pause()",
+        ),
+    ],
+)
+def test_a_run_that_does_not_end_well_records_why(tmp_path, monkeypatch, state, error, code):
+    """With a stand-in for the trainer. `test_quickstart.py` has a run that ends well."""
+    monkeypatch.setattr(run, "trainer_command", lambda *_: [sys.executable, "-c", code])
+    settings = Settings(out=tmp_path / "run", steps=1, trainer="trl")
+    with pytest.raises((SetupError, KeyboardInterrupt)):
+        run.run_quickstart(settings, Console(file=io.StringIO()))
+    read = read_run(settings.out, "run")
+    assert read.state == state
+    assert (read.error or "").startswith(error)
+    assert "pv_rl" in read.versions

@@ -23,6 +23,7 @@ from pv_lab.quickstart.run import run_quickstart
 from pv_lab.quickstart.settings import Settings
 from pv_rl.cli import app
 from pv_rl.errors import LossModeError
+from pv_runs.report.runs import read_run
 
 TRL = "trl-1.16.0"
 MODE = "balanced:0.4"
@@ -50,6 +51,7 @@ def out(tmp_path_factory) -> Path:
 @pytest.mark.slow
 def test_it_ends_with_the_files_of_a_quick_start(out):
     assert (out / "curves.png").read_bytes().startswith(b"\x89PNG")
+    assert read_run(out, "run").state == "finished"
     before, *_, after = json.loads((out / "result.json").read_text())["points"]
     assert (before["step"], after["step"]) == (0, 2)
     assert before["right"] > 0.8

@@ -61,8 +61,6 @@ def test_a_finite_slice_leaves_out_plans_that_read_more_than_there_is():
     [
         (["bound", "31", "30"], "agree is 31 of 30 checked"),
         (["bound", "27", "30", "--confidence", "90"], "confidence is 90.0"),
-        (["bound", "27", "30", "--slices", "0"], "--slices is 0"),
-        (["plan", "--slice-size", "0"], "size is 0"),
         (["plan", "--good", "0.7"], "give bad below good"),
         (["plan", "--agreement", "80"], "agreement is 80"),
         (["plan", "--minutes", "nan"], "minutes is nan"),

@@ -106,7 +106,7 @@ def test_a_share_is_of_the_questions_and_the_same_for_all_entries(tmp_path):
         ({"method": "naive_negative", "model": "big"}, "asks no model: name none"),
         (
             {"method": "proof", "model": "big", "options": {"colour": 1}},
-            "options of proof: there is no colour. It",
+            "options of proof: there is no option 'colour'. Options",
         ),
     ],
 )

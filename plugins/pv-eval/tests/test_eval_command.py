@@ -207,7 +207,10 @@ def test_a_part_of_a_set_is_no_choice_of_its_order_and_is_said(tmp_path):
     [
         (["--verifier", "http://127.0.0.1:9/v1"], "an endpoint needs --model"),
         (["--verifier", "nowhere"], "give an address"),
-        (["--verifier", "http://127.0.0.1:9/v1", "--model", "m", "--top-p", "2"], "above 0 up to 1"),
+        (
+            ["--verifier", "http://127.0.0.1:9/v1", "--model", "m", "--top-p", "2"],
+            "a number above 0, up to 1",
+        ),
         (["--verifier", "http://127.0.0.1:9/v1", "--model", "m", "--client", "limit.x=1"], "limit"),
         (
             ["--verifier", "http://127.0.0.1:9/v1", "--model", "m", "--client", "endpoints=1"],

@@ -146,7 +146,7 @@ def test_columns_and_scales_are_found_and_named(tmp_path, rows, options, human, 
         ([{"human": 7, "pred": 1}], {"points": 1e308}, "no common step"),
         ([{"human": 1e-308, "pred": 0}], {}, "no common step"),
         ([{"human": 7, "pred": 1}], {"grades": [0, float("nan"), 7]}, "expected two or more finite numbers"),
-        ([{"human": 7, "pred": 1}], {"grades": [7, 3, 0]}, r"grades=\(7, 3, 0\); expected .* ascending"),
+        ([{"human": 7, "pred": 1}], {"grades": [7, 3, 0]}, r"grades are 7, 3, 0; expected .* ascending"),
         ([{"id": "x", "human": 7, "pred": 1, "sample": 1e300}], {}, "expected a whole number from 0 to 2\\^63"),
         ([{"human": 7, "pred": 1}], {"accept": 9}, "--accept 9: expected points above 0, up to 7"),
         ([{"human": 7, "pred": 1}], {"points": 6, "grades": [0, 7]}, "give one of the two"),
@@ -168,7 +168,7 @@ def test_errors_of_the_command_are_one_line(tmp_path):
         ([path, "--column", "human"], "expected NAME=COLUMN"),
         (
             [path, "--column", "model=a", "--column", "model=b"],
-            "--column model is given twice; put the grades in one",
+            "--column model is given twice; name one column",
         ),
         ([tmp_path], "has no pairs.parquet"),
     ):

@@ -15,7 +15,7 @@ from pv_eval.sets.base import Candidate, EvalSet, build_set
 from pv_eval.verifiers.recorded import read_traces
 from pv_eval.verifiers.trace_cache import to_vote
 from pv_eval.votes import Pair
-from pv_rl.errors import DataError
+from pv_rl.errors import ConfigError, DataError
 
 
 def small_set() -> EvalSet:
@@ -137,6 +137,27 @@ def test_a_folder_of_dumps_gives_its_last_step_unless_another_is_named(tmp_path)
     assert read_traces(tmp_path, small_set()).traces["p0", 0].text == "step 12"
     read = read_traces(tmp_path, small_set(), step=3)
     assert (read.traces["p0", 0].text, read.traces["p0", 0].tokens, read.counted) == ("step 3", 3, True)
+    with pytest.raises(DataError, match=r"--step 3 is for a folder of dumps, and .*12\.jsonl is a file"):
+        read_traces(tmp_path / "12.jsonl", small_set(), step=3)
+
+
+def test_columns_of_another_name_are_those_that_the_user_names(tmp_path):
+    """The named column is read although the file has a column of the usual name, here an index."""
+    rows = [{"problem_id": "p0", "id": 7, "gold": "yes"}, {"problem_id": "p1", "id": 8, "gold": "no"}]
+    path = lines(tmp_path / "votes.jsonl", rows)
+    read = read_traces(path, small_set(), columns={"pair_id": "problem_id", "verdict": "gold"})
+    votes = {key: trace.answer and trace.answer.accepts for key, trace in read.traces.items()}
+    assert votes == {("p0", 0): True, ("p1", 0): False}
+    with pytest.raises(
+        DataError, match=r"votes\.jsonl has no column golt, which --column names; it has problem_id"
+    ):
+        read_traces(path, small_set(), columns={"pair_id": "problem_id", "verdict": "golt"})
+    with pytest.raises(DataError, match="called otherwise by --column verdict=COLUMN"):
+        read_traces(path, small_set(), columns={"pair_id": "problem_id"})
+    with pytest.raises(
+        ConfigError, match=r"--column has no 'verdct'\. Did you mean verdict\? Expected pair_id, "
+    ):
+        read_traces(path, small_set(), columns={"verdct": "gold"})
 
 
 def test_parquet_with_chats_is_read(tmp_path):

@@ -45,7 +45,7 @@ def test_a_sweep_holds_runs_and_is_none(tmp_path):
 
 def test_the_saved_config_has_what_resumes_have_changed(tmp_path):
     run = RunFolder(tmp_path)
-    with pytest.raises(DataError, match=r"config\.yaml cannot be read"):
+    with pytest.raises(DataError, match=r"config\.yaml is missing"):
         saved_config(tmp_path, ())
     run.config.parent.mkdir()
     OmegaConf.save(OmegaConf.create({"trainer": {"steps": 3, "lr": 1.0}}), run.config)

@@ -440,7 +440,7 @@ def test_a_step_that_is_no_whole_number_is_refused(step):
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"responses": 1}, "responses is 1; give a number from 2"),
+        ({"responses": 1}, "responses is 1; give a number of 2 or more"),
         ({"steps_per_false_alarm": "often"}, "steps_per_false_alarm is 'often'"),
         ({"steps_per_false_alarm": math.nan}, "steps_per_false_alarm is nan"),
         ({"warm_up": True}, "warm_up is True"),

@@ -171,7 +171,7 @@ def test_the_first_ctrl_c_asks_for_a_checkpoint_and_resume_goes_on_from_it(tmp_p
     }
 
     exit_code, said = pv_rl_train(tmp_path, "--resume", "r")
-    assert (exit_code, "finished already" in said) == (0, True), said
+    assert (exit_code, "nothing to resume" in said) == (0, True), said
 
     # By hand: verl empties the metrics file that it is given.
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
@@ -334,6 +334,27 @@ def test_a_check_of_a_resume_reads_the_saved_config(tmp_path, monkeypatch, capsy
     assert "the run takes 9 GPUs" in capsys.readouterr().out
     with pytest.raises(ConfigError, match=r"Did you mean trainer\.total_training_steps"):
         resume(tmp_path, ["trainer.total_traning_steps=9"], Console(), only_check=True)
+
+
+def test_a_finished_run_says_what_can_be_done_and_is_checked_only_for_further_steps(
+    tmp_path, monkeypatch, capsys
+):
+    write_record(tmp_path, replace(next_record(None), state="finished"))
+    with pytest.raises(DataError, match=r"config\.yaml is missing.*quickstart"):
+        resume(tmp_path, [], Console(), only_check=True)
+    (tmp_path / ".hydra").mkdir()
+    config = compose_run("lab", ["cluster=cpu", "run_dir=."])
+    (tmp_path / ".hydra/config.yaml").write_text(OmegaConf.to_yaml(config))
+    for only_check in (True, False):
+        assert resume(tmp_path, [], Console(width=500), only_check=only_check)
+        said = capsys.readouterr().out
+        assert "there is nothing to resume. To train more steps, add trainer.total_training_steps=" in said
+        assert f"pv-rl report {tmp_path}" in said
+    assert resume(tmp_path, ["trainer.total_training_steps=40"], Console(width=500), only_check=True)
+    assert "ok    gpus" in capsys.readouterr().out
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=r"contains a run; to continue it: pv-rl train --resume \."):
+        train([], Console(), only_check=True)
 
 
 def test_what_a_resume_changes_is_kept_by_the_next(tmp_path):

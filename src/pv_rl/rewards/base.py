@@ -91,9 +91,7 @@ class RewardOutput:
                     "under a name of printable characters"
                 )
         if taken := RESERVED & metrics.keys():
-            raise DataError(
-                f"a reward's metrics have reserved names: {', '.join(sorted(taken))}; rename them"
-            )
+            raise DataError(f"a reward's metrics use reserved names: {', '.join(sorted(taken))}; rename them")
         object.__setattr__(self, "score", score)
         object.__setattr__(self, "metrics", metrics)
 

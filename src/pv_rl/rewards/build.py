@@ -18,7 +18,7 @@ from typing import Any
 from pv_rl import errors
 from pv_rl.errors import ConfigError, PluginError, PvRlError
 from pv_rl.hookspecs import RewardEntry
-from pv_rl.plugins import REWARDS
+from pv_rl.plugins import REWARDS, misfit
 from pv_rl.rewards.base import LABELS, LabelKind, Prepared, Reward, RewardInput, RewardOutput
 
 __all__ = ["CheckedReward", "build_reward"]
@@ -41,11 +41,8 @@ def build_reward(name: str, options: Mapping[str, Any] | None = None) -> Checked
         try:
             reward = entry.build(**(options or {}))
         except TypeError as error:
-            given = ", ".join(map(str, options or ()))
-            taken = ", ".join(inspect.signature(entry.build).parameters) or "none"
-            raise ConfigError(
-                f"the options of {_describe(name)} do not fit it ({given}): {error}. It takes: {taken}."
-            ) from error
+            why = misfit(entry.build, options or {}, error)
+            raise ConfigError(f"the options of {_describe(name)} do not fit it: {why}") from error
         return CheckedReward(name, reward)
 
 
@@ -76,6 +73,8 @@ class CheckedReward:
                 f"{who} has the label_kind {brief(self.label_kind)}; expected one of {', '.join(LABELS)}"
             )
         declared = getattr(reward, "metric_names", None)
+        if isinstance(declared, str):
+            raise PluginError(f"{who} has metric_names={declared!r}; expected a list of names")
         self.metric_names: tuple[str, ...] | None = None if declared is None else tuple(declared)
         """As the reward declares them, or of the first row that has a reward; None before it."""
 
@@ -96,9 +95,7 @@ class CheckedReward:
         with _naming(self.name):
             waiting = self.reward.score(replace(sample, label_kind=self.label_kind))
             if not inspect.isawaitable(waiting):
-                raise PluginError(
-                    f"`score` returned {_what(waiting)} at once; declare it as `async def score`"
-                )
+                raise PluginError(f"`score` returned {_what(waiting)} at once; declare `async def score`")
             given = await waiting
             if not isinstance(given, RewardOutput):
                 raise PluginError(f"`score` returned {_what(given)}; return RewardOutput(score=...)")
@@ -110,17 +107,14 @@ class CheckedReward:
     def _with_names(self, output: RewardOutput) -> RewardOutput:
         """The output, if it has the metrics that every row has. A row that abstains may leave them out."""
         if not output.valid:
-            output = replace(
-                output, metrics={**dict.fromkeys(self.metric_names or (), 0.0), **output.metrics}
-            )
+            output = replace(output, metrics=dict.fromkeys(self.metric_names or (), 0.0) | output.metrics)
         elif self.metric_names is None:
             self.metric_names = tuple(output.metrics)
-        if self.metric_names is not None and (
-            changed := sorted(set(output.metrics) ^ set(self.metric_names))
-        ):
+        names = self.metric_names
+        if names is not None and (changed := sorted(set(output.metrics) ^ set(names))):
             raise PluginError(
-                f"the metrics {', '.join(changed)} are returned for some rows and not for others; return the same "
-                "names for every row, because verl takes them from the first"
+                f"a row has the metrics {', '.join(output.metrics) or 'none'}; expected {', '.join(names) or 'none'}, "
+                f"as in the reward's metric_names, or else in its first row (difference: {', '.join(changed)})"
             )
         return output
 

@@ -74,9 +74,7 @@ def rules_from_config(
     elif unknown := [name for name in settings if name not in {rule.name for rule in rules}]:
         there = ", ".join(rule.name for rule in rules)
         raise ConfigError(f"there is no degeneration rule {unknown[0]!r}. Available: {there}")
-    return tuple(
-        _set(rule, settings.get(rule.name)) for rule in rules if settings.get(rule.name) is not False
-    )
+    return tuple(_set(one, settings.get(one.name)) for one in rules if settings.get(one.name) is not False)
 
 
 def _set(rule: DegenerationRule, given: object) -> DegenerationRule:

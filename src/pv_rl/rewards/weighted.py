@@ -29,9 +29,9 @@ class Weighted:
     ) -> None:
         options = options or {}
         if not isinstance(rewards, Mapping) or not rewards:
-            raise ConfigError(
-                f"rewards: {rewards!r}; it gives a weight by name, for example {{verdict: 1.0}}"
-            )
+            raise ConfigError(f"rewards: {rewards!r}; give a weight by name, for example {{verdict: 1.0}}")
+        if not isinstance(options, Mapping):
+            raise ConfigError(f"options: {options!r}; give options by the name of a reward")
         for name, weight in rewards.items():
             if isinstance(weight, bool) or not isinstance(weight, int | float) or not abs(weight) < 1e300:
                 raise ConfigError(f"rewards.{name}: {weight!r}; a weight is a number")

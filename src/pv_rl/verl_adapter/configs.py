@@ -37,9 +37,7 @@ def patch_actor_config(module: ModuleType) -> None:
             try:
                 mode = resolve_mode(spec)
             except LossModeError as ours:
-                raise LossModeError(
-                    f"{ours} verl's own modes may be used too; verl says: {error}."
-                ) from error
+                raise LossModeError(f"{ours} verl's own modes also work; verl says: {error}.") from error
         contract.check(f"loss_agg_mode={mode.spec}", "weightings")
         if self.loss_scale_factor is not None:
             raise VerlError(
@@ -79,9 +77,7 @@ def patch_critic_config(module: ModuleType) -> None:
             try:
                 resolve_mode(spec)
             except LossModeError as error:
-                raise LossModeError(
-                    f"critic.loss_agg_mode: {error} verl's own modes may be used too."
-                ) from error
+                raise LossModeError(f"critic.loss_agg_mode: {error} verl's own modes also work.") from error
 
     module.CriticConfig.__post_init__ = __post_init__
 

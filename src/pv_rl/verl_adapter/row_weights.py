@@ -45,9 +45,7 @@ def mini_batch_rows(data: Any, mode: LossMode) -> int:
     """
     rows = data["global_batch_size"]
     if rows is None:
-        raise VerlError(
-            f"loss_agg_mode={mode.spec}: verl gave no global_batch_size, which scales the weights"
-        )
+        raise VerlError(f"loss_agg_mode={mode.spec}: verl gave no global_batch_size to scale the weights")
     return rows
 
 

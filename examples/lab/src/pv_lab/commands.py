@@ -13,6 +13,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from pv_runs.commands import MODES
+
 __all__ = ["app", "free_folder"]
 
 app = typer.Typer()
@@ -22,10 +24,16 @@ app = typer.Typer()
 def quickstart(
     steps: Annotated[int, typer.Option(help="Training steps.")] = 16,
     mode: Annotated[
-        str, typer.Option(help="loss_agg_mode: balanced, balanced:0.4, dapo@batch ...")
+        str,
+        typer.Option(
+            help="loss_agg_mode: balanced, balanced:0.4, dapo@batch ...", autocompletion=lambda: MODES
+        ),
     ] = "balanced",
     seed: Annotated[int, typer.Option(help="Seed of the training data.")] = 0,
-    trainer: Annotated[str, typer.Option(help="verl or trl (needs the package trl).")] = "verl",
+    trainer: Annotated[
+        str,
+        typer.Option(help="verl or trl (needs the package trl).", autocompletion=lambda: ["verl", "trl"]),
+    ] = "verl",
     out: Annotated[
         Path | None,
         typer.Option(

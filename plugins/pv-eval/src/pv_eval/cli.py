@@ -13,7 +13,7 @@ import typer
 from pv_eval import __version__
 from pv_eval.aggregate_command import aggregate
 from pv_eval.board_command import board
-from pv_eval.grades_command import grades
+from pv_eval.grades_command import by_meaning, grades
 from pv_eval.report_command import report
 from pv_eval.sets_command import sets
 from pv_eval.train_data_command import train_data
@@ -133,13 +133,16 @@ def run(
     ] = None,
     cache: Annotated[Path | None, typer.Option(help="File of all answers.", show_default="in --out")] = None,
     step: Annotated[int | None, typer.Option(help="Step of recorded traces.", show_default="last")] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=COLUMN", help="Column of recorded traces: verdict=vote."),
+    ] = None,
     name: Annotated[str, typer.Option(help="Name in tables.")] = "",
     keep_traces: Annotated[bool, typer.Option(help="Keep traces for the report.", show_default=False)] = True,
     write_report: Annotated[bool, typer.Option("--report/--no-report", help="Write the report.")] = True,
 ) -> None:
-    """Sample a verifier's verdicts on a labelled set, and measure them.
-
-    The same command resumes a run. All options: docs/guides/evaluation.md.
+    """Sample a verifier's verdicts on a labelled set, and measure them. The same command resumes a run. All options:
+    docs/guides/evaluation.md.
 
     Example: pv-eval run --set opc:test.jsonl --verifier URL --out base
     """
@@ -180,6 +183,7 @@ def run(
             client=client or [],
             cache=cache,
             step=step,
+            columns=by_meaning(column or [], "verdict=vote"),
             keep_traces=keep_traces,
         )
         folder = evaluate_verifier(request, Console(stderr=True))

@@ -68,7 +68,8 @@ class Scale:
         listed = list(self.grades)
         if len(listed) < 2 or listed != sorted(set(listed)) or not all(0 <= one < 1e300 for one in listed):
             raise ConfigError(
-                f"grades={self.grades!r:.80}; expected two or more finite numbers, ascending, from 0 on"
+                f"grades are {', '.join(map(str, listed))[:80] or 'none'}; expected two or more finite numbers, "
+                "ascending, from 0 on"
             )
         number = isinstance(self.accept, int | float)
         if self.accept is not None and not (number and listed[0] < self.accept <= self.full):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -78,7 +79,7 @@ def grades(
             grades=_numbers(allowed),
             model_points=model_points,
             accept=accept,
-            columns=_by_meaning(column or []),
+            columns=by_meaning(column or [], "human=expert_rating"),
         )
         return path.stem, evaluate_grades((read.pairs, read.votes), read.scale, how), read.notes
 
@@ -110,15 +111,18 @@ def _numbers(given: str | None) -> list[float] | None:
         ) from error
 
 
-def _by_meaning(given: list[str]) -> dict[str, str]:
+def by_meaning(given: Sequence[str], example: str) -> dict[str, str]:
+    """The columns of `--column NAME=COLUMN`, by name.
+
+    Raises:
+        ConfigError: one is not of this form, or a name is given twice.
+    """
     parts = [one.partition("=") for one in given]
     if odd := [one for one, (name, _, column) in zip(given, parts, strict=True) if not (name and column)]:
-        raise ConfigError(
-            f"--column is {odd[0]!r:.80}; expected NAME=COLUMN, for example human=expert_rating"
-        )
+        raise ConfigError(f"--column is {odd[0]!r:.80}; expected NAME=COLUMN, for example {example}")
     names = [name for name, _, _ in parts]
     if twice := [name for name in names if names.count(name) > 1]:
         raise ConfigError(
-            f"--column {twice[0][:80]} is given twice; put the grades in one list column, or one row a vote"
+            f"--column {twice[0][:80]} is given twice; name one column, and write several votes as one row each"
         )
     return {name: column for name, _, column in parts}

@@ -38,16 +38,14 @@ class Sampling:
     """Whether to ask for log-probabilities, from which a vote gets the logit of its verdict."""
 
     def __post_init__(self) -> None:
-        whole = all(type(value) is int for value in (self.n, self.max_tokens, self.seed))
-        if not whole or self.n < 1 or self.max_tokens < 1 or self.seed < 0:
-            raise ConfigError(
-                f"n={self.n!r}, max_tokens={self.max_tokens!r}, seed={self.seed!r}; expected whole numbers, the first "
-                "two 1 or more, the seed 0 or more"
-            )
-        if not (0 <= self.temperature <= 5 and 0 < self.top_p <= 1):
-            raise ConfigError(
-                f"temperature={self.temperature!r}, top_p={self.top_p!r}; expected 0 to 5, and above 0 up to 1"
-            )
+        for name, least in (("n", 1), ("max_tokens", 1), ("seed", 0)):
+            value = getattr(self, name)
+            if type(value) is not int or value < least:
+                raise ConfigError(f"{name} is {value!r}; give a whole number, {least} or more")
+        if not 0 <= self.temperature <= 5:
+            raise ConfigError(f"temperature is {self.temperature!r}; give a number from 0 to 5")
+        if not 0 < self.top_p <= 1:
+            raise ConfigError(f"top_p is {self.top_p!r}; give a number above 0, up to 1")
 
     def fields(self) -> dict[str, Any]:
         """The fields of a request."""
@@ -89,6 +87,8 @@ class Request:
     """Settings of `pv_data.asking.settings.Model`, `name=value`."""
     cache: Path | None = None
     step: int | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Of recorded traces: columns by name, see `pv_eval.verifiers.recorded.COLUMNS`."""
     keep_traces: bool = True
 
     @cached_property

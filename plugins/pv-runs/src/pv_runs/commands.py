@@ -13,11 +13,23 @@ from rich.console import Console
 
 from pv_doctor.completion import complete
 
-__all__ = ["app"]
+__all__ = ["MODES", "app"]
 
 app = typer.Typer()
 JUDGE = "reward.custom_reward_function.reward_kwargs.judge"
-MODES = "grpo dapo balanced dr_grpo vl_norm ba prompt_mean token_mean seq_mean constant luspo"
+MODES = [
+    "grpo",
+    "dapo",
+    "balanced",
+    "dr_grpo",
+    "vl_norm",
+    "ba",
+    "prompt_mean",
+    "token_mean",
+    "seq_mean",
+    "constant",
+    "luspo",
+]
 """Our modes, for the completion of --mode, which does not import torch."""
 
 
@@ -42,7 +54,9 @@ def train(
     check: Annotated[
         bool,
         typer.Option(
-            "--check", help="Only check what would make the run fail. Exit code 1 if something would."
+            "--check",
+            "--dry-run",
+            help="Only check what would make the run fail. Exit code 1 if something would.",
         ),
     ] = False,
     help_: Annotated[
@@ -56,7 +70,7 @@ def train(
     from pv_rl.recipes import GROUPS, options
 
     arguments = arguments or []
-    if help_ or (resume is None and not arguments):
+    if help_ or (resume is None and not arguments and not check):
         typer.echo(context.get_help())
         typer.echo(f"\n run: {', '.join(options('runs'))}")
         for group in GROUPS:
@@ -225,7 +239,7 @@ def weights(
         list[str] | None,
         typer.Option(
             help="A loss_agg_mode: balanced:0.4, dapo@batch ... Repeat it to compare several.",
-            autocompletion=lambda: MODES.split(),
+            autocompletion=lambda: MODES,
             show_default="grpo, dapo, balanced",
         ),
     ] = None,

@@ -88,6 +88,11 @@ def saved_config(run: Path, overrides: Sequence[str]) -> DictConfig:
         with yaml_errors():
             config = OmegaConf.load(path)
             changed = OmegaConf.merge(config, OmegaConf.from_dotlist([one.lstrip("+") for one in overrides]))
+    except FileNotFoundError as error:
+        raise DataError(
+            f"{path} is missing, so the run cannot be resumed or checked. `pv-rl quickstart` writes none; for a run of "
+            "`pv-rl train`, restore the file"
+        ) from error
     except (OSError, ValueError) as error:
         said = f" with {' '.join(overrides)}" if overrides else ""
         raise DataError(f"{path}{said} cannot be read: {error}") from error

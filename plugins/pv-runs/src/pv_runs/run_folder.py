@@ -156,7 +156,8 @@ def check_unused(folder: Path) -> None:
     """
     if run_folders(folder):
         raise ConfigError(
-            f"{folder} already contains a run. Resume it (pv-rl train --resume {folder}), or choose another folder"
+            f"{folder} already contains a run. Resume it (pv-rl train --resume {folder}; if it is finished, add "
+            "trainer.total_training_steps=NUMBER to train more steps), or choose another folder"
         )
 
 

@@ -71,7 +71,7 @@ def now() -> str:
 def versions() -> dict[str, str]:
     """Of the packages that are installed; of verl the version that is imported, such as a checkout on PYTHONPATH."""
     found = {}
-    for package in ("pv-rl", "verl", "torch", "transformers", "vllm", "ray"):
+    for package in ("pv-rl", "verl", "torch", "transformers", "vllm", "ray", "trl"):
         try:
             found[package.replace("-", "_")] = version(package)
         except PackageNotFoundError:

@@ -8,8 +8,6 @@ NeMo-RL chooses its estimator in an if-chain without a registry, so the launcher
 from __future__ import annotations
 
 import inspect
-import os
-import runpy
 import sys
 from typing import Any
 
@@ -18,6 +16,7 @@ from torch import Tensor
 
 from pv_rl.errors import LossModeError
 from pv_rl.losses import resolve_mode, scale_advantages
+from pv_trainers.launch import run_script, starting
 
 __all__ = ["install", "scale_step", "weigh"]
 
@@ -74,7 +73,8 @@ def scale_step(
 
 
 if __name__ == "__main__":
-    install()
-    sys.argv = sys.argv[1:]
-    sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))
-    runpy.run_path(sys.argv[0], run_name="__main__")
+    if len(sys.argv) < 2:
+        sys.exit("usage: python -m pv_trainers.nemo_rl SCRIPT ARGUMENTS")
+    with starting("nemo_rl", install="Start it with the Python of a clone of github.com/NVIDIA-NeMo/RL."):
+        install()
+    run_script()

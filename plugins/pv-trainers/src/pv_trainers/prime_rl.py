@@ -17,6 +17,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from pv_rl.errors import LossModeError
 from pv_rl.losses import resolve_mode, scale_advantages
+from pv_trainers.launch import starting
 
 __all__ = ["install"]
 
@@ -66,11 +67,12 @@ def _scale(mode: str, rows: list[Any], groups: list[str], tokens: int) -> None:
 if __name__ == "__main__":
     if len(sys.argv) < 3 or sys.argv[2] not in ("rl", "orchestrator"):
         sys.exit("usage: python -m pv_trainers.prime_rl SPEC rl|orchestrator ARGUMENTS")
-    spec, sys.argv = resolve_mode(sys.argv[1]).spec, sys.argv[2:]
-    command: Any = importlib.import_module(f"prime_rl.entrypoints.{sys.argv[0]}")
-    if sys.argv[0] == "orchestrator":
-        install(spec)
-    else:
+    with starting("prime_rl", install="Use the Python of a clone of github.com/PrimeIntellect-ai/prime-rl."):
+        spec, sys.argv = resolve_mode(sys.argv[1]).spec, sys.argv[2:]
+        command: Any = importlib.import_module(f"prime_rl.entrypoints.{sys.argv[0]}")
+        if sys.argv[0] == "orchestrator":
+            install(spec)
+    if sys.argv[0] == "rl":
         start, again = command.Popen, [sys.executable, "-m", "pv_trainers.prime_rl", spec]
         command.Popen = lambda args, **others: start(again * (args[0] == "orchestrator") + args, **others)
         command.rl_slurm = lambda _: sys.exit("[slurm] is not supported. Start the orchestrator yourself.")

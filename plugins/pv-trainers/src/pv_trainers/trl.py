@@ -37,8 +37,8 @@ class WeightedAdvantages(cast(Any, object)):  # for type checkers: it has every 
         known &= not any(each.__module__.startswith("trl.experimental") for each in type(self).__mro__)
         if not known or loss_type not in DENOMINATORS:
             raise ConfigError(
-                f"loss_type={loss_type} of {type(self).__name__} in trl {trl.__version__} divides by an unknown "
-                f"number, or a micro-batch's. Use GRPOTrainer of trl 1.15 or 1.16, with {', '.join(DENOMINATORS)}."
+                f"loss_type={loss_type} of {type(self).__name__} in trl {trl.__version__} divides by an unknown count, "
+                f"or a micro-batch's. With GRPOTrainer of trl 1.15 or 1.16, set loss_type to {', '.join(DENOMINATORS)}."
             )
 
     def _calculate_rewards(self, *args: Any, **kwargs: Any) -> Tensor:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from inspect import signature
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, get_args
 
 from pv_rl.errors import ConfigError, PluginError
-from pv_rl.plugins import Registry
+from pv_rl.plugins import Registry, misfit
 
 __all__ = ["FORMATS", "Answer", "Truth", "VerdictFormat", "build_format"]
 
@@ -86,10 +85,8 @@ def build_format(name: str = "verdict", options: Mapping[str, Any] | None = None
     try:
         form = entry.build(**(options or {}))
     except TypeError as error:
-        taken = ", ".join(signature(entry.build).parameters) or "none"
-        raise ConfigError(
-            f"the options of the verdict format {name} do not fit it: {error}. It takes: {taken}."
-        ) from error
+        why = misfit(entry.build, options or {}, error)
+        raise ConfigError(f"the options of the verdict format {name} do not fit it: {why}") from error
     lacks = [one for one in MEMBERS if not hasattr(form, one)]
     if lacks or form.truth not in get_args(Truth):
         raise PluginError(

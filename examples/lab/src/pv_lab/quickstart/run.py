@@ -28,6 +28,7 @@ from pv_lab.quickstart.settings import Settings, environment, trainer_command
 from pv_lab.quickstart.start import follow_stages, weights_of_traces
 from pv_rl.errors import LossModeError, SetupError
 from pv_runs.run_folder import RunFolder
+from pv_runs.run_record import next_record, write_record
 from pv_runs.train.attempt import shell_script
 from pv_runs.train.failure import describe_failure
 
@@ -63,7 +64,7 @@ def run_quickstart(settings: Settings, console: Console) -> list[Point]:
     paths.command.write_text(shell_script(command, environment(out / "again.jsonl", trainer), HEADING))
     env = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
     env |= environment(metrics, trainer)
-    with interruptible(), contextlib.ExitStack() as stack:
+    with interruptible(), _recorded(out), contextlib.ExitStack() as stack:
         start_up = f"starting {trainer}"
         if trainer == "verl":
             start_up = "starting Ray and the workers"
@@ -84,11 +85,26 @@ def run_quickstart(settings: Settings, console: Console) -> list[Point]:
                 console.print("stopping the run; again to kill it at once")
                 raise
 
-    points = display.points
-    if child.returncode != 0 or not points or points[-1].step < settings.steps:
-        raise SetupError(describe_failure(child.returncode, log, trainer))
+        points = display.points
+        if child.returncode != 0 or not points or points[-1].step < settings.steps:
+            raise SetupError(describe_failure(child.returncode, log, trainer))
     _report(points, settings, out, console, time.monotonic() - started)
     return points
+
+
+@contextlib.contextmanager
+def _recorded(out: Path) -> Iterator[None]:
+    """Keep the state of the run in run.json, where `pv-rl report` and `pv-rl watch` read it."""
+    record = next_record(None)
+    write_record(out, record)
+    try:
+        yield
+    except BaseException as error:
+        interrupted = isinstance(error, KeyboardInterrupt)
+        why = "ended by a signal" if interrupted else str(error)
+        write_record(out, record.ending("stopped" if interrupted else "failed", None, why))
+        raise
+    write_record(out, record.ending("finished", 0))
 
 
 def _watch(

@@ -23,7 +23,6 @@ from pv_data.audit.figure import draw_comparison
 from pv_data.audit.tables import print_comparison
 from pv_judge.files import check_target, write_atomically
 from pv_judge.pages.figure import check_plot
-from pv_rl.errors import ConfigError
 from pv_rl.exits import errors_to_exit
 
 __all__ = ["app"]
@@ -35,6 +34,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+MOST = 10**9
+"""Largest count. The bounds of far larger ones cannot be computed."""
 Confidence = Annotated[float, typer.Option(help="Confidence of a bound; above 0 and below 1.")]
 
 
@@ -48,7 +49,10 @@ def plan(
     size: Annotated[
         int,
         typer.Option(
-            "--slice-size", max=200_000, help="Labelled proofs of the slice; 1,440 is 20 times a pilot of 72."
+            "--slice-size",
+            min=1,
+            max=200_000,
+            help="Labelled proofs of the slice; 1,440 is 20 times a pilot of 72.",
         ),
     ] = 1440,
     agreement: Annotated[
@@ -111,13 +115,16 @@ def plan(
 @app.command()
 def bound(
     agree: Annotated[int, typer.Argument(help="Proofs where the human mark is the label.")],
-    checked: Annotated[int, typer.Argument(help="Proofs with a human mark.")],
+    checked: Annotated[int, typer.Argument(max=MOST, help="Proofs with a human mark.")],
     confidence: Confidence = 0.90,
     population: Annotated[
-        int | None, typer.Option(help="Proofs of the whole slice, for a bound about these proofs.")
+        int | None, typer.Option(max=MOST, help="Proofs of the whole slice, for a bound about these proofs.")
     ] = None,
     slices: Annotated[
-        int, typer.Option(help="Slices whose bounds hold together (Sidak); 1 for this one alone.")
+        int,
+        typer.Option(
+            min=1, max=MOST, help="Slices whose bounds hold together (Sidak); 1 for this one alone."
+        ),
     ] = 1,
 ) -> None:
     """Exact bounds of an agreement: Clopper-Pearson, or hypergeometric with --population.
@@ -125,8 +132,6 @@ def bound(
     Example: pv-data audit bound 27 30
     """
     with errors_to_exit():
-        if slices < 1:
-            raise ConfigError(f"--slices is {slices}; give 1 for this slice alone, or how many were audited")
         each = confidence_each(confidence, slices)
         lower = lower_bound(agree, checked, each, population=population)
         upper = upper_bound(agree, checked, each, population=population)

@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from inspect import signature
 from types import MappingProxyType
 from typing import Any
 
@@ -22,7 +21,7 @@ from pv_data.run.worker import gather_all
 from pv_data.table import read_group
 from pv_judge.answer import JudgeFailure
 from pv_rl.errors import ConfigError
-from pv_rl.plugins import nearest
+from pv_rl.plugins import misfit
 
 __all__ = ["Generating", "methods"]
 
@@ -44,12 +43,8 @@ def methods(config: RunConfig) -> list[Method]:
             build = METHODS.named(spec.method).build
             method = build(**spec.options)
         except TypeError as error:
-            takes = [*signature(build).parameters]
-            strange = [name for name in spec.options if name not in takes]
-            said = f"there is no {strange[0]}.{nearest(strange[0], takes)}" if strange else f"{error}."
-            raise ConfigError(
-                f"{where}.options of {spec.method}: {said} It takes: {', '.join(takes) or 'none'}"
-            ) from None
+            why = misfit(build, spec.options, error)
+            raise ConfigError(f"{where}.options of {spec.method}: {why}") from None
         except ConfigError as error:
             raise ConfigError(f"{where}: {error}") from error
         if bool(method.template) != bool(spec.model):

@@ -69,13 +69,16 @@ def gather(request: Request, found: EvalSet, console: Console) -> tuple[Traces, 
     kind = kind_of(request.verifier)
     if kind == "traces":
         return _from_file(request, Path(request.verifier), found)
+    if request.columns or request.step is not None:
+        option = "--column" if request.columns else "--step"
+        raise ConfigError(f"{option} is for a --verifier with recorded traces; leave it out")
     if kind == "endpoint":
         return _from_endpoint(request, found, console)
     return _from_checkpoint(request, Path(request.verifier), found, console)
 
 
 def _from_file(request: Request, path: Path, found: EvalSet) -> tuple[Traces, RunInfo]:
-    read = read_traces(path, found, step=request.step, form=request.form)
+    read = read_traces(path, found, step=request.step, form=request.form, columns=request.columns)
     # verl's dumps are all named by their step, so the run's name is added
     own = read.file.stem if path == read.file else f"{path.resolve().parent.name}, step {read.file.stem}"
     info = RunInfo(

@@ -19,12 +19,13 @@ from pv_eval.sets.base import EvalSet, in_words
 from pv_eval.sets.rows import read_rows
 from pv_eval.sets.values import LABELS as LABEL_WORDS
 from pv_eval.sets.values import is_missing, label_of, number_of, text_of
-from pv_eval.verifiers.matching import Matcher, first_of
+from pv_eval.verifiers.matching import PROMPTS, Matcher, first_of
 from pv_eval.verifiers.trace_cache import Trace
 from pv_eval.votes import Pair
 from pv_judge.pages.text import plural
 from pv_judge.rowfiles.steps import choose_file
-from pv_rl.errors import DataError
+from pv_rl.errors import ConfigError, DataError
+from pv_rl.plugins import nearest
 from pv_verdicts import Answer, VerdictFormat, build_format
 
 __all__ = ["Recorded", "read_traces"]
@@ -38,6 +39,11 @@ MOST_COLUMNS = 100
 """Columns that are remembered for an error."""
 LABELS = ("label", "gts", "ground_truth")
 TOKENS = ("tokens", "response_length", "completion_tokens")
+COLUMNS = (
+    *("pair_id", "problem", "proof", PROMPTS[0], TRACES[0], "verdict", "grade", "first_error"),
+    *("sample", "logit", "usd", TOKENS[0], LABELS[0], WHO[0]),
+)
+"""What a column may be; of columns with the same meaning, the one that is read first."""
 ANSWERS = {
     "label": LABEL_WORDS,
     "grade": "points, or empty for none",
@@ -75,19 +81,28 @@ class Recorded:
 
 
 def read_traces(
-    path: Path, found: EvalSet, *, step: int | None = None, form: VerdictFormat | None = None
+    path: Path,
+    found: EvalSet,
+    *,
+    step: int | None = None,
+    form: VerdictFormat | None = None,
+    columns: Mapping[str, str] | None = None,
 ) -> Recorded:
     """Traces of a JSONL, CSV or Parquet file, or of a folder with a file a step, as verl dumps it.
 
     Args:
         step: which of a folder; None for the last.
         form: verdict format of the answers that a row has instead of a trace.
+        columns: by name of `COLUMNS`, those that have another name in the file.
 
     Raises:
+        ConfigError: `columns` has an unknown name.
         DataError: the file or an answer cannot be read, votes are of several verifiers, a sample is numbered twice, or
             no row belongs to the set.
     """
     form = form or build_format()
+    if step is not None and not path.is_dir():
+        raise DataError(f"--step {step} is for a folder of dumps, and {path} is a file; leave it out")
     file = choose_file(path, step)[0] if path.is_dir() else path
     matcher = Matcher(found.pairs, form)
     traces: dict[tuple[str, int], Trace] = {}
@@ -95,10 +110,14 @@ def read_traces(
     counts: Counter[str] = Counter()
     others, twice = 0, ""
     voters = _Voters(file)
-    columns: dict[str, None] = {}
+    named = _named(columns or {})
+    there: dict[str, None] = {}
+    absent = set(named.values())
     for where, row in read_rows(file):
-        if len(columns) < MOST_COLUMNS:
-            columns |= dict.fromkeys(row)
+        if len(there) < MOST_COLUMNS:
+            there |= dict.fromkeys(row)
+        absent -= row.keys()
+        row |= {name: row.get(column) for name, column in named.items()}
         pairs = matcher.find(row)
         trace = pairs if isinstance(pairs, str) else _trace(row, where, form)
         if isinstance(pairs, str) or isinstance(trace, str):
@@ -115,14 +134,27 @@ def read_traces(
                 twice = twice or f"{where}: the pair {key[0]!r} already has a sample {key[1]}"
             traces[key] = trace
     voters.check()
+    if absent and there:
+        raise DataError(
+            f"{file} has no column {sorted(absent)[0]}, which --column names; it has {', '.join(there)[:300]}"
+        )
     if twice:
         raise DataError(f"{twice}; number each sample once")
     if not traces:
         raise DataError(
-            f"{file} has no vote on the set {found.name}: {_why_none(left, list(columns), found, form)}"
+            f"{file} has no vote on the set {found.name}: {_why_none(left, list(there), found, form)}"
         )
     counted = all(trace.tokens is not None for trace in traces.values())
     return Recorded(file=file, traces=traces, left_out=dict(left), other_labels=others, counted=counted)
+
+
+def _named(columns: Mapping[str, str]) -> Mapping[str, str]:
+    for name in columns:
+        if name not in COLUMNS:
+            raise ConfigError(
+                f"--column has no {name[:80]!r}.{nearest(name[:80], COLUMNS)} Expected {', '.join(COLUMNS)}"
+            )
+    return columns
 
 
 class _Voters:
@@ -161,7 +193,8 @@ def _why_none(left: Mapping[str, int], columns: Sequence[str], found: EvalSet, f
     has = f" It has the columns {', '.join(columns)[:300]}." if columns else ""
     return (
         f"{why}.{has} Write one vote a row: pair_id (or id, if the set has it), or problem and "
-        f"proof, or the prompt that holds both (input); and a {TRACES[0]}, or {_column(form)}: {ANSWERS[form.truth]}"
+        f"proof, or the prompt that holds both (input); and a {TRACES[0]}, or {_column(form)}: {ANSWERS[form.truth]}. "
+        f"Name a column that is called otherwise by --column {_column(form)}=COLUMN"
     )
 
 

@@ -90,6 +90,8 @@ def open_source(
     Raises:
         DataError: there is no such file or column.
     """
+    if step is not None and path.is_file():
+        raise DataError(f"--step {step} is for a folder of rollouts, and {path} is a file; leave it out")
     file, _ = choose_file(path, step)
     table = open_rows(file)
     response = _choose(file, table.kinds, "--response-column", response_column, RESPONSES, ("text", "empty"))

@@ -66,7 +66,8 @@ class SentinelConfig:
         for name, (low, high) in RANGES.items():
             value = getattr(self, name)
             if not _is_number(value) or not low <= value <= high:
-                raise ConfigError(f"sentinel: {name} is {value!r}; give a number from {low:g} to {high:g}")
+                allowed = f"from {low:g} to {high:g}" if high < math.inf else f"of {low:g} or more"
+                raise ConfigError(f"sentinel: {name} is {value!r}; give a number {allowed}")
         if not isinstance(self.limits, Mapping):
             raise ConfigError(
                 f"sentinel: limits is {self.limits!r:.80}; give (least, largest) by the sign's name"

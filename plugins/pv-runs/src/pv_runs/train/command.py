@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import shlex
 import sys
 from collections.abc import Sequence
 from datetime import datetime
@@ -69,6 +70,11 @@ def train(
         ConfigError: a name that does not exist, a folder that is in use, or a run that would fail.
         SetupError: verl is not there, or a run failed (after the others of its sweep have ended).
     """
+    if not any(one.startswith("run=") for one in arguments) and run_folders(Path()):
+        raise ConfigError(
+            "run=NAME is missing. The current folder contains a run; to continue it: pv-rl train --resume . (with "
+            "--check to only check it)"
+        )
     run, rest = split_run(arguments)
     check_run_arguments(rest)
     sweep = any(option in rest for option in MULTIRUN)
@@ -168,10 +174,10 @@ def resume(folder: Path, extra: Sequence[str], console: Console, *, only_check: 
     for one in found:
         try:
             before = read_record(one)
-            if before.state == "finished" and not extra:
-                say(console, f"{one}: finished already")
+            saved = saved_config(one, before.overrides)
+            if _is_finished(one, before, extra, console):
                 continue
-            check_keys(extra, saved_config(one, before.overrides))
+            check_keys(extra, saved)
             record = next_record(before, tuple(extra), max(map(attempt_of, find_metrics(one)), default=0))
             ended[one] = start(one, saved_config(one, record.overrides), record, console)
         except PvRlError as error:
@@ -180,12 +186,28 @@ def resume(folder: Path, extra: Sequence[str], console: Console, *, only_check: 
     return True
 
 
+def _is_finished(folder: Path, record: Record, extra: Sequence[str], console: Console) -> bool:
+    """Whether a resume has nothing to do; prints what the user can do."""
+    if record.state != "finished" or extra:
+        return False
+    say(
+        console,
+        f"{folder}: finished, so there is nothing to resume. To train more steps, add "
+        f"trainer.total_training_steps=NUMBER. To see the results: pv-rl report {shlex.quote(str(folder))}",
+    )
+    return True
+
+
 def _check_saved(folder: Path, extra: Sequence[str], console: Console) -> bool:
     from pv_runs.preflight import examine, this_machine
     from pv_runs.train.preflight import show
 
-    record = next_record(read_record(folder), tuple(extra))
-    check_keys(extra, saved_config(folder, record.overrides[: -len(extra) or None]))
+    before = read_record(folder)
+    saved = saved_config(folder, before.overrides)
+    if _is_finished(folder, before, extra, console):
+        return True
+    record = next_record(before, tuple(extra))
+    check_keys(extra, saved)
     config = saved_config(folder, record.overrides)
     config.run_dir = str(folder)
     say(console, f"{folder}:")
