@@ -31,7 +31,7 @@ class Settings:
 
     out: Path
     """Folder of the run; made anew."""
-    steps: int = 16
+    steps: int = 14
     """Training steps, 1 or more."""
     mode: str = "balanced"
     """`actor.loss_agg_mode`: one of ours, or of verl's with the trainer verl."""
