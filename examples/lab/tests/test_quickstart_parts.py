@@ -10,7 +10,9 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import psutil
 import pytest
@@ -309,6 +311,20 @@ def test_the_default_folder_is_the_next_free_one(tmp_path):
     base.mkdir()
     (tmp_path / "run-2").mkdir()
     assert free_folder(base) == tmp_path / "run-3"
+
+
+def test_of_two_runs_that_begin_at_once_one_gets_the_folder(tmp_path):
+    def begin(number: int) -> str:
+        together.wait()
+        try:
+            run._make_folder(tmp_path / f"{number % 20}")
+        except SetupError as error:
+            return "refused" if "another quick start" in str(error) or "is not empty" in str(error) else "?"
+        return "begun"
+
+    together = Barrier(40)
+    with ThreadPoolExecutor(40) as pool:
+        assert sorted(pool.map(begin, range(40))) == ["begun"] * 20 + ["refused"] * 20
 
 
 @pytest.mark.parametrize(
