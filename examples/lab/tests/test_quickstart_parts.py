@@ -10,7 +10,10 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from inspect import signature
 from pathlib import Path
+from threading import Barrier
 
 import psutil
 import pytest
@@ -21,7 +24,7 @@ from pv_judge.override import override
 from pv_judge.pages.blocks import Table
 from pv_judge.pages.terminal import print_blocks
 from pv_judge.processes import process_tree
-from pv_lab.commands import free_folder
+from pv_lab.commands import free_folder, quickstart
 from pv_lab.quickstart import run
 from pv_lab.quickstart.curves import HELD_OUT, follow
 from pv_lab.quickstart.display import Display, before_and_after
@@ -309,6 +312,25 @@ def test_the_default_folder_is_the_next_free_one(tmp_path):
     base.mkdir()
     (tmp_path / "run-2").mkdir()
     assert free_folder(base) == tmp_path / "run-3"
+
+
+def test_the_command_has_the_defaults_of_the_settings(tmp_path):
+    given = {name: one.default for name, one in signature(quickstart).parameters.items() if name != "out"}
+    assert Settings(out=tmp_path, **given) == Settings(out=tmp_path)
+
+
+def test_of_two_runs_that_begin_at_once_one_gets_the_folder(tmp_path):
+    def begin(number: int) -> str:
+        together.wait()
+        try:
+            run._make_folder(tmp_path / f"{number % 20}")
+        except SetupError as error:
+            return "refused" if "another quick start" in str(error) or "is not empty" in str(error) else "?"
+        return "begun"
+
+    together = Barrier(40)
+    with ThreadPoolExecutor(40) as pool:
+        assert sorted(pool.map(begin, range(40))) == ["begun"] * 20 + ["refused"] * 20
 
 
 @pytest.mark.parametrize(

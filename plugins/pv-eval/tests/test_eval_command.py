@@ -18,6 +18,7 @@ from judge_server import Fault, JudgeServer, Latency, Script
 from pv_data.serving.served import Served
 from pv_eval import __version__, read_run
 from pv_eval.cli import app, data_app
+from pv_eval.run_files import find_runs
 from pv_eval.verifiers.gather import kind_of
 from pv_rl.errors import ConfigError
 
@@ -339,6 +340,24 @@ def test_a_folder_that_holds_another_run_is_named(tmp_path):
     assert written.exit_code == 0, written.output
     more = "comparison of verifiers, majority and best-of-k: " + str(out / "report" / "report.md")
     assert more in written.output.replace("\n", " ")
+
+
+def test_votes_of_two_columns_of_a_file_are_two_runs(tmp_path):
+    out, votes = tmp_path / "o", tmp_path / "votes.jsonl"
+    votes.write_text('{"id": "p0", "first": "yes", "second": "no"}')
+    for column in ("first", "second", "first"):
+        arguments = [
+            "--set",
+            f"table:{small_set(tmp_path)}",
+            "--verifier",
+            votes,
+            "--out",
+            out,
+            "--no-report",
+        ]
+        assert run("run", *arguments, "--column", f"verdict={column}").exit_code == 0
+    found = {path.name: read_run(path)[1][0].verdict for path in find_runs([out])}
+    assert found == {"o": True, "verifier.columns=verdict=second": False}
 
 
 def test_the_commands_wait_for_nothing_heavy():

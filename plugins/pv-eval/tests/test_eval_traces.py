@@ -160,6 +160,37 @@ def test_columns_of_another_name_are_those_that_the_user_names(tmp_path):
         read_traces(path, small_set(), columns={"verdct": "gold"})
 
 
+QUESTION, PROOF = small_set().pairs[0].question, small_set().pairs[0].proof
+
+
+@pytest.mark.parametrize(
+    ("row", "columns"),
+    [
+        ({"problem": QUESTION, "output": PROOF, "verdict": "no"}, {"proof": "output"}),  # no trace
+        ({"pair_id": "p0", "response": "no"}, {"verdict": "response"}),
+        ({"pair_id": "p0", "text": "### True", "gold": "no"}, {"verdict": "gold"}),
+        ({"pair_id": "p0", "trace": "### True", "answer": "### False"}, {"trace": "answer"}),
+        ({"pair_id": 7, "q": QUESTION, "a": PROOF, "verdict": "no"}, {"problem": "q", "proof": "a"}),
+        ({"problem": PROOF, "proof": QUESTION, "verdict": "no"}, {"problem": "proof", "proof": "problem"}),
+        ({"pair_id": "p0", "verdict": "yes", "label": "no"}, {"verdict": "label"}),
+    ],
+)
+def test_a_named_column_has_one_meaning_and_replaces_the_others_of_it(tmp_path, row, columns):
+    read = read_traces(lines(tmp_path / "votes.jsonl", [row]), small_set(), columns=columns)
+    vote = to_vote(small_set().pairs[0], 0, read.traces["p0", 0], unit="characters")
+    assert (vote.verdict, read.other_labels) == (False, 0)
+
+
+def test_a_row_without_a_named_column_is_not_read_from_the_column_that_it_replaces(tmp_path):
+    rows = [{"pair_id": "p0", "gold": "yes"}, {"pair_id": "p1", "verdict": "yes"}]
+    read = read_traces(lines(tmp_path / "v.jsonl", rows), small_set(), columns={"verdict": "gold"})
+    assert (list(read.traces), read.left_out) == ([("p0", 0)], {"neither trace nor verdict": 1})
+    with pytest.raises(
+        ConfigError, match="--column grade does not fit --format, which reads verdict instead"
+    ):
+        read_traces(tmp_path / "v.jsonl", small_set(), columns={"grade": "gold"})
+
+
 def test_parquet_with_chats_is_read(tmp_path):
     first = small_set().pairs[0]
     messages = [dict(one) for one in VerifierPrompt.load().messages(first.question, first.proof)]

@@ -355,6 +355,19 @@ def test_a_finished_run_says_what_can_be_done_and_is_checked_only_for_further_st
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match=r"contains a run; to continue it: pv-rl train --resume \."):
         train([], Console(), only_check=True)
+    monkeypatch.chdir(tmp_path.parent)  # a run, or another command's run.json, in a folder of this one
+    with pytest.raises(ConfigError, match="name one run, run=NAME"):
+        train(["runn=lab"], Console(), only_check=True)
+
+
+def test_a_check_of_a_resume_refuses_a_run_that_is_in_progress_and_not_one_that_was_killed(tmp_path):
+    write_record(tmp_path, next_record(None))
+    (tmp_path / ".hydra").mkdir()
+    config = compose_run("lab", ["cluster=cpu", "run_dir=."])
+    (tmp_path / ".hydra/config.yaml").write_text(OmegaConf.to_yaml(config))
+    with locked(tmp_path), pytest.raises(SetupError, match="is running: another pv-rl train"):
+        resume(tmp_path, [], Console(), only_check=True)
+    assert resume(tmp_path, [], Console(), only_check=True)
 
 
 def test_what_a_resume_changes_is_kept_by_the_next(tmp_path):

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from pv_trainers.launch import run_script, starting
+
 LAUNCHERS = {
     "train_openrlhf": (["balanced"], "openrlhf", "pip install openrlhf==0.11.2"),
     "nemo_rl": (["run_grpo.py"], "nemo_rl", "clone of github.com/NVIDIA-NeMo/RL"),
@@ -47,3 +49,18 @@ def test_a_launcher_without_arguments_prints_its_usage(launch, name):
 @pytest.mark.parametrize("name", ["train_openrlhf", "prime_rl"])
 def test_a_mode_that_does_not_exist_is_one_line_too(launch, name):
     assert launch(name, "bal", "rl").startswith("error: loss_agg_mode 'bal' names no mode")
+
+
+def test_a_trainer_of_another_version_is_not_called_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ours", sys)  # imported before its module is looked for
+    with (
+        pytest.raises(SystemExit, match=r"ours has no module ours\.later: it is another version\. Clone"),
+        starting("ours", install="Clone it."),
+    ):
+        raise ModuleNotFoundError("No module named 'ours.later'", name="ours.later")
+
+
+def test_a_script_that_does_not_exist_is_one_line(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["nemo_rl", "run_grpo.py"])
+    with pytest.raises(SystemExit, match=r"error: there is no script run_grpo\.py"):
+        run_script()

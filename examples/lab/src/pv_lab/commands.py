@@ -22,7 +22,7 @@ app = typer.Typer()
 
 @app.command()
 def quickstart(
-    steps: Annotated[int, typer.Option(help="Training steps.")] = 16,
+    steps: Annotated[int, typer.Option(help="Training steps.")] = 14,
     mode: Annotated[
         str,
         typer.Option(

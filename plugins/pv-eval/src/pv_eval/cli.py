@@ -141,7 +141,7 @@ def run(
     keep_traces: Annotated[bool, typer.Option(help="Keep traces for the report.", show_default=False)] = True,
     write_report: Annotated[bool, typer.Option("--report/--no-report", help="Write the report.")] = True,
 ) -> None:
-    """Sample a verifier's verdicts on a labelled set, and measure them. The same command resumes a run. All options:
+    """Sample a verifier's verdicts on a labelled set, and measure them. The same command resumes a run. Examples:
     docs/guides/evaluation.md.
 
     Example: pv-eval run --set opc:test.jsonl --verifier URL --out base

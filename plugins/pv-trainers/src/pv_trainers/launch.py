@@ -27,6 +27,10 @@ def starting(*packages: str, install: str) -> Iterator[None]:
         package = str(error.name).partition(".")[0]
         if package not in packages:
             raise
+        if sys.modules.get(package) is not None:
+            sys.exit(
+                f"error: the installed {package} has no module {error.name}: it is another version. {install}"
+            )
         sys.exit(f"error: the package {package} is not installed in {sys.prefix}. {install}")
     except PvRlError as error:
         sys.exit(f"error: {error}")
@@ -35,5 +39,7 @@ def starting(*packages: str, install: str) -> Iterator[None]:
 def run_script() -> None:
     """Run the script that the command line names after the launcher, as `python SCRIPT ...` would."""
     sys.argv = sys.argv[1:]
+    if not os.path.exists(sys.argv[0]):
+        sys.exit(f"error: there is no script {sys.argv[0]}")
     sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))
     runpy.run_path(sys.argv[0], run_name="__main__")

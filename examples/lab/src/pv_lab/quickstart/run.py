@@ -49,13 +49,12 @@ def run_quickstart(settings: Settings, console: Console) -> list[Point]:
         LossModeError: nobody knows the mode, or it is verl's own and the trainer is not verl.
         KeyboardInterrupt: as usual, with every process of the run gone.
     """
+    from pv_lab.prepare import write_data
+
     _check_mode(settings)
     out = settings.out.resolve()
     _make_folder(out)
     started = time.monotonic()
-    from pv_lab.prepare import write_data
-
-    write_data(out / "data", settings.seed)
     paths = RunFolder(out)
     trainer = settings.trainer
     log, metrics = out / f"{trainer}.log", paths.metrics(1)
@@ -65,6 +64,7 @@ def run_quickstart(settings: Settings, console: Console) -> list[Point]:
     env = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
     env |= environment(metrics, trainer)
     with interruptible(), _recorded(out), contextlib.ExitStack() as stack:
+        write_data(out / "data", settings.seed)
         start_up = f"starting {trainer}"
         if trainer == "verl":
             start_up = "starting Ray and the workers"
@@ -168,9 +168,14 @@ def _make_folder(out: Path) -> None:
         raise SetupError(f"--out {out} is a file; name a folder")
     if out.exists() and any(out.iterdir()):
         raise SetupError(
-            f"--out {out} is not empty; name another folder, or remove it: rm -r {shlex.quote(str(out))}"
+            f"--out {out} is not empty; name another folder, or remove it if no run is in progress there: "
+            f"rm -r {shlex.quote(str(out))}"
         )
     out.mkdir(parents=True, exist_ok=True)
+    try:
+        RunFolder(out).record.touch(exist_ok=False)
+    except FileExistsError as error:
+        raise SetupError(f"another quick start has just begun in --out {out}; name another folder") from error
 
 
 def _report(points: list[Point], settings: Settings, out: Path, console: Console, seconds: float) -> None:

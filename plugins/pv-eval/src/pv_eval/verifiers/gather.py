@@ -81,11 +81,13 @@ def _from_file(request: Request, path: Path, found: EvalSet) -> tuple[Traces, Ru
     read = read_traces(path, found, step=request.step, form=request.form, columns=request.columns)
     # verl's dumps are all named by their step, so the run's name is added
     own = read.file.stem if path == read.file else f"{path.resolve().parent.name}, step {read.file.stem}"
+    named = ",".join(sorted(f"{name}={column}" for name, column in request.columns.items()))
+    columns = {"columns": named} if named else {}
     info = RunInfo(
         verifier=request.name or request.model or own,
         length_unit="tokens" if read.counted else "characters",
         notes=read.notes(),
-        settings={"verifier": {"kind": "traces", "path": str(read.file)}},
+        settings={"verifier": {"kind": "traces", "path": str(read.file), **columns}},
     )
     return read.traces, info
 

@@ -12,7 +12,7 @@ from pv_eval.sets.values import text_of
 from pv_eval.votes import Pair
 from pv_verdicts import VerdictFormat
 
-__all__ = ["PROMPTS", "Matcher", "first_of"]
+__all__ = ["IDS", "PROMPTS", "Matcher", "first_of"]
 
 IDS = ("pair_id", "proof_id")
 PROMPTS = ("input", "prompt")

@@ -19,7 +19,7 @@ from pv_eval.sets.base import EvalSet, in_words
 from pv_eval.sets.rows import read_rows
 from pv_eval.sets.values import LABELS as LABEL_WORDS
 from pv_eval.sets.values import is_missing, label_of, number_of, text_of
-from pv_eval.verifiers.matching import PROMPTS, Matcher, first_of
+from pv_eval.verifiers.matching import IDS, PROMPTS, Matcher, first_of
 from pv_eval.verifiers.trace_cache import Trace
 from pv_eval.votes import Pair
 from pv_judge.pages.text import plural
@@ -39,8 +39,9 @@ MOST_COLUMNS = 100
 """Columns that are remembered for an error."""
 LABELS = ("label", "gts", "ground_truth")
 TOKENS = ("tokens", "response_length", "completion_tokens")
+ANSWER = frozenset({"verdict", "grade", "first_error"})
 COLUMNS = (
-    *("pair_id", "problem", "proof", PROMPTS[0], TRACES[0], "verdict", "grade", "first_error"),
+    *(IDS[0], "problem", "proof", PROMPTS[0], TRACES[0], "verdict", "grade", "first_error"),
     *("sample", "logit", "usd", TOKENS[0], LABELS[0], WHO[0]),
 )
 """What a column may be; of columns with the same meaning, the one that is read first."""
@@ -93,10 +94,11 @@ def read_traces(
     Args:
         step: which of a folder; None for the last.
         form: verdict format of the answers that a row has instead of a trace.
-        columns: by name of `COLUMNS`, those that have another name in the file.
+        columns: by name of `COLUMNS`, those that have another name in the file. Such a column has no other meaning,
+            and is read instead of all others of its meaning.
 
     Raises:
-        ConfigError: `columns` has an unknown name.
+        ConfigError: `columns` has an unknown name, or an answer that the format does not have.
         DataError: the file or an answer cannot be read, votes are of several verifiers, a sample is numbered twice, or
             no row belongs to the set.
     """
@@ -110,14 +112,17 @@ def read_traces(
     counts: Counter[str] = Counter()
     others, twice = 0, ""
     voters = _Voters(file)
-    named = _named(columns or {})
+    named = columns or {}
+    _check_named(named, form)
+    unread = _unread(named)
     there: dict[str, None] = {}
     absent = set(named.values())
     for where, row in read_rows(file):
         if len(there) < MOST_COLUMNS:
             there |= dict.fromkeys(row)
         absent -= row.keys()
-        row |= {name: row.get(column) for name, column in named.items()}
+        renamed = {name: row[column] for name, column in named.items() if column in row}
+        row = {name: value for name, value in row.items() if name not in unread} | renamed
         pairs = matcher.find(row)
         trace = pairs if isinstance(pairs, str) else _trace(row, where, form)
         if isinstance(pairs, str) or isinstance(trace, str):
@@ -136,7 +141,7 @@ def read_traces(
     voters.check()
     if absent and there:
         raise DataError(
-            f"{file} has no column {sorted(absent)[0]}, which --column names; it has {', '.join(there)[:300]}"
+            f"{file} has no column {sorted(absent)[0][:80]}, which --column names; it has {', '.join(there)[:300]}"
         )
     if twice:
         raise DataError(f"{twice}; number each sample once")
@@ -148,13 +153,26 @@ def read_traces(
     return Recorded(file=file, traces=traces, left_out=dict(left), other_labels=others, counted=counted)
 
 
-def _named(columns: Mapping[str, str]) -> Mapping[str, str]:
-    for name in columns:
+def _check_named(named: Mapping[str, str], form: VerdictFormat) -> None:
+    for name in named:
         if name not in COLUMNS:
             raise ConfigError(
                 f"--column has no {name[:80]!r}.{nearest(name[:80], COLUMNS)} Expected {', '.join(COLUMNS)}"
             )
-    return columns
+        if name in ANSWER - {_column(form)}:
+            raise ConfigError(f"--column {name} does not fit --format, which reads {_column(form)} instead")
+
+
+def _unread(named: Mapping[str, str]) -> set[str]:
+    """Columns without their usual meaning: those that are named, and those in whose place another is named."""
+    unread = {*named, *named.values()}
+    for same in (IDS, PROMPTS, TRACES, TOKENS, LABELS):
+        unread.update(same if same[0] in named else ())
+    if TRACES[0] not in named and named.keys() & ANSWER:
+        unread.update(TRACES)
+    if IDS[0] not in named and named.keys() & {"problem", "proof", PROMPTS[0]}:
+        unread.update(IDS, ("id",))
+    return unread
 
 
 class _Voters:

@@ -25,7 +25,7 @@ from pv_runs.metrics_log import attempt_of, find_metrics
 from pv_runs.nodes import check_folder
 from pv_runs.recipes.compose import CONFIG_MODULE, check_run_arguments, split_run, without_pv_cpu
 from pv_runs.recipes.unknown_keys import check_keys
-from pv_runs.run_folder import check_unused, run_folders
+from pv_runs.run_folder import RunFolder, check_unused, locked, run_folders
 from pv_runs.run_record import Record, next_record, read_record
 from pv_runs.train.progress import say
 
@@ -70,7 +70,10 @@ def train(
         ConfigError: a name that does not exist, a folder that is in use, or a run that would fail.
         SetupError: verl is not there, or a run failed (after the others of its sweep have ended).
     """
-    if not any(one.startswith("run=") for one in arguments) and run_folders(Path()):
+    here = Path()
+    if not any(one.startswith("run=") for one in arguments) and (
+        RunFolder(here).record.is_file() or (here / "multirun.yaml").is_file()
+    ):
         raise ConfigError(
             "run=NAME is missing. The current folder contains a run; to continue it: pv-rl train --resume . (with "
             "--check to only check it)"
@@ -206,6 +209,9 @@ def _check_saved(folder: Path, extra: Sequence[str], console: Console) -> bool:
     saved = saved_config(folder, before.overrides)
     if _is_finished(folder, before, extra, console):
         return True
+    if before.state == "running":  # or killed, and then nobody has the lock
+        with locked(folder):
+            pass
     record = next_record(before, tuple(extra))
     check_keys(extra, saved)
     config = saved_config(folder, record.overrides)
