@@ -46,6 +46,7 @@ def test_a_target_holds_on_inputs_that_are_spoiled(name):
 
 
 OWN = (
+    "yaml_errors",
     "opening",
     "manifest",
     "provenance",

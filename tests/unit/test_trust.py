@@ -12,14 +12,17 @@ from omegaconf import OmegaConf
 from places import ROOT
 
 from pv_data.records import Problem
+from pv_data.run.config import compose
 from pv_data.shell import load_yaml
 from pv_data.table import read_rows
 from pv_eval.run_files import RunInfo, read_info, read_run, write_run
 from pv_eval.votes import Pair
 from pv_judge.ledger import read_ledger
+from pv_judge.rejudge.command import read_judge
 from pv_judge.rowfiles import BadRow, open_rows, text
-from pv_rl.errors import DataError
-from pv_runs.hydra_record import read_config
+from pv_judge.scoring.command import read_options
+from pv_rl.errors import ConfigError, DataError
+from pv_runs.hydra_record import read_config, saved_config
 from pv_runs.watch.places import Places
 from pv_runs.watch.traces import Traces
 
@@ -67,6 +70,46 @@ def test_a_yaml_tag_makes_no_object(tmp_path, monkeypatch, tag):
         with pytest.raises((yaml.YAMLError, ValueError), match="could not determine a constructor"):
             load(file.read_text())
     assert os.listdir(tmp_path) == ["run"]
+
+
+DOUBLES = "\n".join(["a0: &a0 [x, x]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 60))])
+MERGES = "\n".join(["a0: &a0 {x: 1}", *(f"a{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1}]}}" for n in range(1, 60))])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (DOUBLES, "stand for more than 100,000"),
+        (MERGES, "stand for more than 100,000"),
+        ("a: &a [*a]", "itself"),
+    ],
+    ids=["doubles", "merges", "circle"],
+)
+@pytest.mark.parametrize(
+    "load",
+    [
+        lambda file: load_yaml(file.read_text()),
+        lambda file: read_options(file, []),
+        read_judge,
+        lambda file: compose(str(file)),
+        lambda file: saved_config(file.parent.parent, []),
+    ],
+    ids=["load_yaml", "score", "rejudge", "pv-data run", "a run that is resumed"],
+)
+def test_aliases_that_stand_for_very_much_are_refused_in_every_config(tmp_path, load, given, said):
+    file = tmp_path / ".hydra" / "config.yaml"
+    file.parent.mkdir()
+    file.write_text(given)
+    with pytest.raises((ConfigError, DataError, ValueError), match=said):
+        load(file)
+
+
+def test_a_few_aliases_are_fine(tmp_path):
+    (tmp_path / "options.yaml").write_text("veto: &v abstain\nmore: {veto: *v, <<: {a: 1}}\n")
+    assert read_options(tmp_path / "options.yaml", []) == {
+        "veto": "abstain",
+        "more": {"veto": "abstain", "a": 1},
+    }
 
 
 def test_a_packed_bomb_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pv_judge.yaml_errors import yaml_errors
+from pv_judge.yaml_errors import check_aliases, yaml_errors
 from pv_rl.plugins import Registry
 
 __all__ = ["load_yaml", "print_registry"]
@@ -29,6 +29,7 @@ def load_yaml(text: str) -> Any:
             return made
 
     with yaml_errors():
+        check_aliases(text)
         return yaml.load(text, Loader)  # noqa: S506 - a SafeLoader
 
 

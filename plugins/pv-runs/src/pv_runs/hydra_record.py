@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from pv_judge.rowfiles.files import check_regular
-from pv_judge.yaml_errors import yaml_errors
+from pv_judge.yaml_errors import load_settings, yaml_errors
 from pv_rl.errors import DataError
 from pv_runs.run_folder import RunFolder
 
@@ -86,7 +86,7 @@ def saved_config(run: Path, overrides: Sequence[str]) -> DictConfig:
     path = RunFolder(run).config
     try:
         with yaml_errors():
-            config = OmegaConf.load(path)
+            config = load_settings(path)
             changed = OmegaConf.merge(config, OmegaConf.from_dotlist([one.lstrip("+") for one in overrides]))
     except FileNotFoundError as error:
         raise DataError(

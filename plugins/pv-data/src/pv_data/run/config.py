@@ -17,7 +17,7 @@ from pv_data.shell import load_yaml
 from pv_judge.config import STRICT, Budget, Price, read_config
 from pv_judge.hydra_errors import unreadable
 from pv_judge.json_schema import json_schema
-from pv_judge.yaml_errors import yaml_errors
+from pv_judge.yaml_errors import load_settings
 from pv_rl.errors import ConfigError
 from pv_rl.plugins import nearest
 
@@ -297,8 +297,7 @@ def compose(config: str, overrides: Sequence[str] = ()) -> RunConfig:
             raise ConfigError(f"{path} is not a file. Give a YAML file or one of {', '.join(config_names())}")
         try:
             load_yaml(path.read_text(encoding="utf-8"))
-            with yaml_errors():
-                OmegaConf.load(path)
+            load_settings(path)
         except (ValueError, OSError) as error:
             raise ConfigError(f"{config} cannot be read as YAML: {error}") from error
         opened = initialize_config_dir(str(path.parent.resolve()), version_base="1.3")

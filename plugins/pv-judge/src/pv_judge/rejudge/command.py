@@ -25,7 +25,7 @@ from pv_judge.rejudge.output import marks_table, report_blocks, write_report
 from pv_judge.rejudge.report import compare
 from pv_judge.rejudge.rows import THRESHOLD, Judgment, OldRow, old_rows
 from pv_judge.veto import JudgeOptions
-from pv_judge.yaml_errors import yaml_errors
+from pv_judge.yaml_errors import load_settings, yaml_errors
 from pv_rl.errors import ConfigError, DataError
 from pv_rl.rewards.fluency_veto import VETO_OPTIONS
 
@@ -123,7 +123,7 @@ def read_judge(path: Path) -> tuple[JudgeConfig, str | None, float]:
     """
     try:
         with yaml_errors():
-            plain = OmegaConf.to_container(OmegaConf.load(path), resolve=True)
+            plain = OmegaConf.to_container(load_settings(path), resolve=True)
     except ValueError as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
     if not isinstance(plain, dict):

@@ -20,7 +20,7 @@ from pv_judge.pages.text import plural
 from pv_judge.ray_service import close_local_services, local_reports, run_folder
 from pv_judge.scoring.samples import Source, open_source
 from pv_judge.scoring.score_file import ScoreFile, fingerprint
-from pv_judge.yaml_errors import yaml_errors
+from pv_judge.yaml_errors import load_settings, yaml_errors
 from pv_rl.errors import ConfigError, DataError, PvRlError
 from pv_rl.rewards.base import RewardInput, RewardOutput
 from pv_rl.rewards.build import CheckedReward, build_reward
@@ -112,7 +112,7 @@ def read_options(file: Path | None, settings: Sequence[str]) -> dict[str, Any]:
     """
     try:
         with yaml_errors():
-            base = OmegaConf.load(file) if file is not None else OmegaConf.create({})
+            base = load_settings(file) if file is not None else OmegaConf.create({})
             merged = OmegaConf.merge(base, OmegaConf.from_dotlist(list(settings)))
             plain = OmegaConf.to_container(merged, resolve=True)
     except ValueError as error:
