@@ -65,6 +65,7 @@ def all_checks(run: Sequence[str] = ()) -> dict[str, Callable[[], Finding]]:
     checks: dict[str, Callable[[], Finding]] = {
         "python": _python,
         "packages": _packages,
+        "plugins": _plugins,
         "device": _device,
         "driver": _driver,
         "weights": _weights,
@@ -109,7 +110,19 @@ def _packages() -> Finding:
     missing = {name: "not installed (optional)" if name in OPTIONAL else "missing" for name in found}
     text = ", ".join(f"{name} {number or missing[name]}" for name, number in found.items())
     complete = all(number is not None or name in OPTIONAL for name, number in found.items())
-    return _checked(complete, text, f"Install torch first. {how_to_install('pv-rl[verl]')}")
+    first = "" if found["torch"] else "Install torch first. "
+    return _checked(complete, text, f"{first}{how_to_install('pv-rl[verl]')}")
+
+
+def _plugins() -> Finding:
+    names = f"modes {', '.join(LOSS_MODES.entries())}; rewards {', '.join(REWARDS.entries())}"
+    wrong = left_out()
+    text = f"left out: {'; '.join(wrong)}" if wrong else names
+    return _checked(
+        not wrong,
+        text,
+        "correct the package (its entry point is in the group pv_rl.plugins), or uninstall it",
+    )
 
 
 def _device() -> Finding:
@@ -149,7 +162,6 @@ def _adapter_state() -> dict[str, Any]:
         "remark": "" if problem else contract.remark(),
         "modes": list(LOSS_MODES.entries()),
         "rewards": list(REWARDS.entries()),
-        "left_out": left_out(),
     }
 
 
@@ -165,9 +177,6 @@ def _adapter_finding(state: dict[str, Any], where: str) -> Finding:
         return Finding(state="wrong", text=state["problem"], remedy="follow that message")
     names = f"modes {', '.join(state['modes'])}; rewards {', '.join(state['rewards'])}"
     text = f"{state['verl']} loads pv-rl in {where}; {names}. {state['remark']}".rstrip(". ")
-    if state["left_out"]:
-        text += f"; left out: {'; '.join(state['left_out'])}"
-        return Finding(state="note", text=text, remedy="fix or uninstall what is left out")
     return Finding(state="note" if state["remark"] else "ok", text=text)
 
 

@@ -16,18 +16,17 @@ from pv_rl import plugins
 from pv_rl.hookspecs import Finding, hookimpl
 
 
-def test_a_plugin_that_is_left_out_is_a_note_that_names_it():
-    state = {"loaded": True, "problem": "", "modes": ["grpo"], "rewards": ["verdict"], "left_out": []}
-    state |= {"verl": "verl 0.9.1 in /site", "remark": ""}
-    assert doctor._adapter_finding(state, "this process").state == "ok"
-    finding = doctor._adapter_finding(state | {"left_out": ["theirs: it failed to load"]}, "this process")
-    assert finding.state == "note"
-    assert "left out: theirs: it failed to load" in finding.text
-    assert finding.remedy
+def test_a_plugin_that_is_left_out_is_wrong_and_named_also_without_verl(monkeypatch):
+    assert doctor.all_checks()["plugins"]().state == "ok"
+    monkeypatch.setattr(doctor, "left_out", lambda: ["theirs: it failed to load"])
+    finding = doctor.all_checks()["plugins"]()
+    assert finding.state == "wrong"
+    assert finding.text == "left out: theirs: it failed to load"
+    assert "pv_rl.plugins" in finding.remedy
 
 
 def test_a_verl_that_was_not_tested_is_a_note():
-    state = {"loaded": True, "problem": "", "modes": ["grpo"], "rewards": ["verdict"], "left_out": []}
+    state = {"loaded": True, "problem": "", "modes": ["grpo"], "rewards": ["verdict"]}
     state |= {"verl": "verl 0.10.0 in /site", "remark": "verl 0.10.0 in /site is served, and was not tested."}
     finding = doctor._adapter_finding(state, "this process")
     assert finding.state == "note"
@@ -122,7 +121,7 @@ def test_the_doctor_finds_this_environment_well():
     done = run_doctor(VERL_PLATFORM="cpu")
     lines = done.stdout.splitlines()
     assert done.returncode == 0, done.stdout + done.stderr
-    assert len(lines) == 10
+    assert len(lines) == 11
     assert lines[-1] == "This environment will work."
     worker = next(line for line in lines if line.startswith("ok    worker"))
     assert "modes grpo, dapo, balanced, dr_grpo, vl_norm, ba, " in worker
