@@ -41,7 +41,6 @@ def evaluate_verifier(request: Request, console: Console) -> Path:
     found = prepare_set(request)
     for sentence in found.describe():
         _say(console, sentence)
-    request.out.mkdir(parents=True, exist_ok=True)
     traces, info = gather(request, found, console)
     samples: defaultdict[str, list[int]] = defaultdict(list)
     for pair_id, sample in sorted(traces):
@@ -54,6 +53,8 @@ def evaluate_verifier(request: Request, console: Console) -> Path:
     ]
     for note in info.notes:
         _say(console, note)
+    if silent := len(found.pairs) - len({vote.pair_id for vote in votes}):
+        _say(console, f"{silent} of {plural(len(found.pairs), 'pair')} have no votes, and are in no number.")
     info = replace(
         info,
         set_name=found.name,
@@ -72,7 +73,8 @@ def evaluate_verifier(request: Request, console: Console) -> Path:
     if folder != request.out:
         there = read_info(request.out)
         on = "" if there.set_name == info.set_name else f" on the set {there.set_name}"
-        _say(console, f"{request.out} holds a run of {there.verifier}{on}; this run is in {folder}.")
+        of = "" if there.verifier == info.verifier else f" of {info.verifier}"
+        _say(console, f"{request.out} holds a run of {there.verifier}{on}; this run{of} is in {folder}.")
     write_run(folder, found.pairs, votes, info)
     if cost := cost_of(votes, info):
         _say(console, f"A verdict took {cost} on average.")
