@@ -27,6 +27,9 @@ from pv_verdicts import VerdictFormat
 
 __all__ = ["evaluate_verifier", "prepare_set", "run_folder"]
 
+SHOWN = 10
+"""Full points that a note names."""
+
 
 def evaluate_verifier(request: Request, console: Console) -> Path:
     """Sample or read the votes and write the run.
@@ -142,6 +145,14 @@ def prepare_set(request: Request) -> EvalSet:
         PvRlError: an option or the set is wrong, or no pair has the format's truth.
     """
     found = _with_truth(open_set(request.set_spec, request.set_options), request.form)
+    full = request.form.grades[-1:]
+    if full and (others := sorted(found.full - {*full})):
+        points = ", ".join(f"{one:g}" for one in others[:SHOWN]) + ", ..." * (len(others) > SHOWN)
+        note = (
+            f"The set's full points are {points}; the verifier's are {full[0]:g} (--format-option points=N). Grades "
+            "are compared as shares of the full points."
+        )
+        found = replace(found, notes=(*found.notes, note))
     if request.train is not None:
         found = settle(found, find_overlap(found, trained_on(request.train)), request.overlap)
     else:

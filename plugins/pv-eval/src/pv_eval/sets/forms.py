@@ -188,7 +188,15 @@ def _pair(row: Mapping[str, Any], form: Form) -> Candidate | str:
         pair=pair,
         rule=text_of(row.get("rule")) or form.rule or by_points,
         problem_ids=frozenset({question_id}) if form.labelled else frozenset(),
+        full=None if pair.grade is None else _full(row, form),
     )
+
+
+def _full(row: Mapping[str, Any], form: Form) -> float | None:
+    """Full points of a row's grade; None for several judges and for parts, which may have maxima of their own."""
+    if given(row.get("max")):
+        return number_of(row["max"])
+    return None if number_of(row.get("points")) is None else form.points.most
 
 
 def _texts(row: Mapping[str, Any], form: Form) -> dict[str, Any] | str:
