@@ -41,6 +41,17 @@ def test_one_command_gives_mae_kappa_and_best_of_k(tmp_path):
     assert found["grades"] == list(range(8))
 
 
+def test_a_file_without_a_question_column_says_what_it_lacks(tmp_path):
+    rows = [{"human_grade": n % 8, "model_grade": 3 * n % 8} for n in range(9)]
+    result = run("grades", lines(tmp_path / "mine.jsonl", rows))
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.output.split())
+    assert "Name the column by --column question=COLUMN." in said
+    assert "tau-b (within a question): needs a question with several proofs" in said
+    assert "division" not in said
+    assert "mean over 0 questions" not in said
+
+
 def test_every_kind_of_file_and_both_forms_of_several_votes_give_the_same(tmp_path):
     as_rows = [
         {"question": row["problem_id"], "id": f"p{n}", "expert_rating": row["human_grade"], "grade": grade}
