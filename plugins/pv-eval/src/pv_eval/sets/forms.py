@@ -34,8 +34,8 @@ MEANINGS = (
     *("slice", "rule", "weight", "reference", "rubric"),
 )
 UNREAD = "label cannot be read"
-OLDER = {"model": "slice"}
-"""Names of meanings that options may still use."""
+ALSO = {"model": "slice", "id": "pair_id"}
+"""Other names of meanings that options may use."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ class Form:
             raise ConfigError(
                 f"columns is {columns!r:.80}; expected columns by meaning, columns.proof=COLUMN"
             )
-        chosen = {OLDER.get(meaning, meaning): column for meaning, column in columns.items()}
+        chosen = {ALSO.get(meaning, meaning): column for meaning, column in columns.items()}
         if unknown := chosen.keys() - set(MEANINGS):
             raise ConfigError(
                 f"columns has {', '.join(sorted(map(str, unknown)))}; expected {', '.join(MEANINGS)}"
