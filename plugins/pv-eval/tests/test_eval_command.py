@@ -172,6 +172,7 @@ def test_traces_of_a_file_need_no_server(tmp_path):
     assert read_run(tmp_path / "of")[2].verifier == "grpo-seed-0, step 40"
 
     chosen = run("best-of-k", tmp_path / "out", "--json", tmp_path / "best.json")
+    assert "best of k by share of accepting votes: " in chosen.output
     assert chosen.exit_code == 0, chosen.output
     curves = json.loads((tmp_path / "best.json").read_text())["verifiers"]["traces"]["curves"]
     # two of four candidates are right; a perfect verifier misses only where both of k are wrong: 1 - 1/6 for k = 2
@@ -334,12 +335,21 @@ def test_a_folder_that_holds_another_run_is_named(tmp_path):
         ]
         result = run("run", *arguments)
         assert result.exit_code == 0, result.output
-        said = f"{out} holds a run of alpha; this run is in {out}/"
+        said = f"{out} holds a run of alpha; this run of beta is in {out}/"
         assert (said in result.output) == (name == "beta")
+        assert "7 of 8 pairs have no votes" in result.output
     written = run("report", out)
     assert written.exit_code == 0, written.output
     more = "comparison of verifiers, majority and best-of-k: " + str(out / "report" / "report.md")
     assert more in written.output.replace("\n", " ")
+
+
+def test_a_run_that_an_option_stops_leaves_no_folder(tmp_path):
+    (votes := tmp_path / "votes.jsonl").write_text('{"id": "p0", "opinion": "yes"}')
+    for verifier in (votes, "http://127.0.0.1:9/v1"):  # the endpoint needs --model
+        arguments = ["--set", f"table:{small_set(tmp_path)}", "--verifier", verifier]
+        assert run("run", *arguments, "--out", tmp_path / "runs" / "a").exit_code == 1
+    assert not (tmp_path / "runs").exists()
 
 
 def test_votes_of_two_columns_of_a_file_are_two_runs(tmp_path):

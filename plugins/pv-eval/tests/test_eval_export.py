@@ -22,6 +22,7 @@ from pv_eval.export import HARNESSES
 from pv_eval.votes import score_verdict
 
 TRACES = ("Fine.\n### True", "No.\n### False", "I do not know.", "```\n### True\n```")
+TASK = "proof_verification_set"
 
 
 @pytest.fixture
@@ -42,16 +43,32 @@ def load(path: Path):
 
 def test_both_folders_hold_each_pair_once_and_no_label_in_its_prompt(exported):
     for harness in ("lm-eval", "inspect"):
-        rows = [json.loads(line) for line in (exported / harness / "data.jsonl").read_text().splitlines()]
+        rows = [json.loads(line) for line in (exported / harness / f"{TASK}.jsonl").read_text().splitlines()]
         assert [(row["pair_id"], row["target"]) for row in rows] == [
             (f"p{n}", str(n % 2 == 0)) for n in range(8)
         ]
         assert all("p0" not in row["prompt"] and row["prompt"].rstrip().endswith("### False") for row in rows)
 
 
+def test_another_set_in_the_same_folder_leaves_the_first_task_as_it_was(exported, tmp_path):
+    first = {path: path.read_bytes() for path in exported.rglob("*") if path.is_file()}
+    other = tmp_path / "other.jsonl"
+    other.write_text("".join((tmp_path / "set.jsonl").read_text().splitlines(keepends=True)[:3]))
+    for n in (3, 4):
+        result = run("export", "--set", f"table:{other}", "--out", exported, "-n", n)
+        assert result.exit_code == 0, result.output
+    assert {path: path.read_bytes() for path in first} == first
+    for harness in ("lm-eval", "inspect"):
+        folder = exported / harness
+        assert len((folder / "proof_verification_other.jsonl").read_text().splitlines()) == 3
+        assert not (folder / "data.jsonl").exists()
+    assert "repeats: 4" in (exported / "lm-eval" / "proof_verification_other.yaml").read_text()
+    assert json.loads((exported / "inspect" / "proof_verification_other.json").read_text())["n"] == 4
+
+
 def test_lm_eval_scores_as_our_own_function_does(exported):
     pytest.importorskip("datasets")
-    utils = load(exported / "lm-eval" / "utils.py")
+    utils = load(exported / "lm-eval" / f"{TASK}.py")
     assert utils.load(unused=1)["test"].num_rows == 8
     for label in (True, False):
         ours = [score_verdict(trace, label) for trace in TRACES]
@@ -65,12 +82,12 @@ def test_lm_evals_task_says_how_to_sample(exported):
         pass
 
     Loader.add_constructor("!function", lambda loader, node: node.value)
-    task = yaml.load((exported / "lm-eval" / "proof_verification_set.yaml").read_text(), Loader)
-    assert task["task"] == "proof_verification_set"
+    task = yaml.load((exported / "lm-eval" / f"{TASK}.yaml").read_text(), Loader)
+    assert task["task"] == TASK
     assert (task["repeats"], task["filter_list"][0]["filter"][0]) == (2, {"function": "take_first_k", "k": 2})
     kwargs = task["generation_kwargs"]
     assert (kwargs["temperature"], kwargs["top_p"], kwargs["max_gen_toks"]) == (0.6, 0.9, 8192)
-    assert task["process_results"] == "utils.process_results"
+    assert task["process_results"] == f"{TASK}.process_results"
 
 
 def test_the_folders_need_nothing_of_ours(exported):
@@ -86,7 +103,7 @@ def test_the_name_of_a_prompt_is_a_text_of_the_task():
     name = 'a"\nprocess_results: !function os.system'
     settings = {"task": "t", "n": 1, "temperature": 0, "top_p": 1, "max_tokens": 5, "prompt": name}
     text = HARNESSES["lm-eval"](settings)["t.yaml"]
-    assert yaml.load(text.replace("!function utils", "utils"), yaml.SafeLoader)["metadata"]["prompt"] == name
+    assert yaml.load(text.replace("!function t", "t"), yaml.SafeLoader)["metadata"]["prompt"] == name
 
 
 def replies(prompt: str, _: str) -> str:
@@ -108,14 +125,14 @@ def measured(tmp_path_factory):
             result = run(*arguments)
             assert result.exit_code == 0, result.output
         keys = {"OPENAI_API_KEY": "k", "JUDGE_API_KEY": "k", "JUDGE_BASE_URL": server.url}
-        task = [*("eval", "task.py", "--model", "openai-api/judge/m"), *("--log-dir", folder / "logs")]
+        task = [*("eval", f"{TASK}.py", "--model", "openai-api/judge/m"), *("--log-dir", folder / "logs")]
         at = f"base_url={server.url}/chat/completions,model=m,num_concurrent=1"
         for command, cwd in (
             ([harnesses / "inspect", *task, "--log-format", "json", "--display", "none"], "inspect"),
             (
                 [
                     *(harnesses / "lm_eval", "--model", "local-chat-completions", "--model_args", at),
-                    *("--tasks", "proof_verification_set", "--include_path", folder / "tasks" / "lm-eval"),
+                    *("--tasks", TASK, "--include_path", folder / "tasks" / "lm-eval"),
                     *("--apply_chat_template", "--output_path", folder / "lm-eval"),
                 ],
                 "lm-eval",
@@ -144,7 +161,7 @@ def test_inspect_ai_gets_our_numbers(measured):
 def test_lm_eval_gets_our_numbers(measured):
     ours, folder = measured
     (log,) = (folder / "lm-eval").rglob("results_*.json")
-    numbers = json.loads(log.read_text())["results"]["proof_verification_set"]
+    numbers = json.loads(log.read_text())["results"][TASK]
     assert {name: numbers[f"{name},all"] for name in ours} == ours
 
 

@@ -55,6 +55,30 @@ def examiner(prompt: str, _: str) -> str:
     return f"I read it.\n### Grade: {min(7, int(re.findall(r'STEP([0-9])', prompt)[0]) + 1)}"
 
 
+@pytest.mark.parametrize(
+    ("rows", "points", "noted"),
+    [
+        ([{"points": 7}, {"points": 3}], 10, "The set's full points are 7; the verifier's are 10 ("),
+        ([{"points": 7}, {"points": 3}], 7, ""),
+        (
+            [{"points": 20, "max_points": 21}, {"points": 3}],
+            7,
+            "The set's full points are 21; the verifier's are 7 (",
+        ),
+        ([{"points": [{"points": 2, "max_points": 3}]}], 7, ""),  # parts, whose maxima may differ
+    ],
+)
+def test_full_points_that_are_not_those_of_the_set_are_noted(tmp_path, rows, points, noted):
+    path, votes = tmp_path / "set.jsonl", tmp_path / "votes.jsonl"
+    texts = [{"id": f"p{n}", "problem": f"Prove {n}.", "proof": "By induction."} for n in range(len(rows))]
+    path.write_text("".join(json.dumps(text | row) + "\n" for text, row in zip(texts, rows, strict=True)))
+    votes.write_text('{"id": "p0", "grade": 7}\n')
+    arguments = ["--set", f"table:{path}", "--verifier", votes, "--format", "grade", "--no-report"]
+    result = run("run", *arguments, "--out", tmp_path / "o", "--format-option", f"points={points}")
+    assert result.exit_code == 0, result.output
+    assert (noted in result.output) if noted else ("set's full points" not in result.output)
+
+
 def test_a_graded_set_is_asked_for_grades_and_measured(tmp_path, made):
     arguments = ["run", "--set", "x", "--model", "m", "--out", tmp_path / "o", "-n", 2, "--format", "grade"]
     arguments += ["--format-option", "accept=5", "--no-reference"]

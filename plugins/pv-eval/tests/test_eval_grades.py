@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import warnings
 from pathlib import Path
 
 import pyarrow as pa
@@ -39,6 +40,26 @@ def test_one_command_gives_mae_kappa_and_best_of_k(tmp_path):
     assert found["best_of"]["curves"]["uniform"][1]["value"] == 7
     assert found["of_votes"]["missing"]["value"] == pytest.approx(1 / 6)
     assert found["grades"] == list(range(8))
+
+
+def test_a_file_without_a_question_column_says_what_it_lacks(tmp_path):
+    rows = [{"human_grade": n % 8, "model_grade": 3 * n % 8} for n in range(9)]
+    result = run("grades", lines(tmp_path / "mine.jsonl", rows))
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.output.split())
+    assert "Name the column by --column question=COLUMN." in said
+    assert "tau-b (within a question): needs a question with several proofs" in said
+    assert "division" not in said
+    assert "mean over 0 questions" not in said
+
+
+def test_grades_of_one_question_need_no_warning(tmp_path):
+    rows = [{"question_id": "q", "human_grade": n % 8, "model_grade": 3 * n % 8} for n in range(20)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = run("grades", lines(tmp_path / "mine.jsonl", rows))
+    assert result.exit_code == 0, result.output
+    assert "one question only" in result.output
 
 
 def test_every_kind_of_file_and_both_forms_of_several_votes_give_the_same(tmp_path):

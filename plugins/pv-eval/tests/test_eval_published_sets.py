@@ -146,8 +146,9 @@ def test_proofbench_has_grades_references_and_rubrics_and_keeps_pairs_between_ri
     assert len(checked.pairs) == 3
     assert any("1 pair without a label" in str(problem) for problem in checked.problems)
     assert gap.labelled().left_out == {"no label": 1}
-    export_tasks(gap, tmp_path / "out", VerifierPrompt.load(), Sampling(), ["inspect"])
-    assert len((tmp_path / "out" / "inspect" / "data.jsonl").read_text().splitlines()) == 3
+    written = export_tasks(gap, tmp_path / "out", VerifierPrompt.load(), Sampling(), ["inspect"])
+    (data,) = (path for path in written if path.suffix == ".jsonl")
+    assert len(data.read_text().splitlines()) == 3
 
 
 def test_gradingbench_has_guidelines_as_rubric(tmp_path):

@@ -105,12 +105,15 @@ def test_csv_parquet_and_jsonl_give_the_same_set(tmp_path):
 
 
 def test_a_column_may_have_another_name(tmp_path):
-    rows = [{"Q": "Prove.", "A": "Done.", "ok": 1}]
+    rows = [{"Q": "Prove.", "A": "Done.", "ok": 1, "nr": 7}]
     path = lines(tmp_path / "a.jsonl", rows)
     with pytest.raises(DataError, match="no column problem or question"):
         open_set(f"table:{path}")
     found = open_set(f"table:{path}", {"columns": {"problem": "Q", "proof": "A", "label": "ok"}})
     assert found.pairs[0].label is True
+    for meaning in ("id", "pair_id"):
+        columns = {"problem": "Q", "proof": "A", "label": "ok", meaning: "nr"}
+        assert open_set(f"table:{path}", {"columns": columns}).pairs[0].pair_id == "7"
     with pytest.raises(ConfigError, match="columns has prove"):
         open_set(f"table:{path}", {"columns": {"prove": "A"}})
 

@@ -185,10 +185,12 @@ def test_a_row_without_a_named_column_is_not_read_from_the_column_that_it_replac
     rows = [{"pair_id": "p0", "gold": "yes"}, {"pair_id": "p1", "verdict": "yes"}]
     read = read_traces(lines(tmp_path / "v.jsonl", rows), small_set(), columns={"verdict": "gold"})
     assert (list(read.traces), read.left_out) == ([("p0", 0)], {"neither trace nor verdict": 1})
-    with pytest.raises(
-        ConfigError, match="--column grade does not fit --format, which reads verdict instead"
-    ):
-        read_traces(tmp_path / "v.jsonl", small_set(), columns={"grade": "gold"})
+    for name in ("grade", "first_error"):
+        with pytest.raises(ConfigError, match=f"--format verdict, which reads verdict; add --format {name}$"):
+            read_traces(tmp_path / "v.jsonl", small_set(), columns={name: "gold"})
+        path = lines(tmp_path / "other.jsonl", [{"pair_id": "p0", name: 1}])
+        with pytest.raises(DataError, match=f"To read {name}, add --format {name}. Write"):
+            read_traces(path, small_set())
 
 
 def test_parquet_with_chats_is_read(tmp_path):

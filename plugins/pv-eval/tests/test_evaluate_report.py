@@ -238,6 +238,15 @@ def test_one_class_one_question_and_one_sample_still_make_a_report(tmp_path):
     assert all(path.is_file() for path in files)
 
 
+def test_an_error_without_a_trace_has_no_empty_block(tmp_path):
+    pairs, votes = made(("a", True, "q", "F"), ("b", False, "q", "F"))
+    write_run(tmp_path / "a", pairs, [replace(vote, trace=None) for vote in votes], RunInfo(verifier="v"))
+    write_report([tmp_path / "a"], tmp_path / "out", QUICK)
+    text = (tmp_path / "out" / "report.md").read_text()
+    assert "v: 0 accept, 1 reject, 0 without a verdict. No trace was kept." in text
+    assert "```text\n\n```" not in text
+
+
 def test_nothing_heavy_is_imported_before_it_is_used():
     heavy = ("numpy", "scipy", "matplotlib", "pyarrow", "torch", "verl")
     code = (

@@ -225,7 +225,7 @@ def best_of_k(
             name = run.info.verifier
             name = name if name not in document else f"{name} ({folder})"
             document[name] = _as_json(best)
-            _print(name, best)
+            _print(name, best, score)
         if json_file is not None:
             text = json.dumps({"score": score, "verifiers": document}, allow_nan=False, indent=1)
             write_atomically(json_file, lambda file: file.write_text(text + "\n", encoding="utf-8"))
@@ -251,19 +251,21 @@ def _as_json(best: BestOf) -> dict[str, Any]:
     }
 
 
+CHOSEN_BY = {"votes": "share of accepting votes", "logit": "mean logit", "grade": "mean grade"}
+"""The candidate's score, by --score."""
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48)
 """Numbers of candidates that the table shows, beside the largest."""
 
 
-def _print(name: str, best: BestOf) -> None:
+def _print(name: str, best: BestOf, score: str) -> None:
     from pv_judge.pages.blocks import Column, Paragraph, Table
     from pv_judge.pages.terminal import print_blocks, standard_output
     from pv_judge.pages.text import coefficient, plain
 
     fewest, most = best.candidates
     counted = (
-        f"{plain(name, 80)}: {plural(best.problems, 'problem')}, {fewest} to {most} candidates each; "
-        f"{best.left_out} with "
+        f"{plain(name, 80)}, best of k by {CHOSEN_BY[score]}: {plural(best.problems, 'problem')}, "
+        f"{fewest} to {most} candidates each; {best.left_out} with "
         f"fewer left out; {best.without_score} candidates without a score"
     )
     titles = {

@@ -1,6 +1,7 @@
 """Export of a set as a task of other harnesses, lm-evaluation-harness and inspect_ai.
 
-A folder for each harness has data, task and the verdict parser, and needs none of our packages.
+A folder for each harness has the verdict parser, and data, task and a description that are named for the task, so that
+several tasks can share it. It needs none of our packages.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ __all__ = ["HARNESSES", "export_tasks"]
 def export_tasks(
     found: EvalSet, out: Path, prompt: VerifierPrompt, sampling: Sampling, harnesses: Sequence[str]
 ) -> list[Path]:
-    """Write `out/HARNESS/...` for each harness; all files or none.
+    """Write `out/HARNESS/...` for each harness; all files or none. Files of other tasks there stay as they are.
 
     Raises:
         ConfigError: a harness is unknown.
@@ -46,9 +47,9 @@ def export_tasks(
         "prompt": prompt.template,
     }
     common = {
-        "data.jsonl": _data(found, prompt),
+        f"{settings['task']}.jsonl": _data(found, prompt),
         "verdict.py": inspect.getsource(verdict),
-        "README.md": _readme(found, settings),
+        f"{settings['task']}.md": _readme(found, settings),
     }
     texts = {
         out / name / file: text
@@ -88,11 +89,12 @@ def _lm_eval(settings: Mapping[str, Any]) -> dict[str, str]:
     do_sample = "true" if settings["temperature"] > 0 else "false"
     quoted = {**settings, "prompt": json.dumps(settings["prompt"])}  # a file's name, which may be any text
     task = Template(_template("lm_eval_task.txt")).substitute(quoted, do_sample=do_sample)
-    return {f"{settings['task']}.yaml": task, "utils.py": _template("lm_eval_utils.txt")}
+    return {f"{settings['task']}.yaml": task, f"{settings['task']}.py": _template("lm_eval_utils.txt")}
 
 
 def _inspect(settings: Mapping[str, Any]) -> dict[str, str]:
-    return {"task.py": _template("inspect_task.txt"), "settings.json": json.dumps(settings, indent=1) + "\n"}
+    task = Template(_template("inspect_task.txt")).substitute(settings)
+    return {f"{settings['task']}.py": task, f"{settings['task']}.json": json.dumps(settings, indent=1) + "\n"}
 
 
 def _template(name: str) -> str:

@@ -158,7 +158,8 @@ def read_grades(
         notes.append("The verifier's grades are all 0 or 1. If 1 means full points, give --model-points 1.")
     if "question" not in found:
         notes.append(
-            "No column names the question, so each proof is a question of its own: intervals draw proofs."
+            "No column names the question, so each proof is a question of its own: intervals draw proofs, and ranks "
+            "within a question and best-of-k are left out. Name the column by --column question=COLUMN."
         )
     return GradeFile(pairs=tuple(pairs.values()), votes=tuple(votes), scale=scale, notes=tuple(notes))
 

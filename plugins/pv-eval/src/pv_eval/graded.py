@@ -318,6 +318,12 @@ def _ranks(
     }
     tau = ranks.kendall_within
     has = ~np.isnan(tau)
+    if not has.any():
+        none = Estimate(
+            value=np.nan,
+            note="needs a question with several proofs to which human and verifier give different grades",
+        )
+        return found | {"kendall_within": none}, 0
     inside = Sums(names=("tau", "has"), table=np.column_stack([np.where(has, tau, 0.0), has]))
     return found | estimate_all(inside, {"kendall_within": quotient("tau", "has")}, how, signed=True), int(
         has.sum()

@@ -114,6 +114,7 @@ def _spearman(
     together = ((ranks[0] @ table) * ranks[1]).sum(axis=1)
     taken = own * ranks[0][place, x] * ranks[1][place, y]
     share = 1 - np.bincount(place, weights=own, minlength=len(without))
+    share = np.where(share > 0, share, np.nan)  # without the only question nothing is left, up to rounding
     return _quotient(
         together - np.bincount(place, weights=taken, minlength=len(without)), *squares, share**1.5
     )

@@ -27,6 +27,9 @@ from pv_verdicts import VerdictFormat
 
 __all__ = ["evaluate_verifier", "prepare_set", "run_folder"]
 
+SHOWN = 10
+"""Full points that a note names."""
+
 
 def evaluate_verifier(request: Request, console: Console) -> Path:
     """Sample or read the votes and write the run.
@@ -41,7 +44,6 @@ def evaluate_verifier(request: Request, console: Console) -> Path:
     found = prepare_set(request)
     for sentence in found.describe():
         _say(console, sentence)
-    request.out.mkdir(parents=True, exist_ok=True)
     traces, info = gather(request, found, console)
     samples: defaultdict[str, list[int]] = defaultdict(list)
     for pair_id, sample in sorted(traces):
@@ -54,6 +56,8 @@ def evaluate_verifier(request: Request, console: Console) -> Path:
     ]
     for note in info.notes:
         _say(console, note)
+    if silent := len(found.pairs) - len({vote.pair_id for vote in votes}):
+        _say(console, f"{silent} of {plural(len(found.pairs), 'pair')} have no votes, and are in no number.")
     info = replace(
         info,
         set_name=found.name,
@@ -72,7 +76,8 @@ def evaluate_verifier(request: Request, console: Console) -> Path:
     if folder != request.out:
         there = read_info(request.out)
         on = "" if there.set_name == info.set_name else f" on the set {there.set_name}"
-        _say(console, f"{request.out} holds a run of {there.verifier}{on}; this run is in {folder}.")
+        of = "" if there.verifier == info.verifier else f" of {info.verifier}"
+        _say(console, f"{request.out} holds a run of {there.verifier}{on}; this run{of} is in {folder}.")
     write_run(folder, found.pairs, votes, info)
     if cost := cost_of(votes, info):
         _say(console, f"A verdict took {cost} on average.")
@@ -140,6 +145,14 @@ def prepare_set(request: Request) -> EvalSet:
         PvRlError: an option or the set is wrong, or no pair has the format's truth.
     """
     found = _with_truth(open_set(request.set_spec, request.set_options), request.form)
+    full = request.form.grades[-1:]
+    if full and (others := sorted(found.full - {*full})):
+        points = ", ".join(f"{one:g}" for one in others[:SHOWN]) + ", ..." * (len(others) > SHOWN)
+        note = (
+            f"The set's full points are {points}; the verifier's are {full[0]:g} (--format-option points=N). Grades "
+            "are compared as shares of the full points."
+        )
+        found = replace(found, notes=(*found.notes, note))
     if request.train is not None:
         found = settle(found, find_overlap(found, trained_on(request.train)), request.overlap)
     else:

@@ -298,11 +298,11 @@ def _inputs(case: Case) -> list[Excerpt]:
     return [Excerpt(title, excerpt(text, whole=INPUT)) for title, text in texts if text.strip()]
 
 
-def _trace(entry: Entry, case: Case) -> Excerpt:
+def _trace(entry: Entry, case: Case) -> Excerpt | Paragraph:
     votes = f"{case.accepted} accept, {case.rejected} reject, {case.missing} without a verdict"
     vote = case.vote
     if vote is None or vote.trace is None:
-        return Excerpt(f"{entry.name}: {votes}. No trace was kept.", ())
+        return Paragraph(f"{entry.name}: {votes}. No trace was kept.")
     said = {True: "True", False: "False", None: "no verdict"}[vote.verdict]
     passage = find_passage(vote.trace)
     why = f"; marked: {passage.why}" if passage else ""

@@ -188,7 +188,7 @@ def _notes(name: str, graded: Graded) -> Iterator[str]:
     yield from (f"{name}: {problem}" for problem in graded.problems)
     for note in _reasons(graded.of_means, [*DISTANCE, *AGREEMENT, *RANKS]):
         yield f"{name}: {note}"
-    if graded.ranked_within < graded.questions:
+    if 0 < graded.ranked_within < graded.questions:
         yield (
             f"{name}: tau-b within a question is the mean over {plural(graded.ranked_within, 'question')}; in "
             "the others all grades of the human or of the verifier are the same."

@@ -36,6 +36,8 @@ class Candidate:
     """Where its label is from: `human`, `points 7 or more of 7`, `unanimous 5 of 5`. Empty: unknown."""
     problem_ids: frozenset[str] = frozenset()
     """Ids of its problem in data sets of pv-data, for a comparison with a training set."""
+    full: float | None = None
+    """Full points of its grade; None where they are unknown."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +66,8 @@ class EvalSet:
     """Sentences for the report."""
     problem_ids: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By `question_id`, see `Candidate`."""
+    full: frozenset[float] = frozenset()
+    """Full points of the grades, as far as they are known."""
 
     @property
     def rules(self) -> dict[str, int]:
@@ -165,6 +169,7 @@ def build_set(
         left_out=dict(left.most_common()),
         notes=(*notes, *_notes(name, pairs, len({one.rule for one in kept}))),
         problem_ids=dict(ids),
+        full=frozenset(one.full for one in kept if one.full is not None),
     )
 
 

@@ -34,8 +34,8 @@ MEANINGS = (
     *("slice", "rule", "weight", "reference", "rubric"),
 )
 UNREAD = "label cannot be read"
-OLDER = {"model": "slice"}
-"""Names of meanings that options may still use."""
+ALSO = {"model": "slice", "id": "pair_id"}
+"""Other names of meanings that options may use."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ class Form:
             raise ConfigError(
                 f"columns is {columns!r:.80}; expected columns by meaning, columns.proof=COLUMN"
             )
-        chosen = {OLDER.get(meaning, meaning): column for meaning, column in columns.items()}
+        chosen = {ALSO.get(meaning, meaning): column for meaning, column in columns.items()}
         if unknown := chosen.keys() - set(MEANINGS):
             raise ConfigError(
                 f"columns has {', '.join(sorted(map(str, unknown)))}; expected {', '.join(MEANINGS)}"
@@ -188,7 +188,15 @@ def _pair(row: Mapping[str, Any], form: Form) -> Candidate | str:
         pair=pair,
         rule=text_of(row.get("rule")) or form.rule or by_points,
         problem_ids=frozenset({question_id}) if form.labelled else frozenset(),
+        full=None if pair.grade is None else _full(row, form),
     )
+
+
+def _full(row: Mapping[str, Any], form: Form) -> float | None:
+    """Full points of a row's grade; None for several judges and for parts, which may have maxima of their own."""
+    if given(row.get("max")):
+        return number_of(row["max"])
+    return None if number_of(row.get("points")) is None else form.points.most
 
 
 def _texts(row: Mapping[str, Any], form: Form) -> dict[str, Any] | str:

@@ -146,6 +146,7 @@ def _asked(
     prompt = VerifierPrompt.load(request.prompt or request.form.prompt)
     pairs, shown_texts = _as_shown(request, prompt, found)
     sampling, state = request.sampling, Progress()
+    request.out.mkdir(parents=True, exist_ok=True)
     cache = TraceCache(
         request.cache or request.out / "answers.sqlite",
         model=known_as.model,

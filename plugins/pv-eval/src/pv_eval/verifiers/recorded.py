@@ -160,7 +160,9 @@ def _check_named(named: Mapping[str, str], form: VerdictFormat) -> None:
                 f"--column has no {name[:80]!r}.{nearest(name[:80], COLUMNS)} Expected {', '.join(COLUMNS)}"
             )
         if name in ANSWER - {_column(form)}:
-            raise ConfigError(f"--column {name} does not fit --format, which reads {_column(form)} instead")
+            raise ConfigError(
+                f"--column {name} does not fit --format {form.name}, which reads {_column(form)}; add --format {name}"
+            )
 
 
 def _unread(named: Mapping[str, str]) -> set[str]:
@@ -209,6 +211,8 @@ def _why_none(left: Mapping[str, int], columns: Sequence[str], found: EvalSet, f
     if left and all(reason.endswith("not in the set") for reason in left):
         return f"{why}. The set's pairs have ids such as {found.pairs[0].pair_id!r:.80}"
     has = f" It has the columns {', '.join(columns)[:300]}." if columns else ""
+    if f"neither trace nor {_column(form)}" in left:
+        has += "".join(f" To read {one}, add --format {one}." for one in sorted(ANSWER & {*columns}))
     return (
         f"{why}.{has} Write one vote a row: pair_id (or id, if the set has it), or problem and "
         f"proof, or the prompt that holds both (input); and a {TRACES[0]}, or {_column(form)}: {ANSWERS[form.truth]}. "
