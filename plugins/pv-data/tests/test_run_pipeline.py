@@ -132,6 +132,32 @@ def test_a_dry_run_says_what_it_would_cost_and_asks_nothing(config, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_a_dry_run_counts_what_the_command_would_still_ask(config, tmp_path):
+    def calls(*more: str) -> int:
+        told = invoke(str(config), url, "--dry-run", *more)
+        assert told.exit_code == 0, told.output
+        return int(re.search(r"all +([\d,]+)", told.output)[1])
+
+    with JudgeServer(Script(reply=by_mark)) as server:
+        url = f"vars.url={server.url}"
+        assert calls() == 120
+        assert invoke(str(config), url).exit_code == 0
+        before = sorted(path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*.parquet"))
+        assert calls() == 0
+        told = invoke(str(config), url, "--dry-run", "budget_usd=1").output
+        assert "120 questions of the run have been asked before and are not in the table" in told
+        changed = invoke(str(config), url, "--dry-run", "labels.rule=majority")
+        assert "labels.rule was" in " ".join(changed.output.split())
+        assert calls("labels.rule=majority", "--redo", "judge") == 0
+        rows(tmp_path / "more.jsonl", 48)
+        more = MORE.format(rows=tmp_path / "more.jsonl", columns=COLUMNS)
+        config.write_text(config.read_text().replace("models:", more + "models:"))
+        assert calls() == 24
+        assert sorted(path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*.parquet")) == before
+        assert invoke(str(config), url).exit_code == 0
+        assert len(server.chats()) == 120 + 24
+
+
 def test_a_row_that_got_no_answer_is_asked_about_again_on_request(config, tmp_path):
     state = {"well": False}
 

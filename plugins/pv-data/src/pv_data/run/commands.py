@@ -35,7 +35,9 @@ def run_command(
     ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Print what the run would ask and cost. Asks and writes nothing."),
+        typer.Option(
+            "--dry-run", help="Print what the run would still ask and cost. Asks and writes nothing."
+        ),
     ] = False,
     redo: Annotated[
         str,
@@ -64,7 +66,7 @@ def run_command(
     with errors_to_exit():
         settings = compose(config, overrides or [])
         if dry_run:
-            plan(settings, Console())
+            plan(settings, Console(), redo=redo)
             return
         try:
             folder = run(settings, console, redo=redo, export_only=export_only)

@@ -24,7 +24,7 @@ from pv_data.run.stage import Job, forget, is_done, pending, rejected_of
 from pv_judge.pages.text import visible
 from pv_rl.errors import ConfigError, SetupError
 
-__all__ = ["jobs", "run"]
+__all__ = ["forget_stage", "jobs", "retry_rejected", "run"]
 
 
 def run(config: RunConfig, console: Console, *, redo: str = "", export_only: bool = False) -> Path:
@@ -51,7 +51,7 @@ def run(config: RunConfig, console: Console, *, redo: str = "", export_only: boo
         config = with_revisions(config, folder)
         manifest = check_manifest(folder, config, redo)
         if redo:
-            _forget(folder, redo)
+            forget_stage(folder, redo)
         write_manifest(folder, manifest)
         fold(folder)
         collect(folder, config, console)
@@ -64,7 +64,7 @@ def run(config: RunConfig, console: Console, *, redo: str = "", export_only: boo
         forget_doubtful(folder)
         for job in stages:
             if config.retry_aside:
-                _retry(job)
+                retry_rejected(job)
             try:
                 with shown(job, config.budget_usd, console):
                     _execute(job, config, servers, started)
@@ -111,7 +111,7 @@ def _execute(job: Job, config: RunConfig, servers: Servers, started: contextlib.
         raise servers.why(stopped) from stopped
 
 
-def _retry(job: Job) -> None:
+def retry_rejected(job: Job) -> None:
     """Have the chunks done again in which a model gave no answer. What it has answered costs nothing."""
     for chunk in job.chunks():
         if is_done(job, chunk) and any(row.reason.startswith(NOT_SERVED) for row in rejected_of(job, chunk)):
@@ -122,8 +122,8 @@ def _retry(job: Job) -> None:
             forget_failures(job.run)
 
 
-def _forget(folder: Path, redo: str) -> None:
-    """From the last stage on: what is left when this is interrupted is a run that has got less far."""
+def forget_stage(folder: Path, redo: str) -> None:
+    """Delete the rows of a stage and all later ones, from the last stage on: what is left when this is interrupted is a run that has got less far."""
     for stage in reversed(STAGES[STAGES.index(redo) :]):
         for table in TABLES[stage]:
             if (folder / table).exists():
