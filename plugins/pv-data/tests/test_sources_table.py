@@ -135,13 +135,13 @@ def test_a_row_of_a_json_file_that_may_mean_two_things_is_set_aside_and_the_othe
         ('{"train": [{"problem": "P?"}], "test": [{"problem": "Q?"}]}', {}, "train, test. Name one of them"),
         ('{"data": [{"problem": "P?"}], "data": [{"problem": "Q?"}]}', {}, "key twice"),
         ('{"p": {"problem": "P?"}, "p": {"problem": "Q?"}}', {}, "key twice"),
-        ('{"data": []}', {}, "missing: problem the row has data"),
+        ('{"data": []}', {}, "missing: problem; the row has data"),
         ("[]", {}, "it has no rows"),
         ("[1]", {}, "not an object"),
         ('"text"', {}, "is a JSON str"),
         ("[{}", {}, "cannot be read as JSON"),
         ("[" * 100_000, {}, "cannot be read as JSON"),
-        ('{"problem": {"0": "P?"}, "proof": {"0": "So."}}', {}, "missing: problem the row has 0, id"),
+        ('{"problem": {"0": "P?"}, "proof": {"0": "So."}}', {}, "missing: problem; the row has 0, id"),
         ('{"problem": ["P?", "Q?"], "proof": ["So.", "Thus."]}', {}, "not text: problem"),
         ('{"data": []}', {"rows": "data.test"}, "'test' is looked for, there are no keys"),
         ('{"data": {}}', {"rows": "rows"}, "'rows' is looked for, there are data"),
@@ -190,9 +190,9 @@ def test_a_path_leads_into_objects_and_lists(tmp_path: Path, suffix: str, path: 
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ("q.other", "missing: q.other where 'other' is looked for, there is text"),
-        ("other.text", "missing: other.text the row has q, list"),
-        ("list.text", "missing: list.text where 'text' is looked for, there is a list"),
+        ("q.other", "missing: q.other; where 'other' is looked for, there is text"),
+        ("other.text", "missing: other.text; the row has q, list"),
+        ("list.text", "missing: list.text; where 'text' is looked for, there is a list"),
         ("q[0]", "not a list: q"),
         ("list[2].text", "the list has 2 items"),
         ("list[-3].text", "the list has 2 items"),
@@ -308,7 +308,7 @@ def test_a_file_in_which_each_proof_is_rejected_is_refused_with_the_first_reason
     rows = [PAIR | {"label": "good"}, OTHER | {"label": "bad"}]
     for more in ({}, {"reference": "label"}):
         with pytest.raises(
-            DataError, match=r"a.jsonl:1: no label: label label is 'good', which .* {correct: true}"
+            DataError, match=r"a.jsonl:1: no label: label; label is 'good', which .* {correct: true}"
         ):
             table(tmp_path, *rows, columns={"proof": "proof", **more}, labels={"correct": True})
 

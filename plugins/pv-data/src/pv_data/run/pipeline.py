@@ -123,7 +123,8 @@ def retry_rejected(job: Job) -> None:
 
 
 def forget_stage(folder: Path, redo: str) -> None:
-    """Delete the rows of a stage and all later ones, from the last stage on: what is left when this is interrupted is a run that has got less far."""
+    """Delete the rows of a stage and of all later ones, the last stage first: an interrupted call leaves a run that has
+    got less far."""
     for stage in reversed(STAGES[STAGES.index(redo) :]):
         for table in TABLES[stage]:
             if (folder / table).exists():
