@@ -71,9 +71,12 @@ def test_the_command_makes_a_set_and_goes_on_for_nothing(config, tmp_path):
         done = invoke(str(config), url)
         assert done.exit_code == 0, done.output
         assert "10 of 10 problems are one cluster and go to the same split" in " ".join(done.output.split())
+        assert "split.test=0.3 asks for 30% of the questions, and 0% (0 of 10) went to test." in done.output
+        assert "there is 1 cluster, the largest of 10 questions." in done.output
         assert len(server.chats()) == 120
         again = invoke(str(config), url, "duplicates.threshold=null")
         assert again.exit_code == 0, again.output
+        assert "split.test" not in again.output
         assert len(server.chats()) == 120
     made = list(read_rows(tmp_path / "run" / "export" / "qpc", Qpc))
     assert len(made) == 40
