@@ -116,8 +116,8 @@ def _of_the_split(exported: Exported, asked: float) -> Iterator[str]:
         yield (
             f"split: split.test={asked:g} asks for {asked:.0%} of the questions, and {test / len(drawn):.0%} "
             f"({test} of {len(drawn)}) went to test. A cluster of near-duplicates goes to one split, and there "
-            f"{'is' if len(sizes) == 1 else 'are'} {plural(len(sizes), 'cluster')}, the largest of {largest} questions. "
-            "A higher duplicates.threshold makes smaller clusters"
+            f"{'is' if len(sizes) == 1 else 'are'} {plural(len(sizes), 'cluster')}, the largest of {largest} "
+            "questions. A higher duplicates.threshold makes smaller clusters"
         )
 
 
