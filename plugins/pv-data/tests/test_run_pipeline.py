@@ -132,6 +132,12 @@ def test_a_dry_run_says_what_it_would_cost_and_asks_nothing(config, tmp_path):
     assert told.exit_code == 0, told.output
     assert "120" in told.output
     assert "The budget, $0.00, would end the run before it is done." in told.output
+    assert re.search(
+        r"all +120 +\S+ +0\.12M +0\.\d\d +1\.\d\d\s", told.output
+    )  # 120 x 1,000 and x 8,192 tokens
+    assert "out: an answer has 1,000 tokens (models.NAME.expected_tokens); at most: each" in " ".join(
+        told.output.split()
+    )
     assert not (tmp_path / "run").exists()
 
 

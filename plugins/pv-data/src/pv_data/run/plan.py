@@ -6,7 +6,7 @@ import contextlib
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -210,9 +210,28 @@ def plan(config: RunConfig, console: Console, *, redo: str = "") -> None:
         Column("at most", lambda one: _dollars(one.most_usd)),
     ]
     table = Table.of(columns, found, tones={len(found): "strong"})
-    everything = ["all", "", f"{sum(one.calls for one in found):,}", "", "", _dollars(total), ""]
+    everything = [
+        "all",
+        "",
+        f"{sum(one.calls for one in found):,}",
+        _short(sum(one.prompt_tokens for one in found)),
+        _short(sum(one.expected_tokens for one in found)),
+        _dollars(total),
+        _dollars(_sum(one.most_usd for one in found)),
+    ]
     title = Heading("What the run would ask", level=1)
     print_blocks([title, replace(table, rows=[*table.rows, everything])], console)
+    if found:
+        usual = {one.model: f"{config.models[one.model].expected_tokens:,}" for one in found}
+        number = usual[found[0].model]
+        if len(set(usual.values())) > 1:
+            number = ", ".join(f"{number} ({name})" for name, number in usual.items())
+        console.print(
+            f"in: a token is {CHARACTERS_PER_TOKEN:g} characters; out: an answer has {number} tokens "
+            "(models.NAME.expected_tokens); at most: each answer has sampling.max_tokens. Retries are not counted.",
+            highlight=False,
+            markup=False,
+        )
     if done := sum(one.done for one in found):
         console.print(
             f"{plural(done, 'question', ',')} of the run {'has' if done == 1 else 'have'} been asked before and "
@@ -255,6 +274,13 @@ def _estimate(what: str, config: RunConfig, name: str, calls: int, done: int, ch
         usd=usd(expected),
         most_usd=usd(most),
     )
+
+
+def _sum(given: Iterable[float | None]) -> float | None:
+    """None if one of them is unknown."""
+    numbers = list(given)
+    known = [one for one in numbers if one is not None]
+    return sum(known) if len(known) == len(numbers) else None
 
 
 def _length(messages: Messages) -> int:
