@@ -64,8 +64,8 @@ def estimates(
 ) -> list[Estimate]:
     """From the problems and proofs that a folder has collected, with the prompts that would be sent.
 
-    A proof that has still to be generated is taken to be as long as the mean of those that are there. Retries are not
-    counted.
+    A proof that has still to be generated is taken to be as long as the mean of those that are there, and to have no
+    judgments that are kept, as it may have after --redo generate. Retries are not counted.
 
     Args:
         folder: the run's, or a copy; chunks that are done there ask nothing.
