@@ -158,10 +158,13 @@ def test_a_dry_run_counts_what_the_command_would_still_ask(config, tmp_path):
         changed = invoke(str(config), url, "--dry-run", "labels.rule=majority")
         assert "labels.rule was" in " ".join(changed.output.split())
         assert calls("labels.rule=majority", "--redo", "judge") == 0
+        assert "'jugde' is not a stage" in invoke(str(config), url, "--dry-run", "--redo", "jugde").output
         rows(tmp_path / "more.jsonl", 48)
         more = MORE.format(rows=tmp_path / "more.jsonl", columns=COLUMNS)
         config.write_text(config.read_text().replace("models:", more + "models:"))
         assert calls() == 24
+        told = " ".join(invoke(str(config), url, "--dry-run", "budget_usd=0.11").output.split())
+        assert "The budget, $0.11, of which $0.10 is spent, would end the run before it is done." in told
         assert sorted(path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*.parquet")) == before
         assert invoke(str(config), url).exit_code == 0
         assert len(server.chats()) == 120 + 24

@@ -24,7 +24,7 @@ from pv_data.run.stage import Job, forget, is_done, pending, rejected_of
 from pv_judge.pages.text import visible
 from pv_rl.errors import ConfigError, SetupError
 
-__all__ = ["forget_stage", "jobs", "retry_rejected", "run"]
+__all__ = ["check_stage", "forget_stage", "jobs", "retry_rejected", "run"]
 
 
 def run(config: RunConfig, console: Console, *, redo: str = "", export_only: bool = False) -> Path:
@@ -44,8 +44,7 @@ def run(config: RunConfig, console: Console, *, redo: str = "", export_only: boo
     folder = Path(config.run_dir)
     if redo and export_only:
         raise ConfigError("--export-only exports what exists and --redo makes it again. Give one of the two")
-    if redo and redo not in STAGES:
-        raise ConfigError(f"--redo {redo!r} is not a stage. Give one of {', '.join(STAGES)}")
+    check_stage(redo)
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder), Servers(folder, console) as servers, contextlib.ExitStack() as started:
         config = with_revisions(config, folder)
@@ -82,6 +81,12 @@ def run(config: RunConfig, console: Console, *, redo: str = "", export_only: boo
         servers.end()
         finalize(folder, config, console)
     return folder
+
+
+def check_stage(redo: str) -> None:
+    """Check the value of `--redo`; raises `ConfigError`."""
+    if redo and redo not in STAGES:
+        raise ConfigError(f"--redo {redo!r} is not a stage. Give one of {', '.join(STAGES)}")
 
 
 def jobs(folder: Path, config: RunConfig) -> list[Job]:

@@ -23,7 +23,7 @@ from pv_data.run.folder import answers_path, spent
 from pv_data.run.generate import Generating, methods
 from pv_data.run.judge import Judging
 from pv_data.run.manifest import FILE, TABLES, check_manifest, with_revisions
-from pv_data.run.pipeline import forget_stage, jobs, retry_rejected
+from pv_data.run.pipeline import check_stage, forget_stage, jobs, retry_rejected
 from pv_data.run.stage import Asked, is_done
 from pv_data.table import read_rows
 from pv_judge.answer import Messages
@@ -182,6 +182,7 @@ def plan(config: RunConfig, console: Console, *, redo: str = "") -> None:
         ConfigError: a name that nothing has, or a setting that differs from those of the run, as `run` raises it.
         DataError: a source that is not what its kind says.
     """
+    check_stage(redo)
     run = Path(config.run_dir)
     begun = (run / FILE).is_file()
     with tempfile.TemporaryDirectory(prefix="pv-data-plan-") as name:
