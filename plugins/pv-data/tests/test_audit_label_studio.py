@@ -403,7 +403,7 @@ def test_a_sheet_whose_ids_moved_against_the_proofs_records_nothing(run, cut):
         csv.DictWriter(file, rows[0]).writeheader()
         csv.DictWriter(file, rows[0]).writerows(rows)
     if cut:
-        assert record_sheet(run, run / "s.csv", "A") == 61
+        assert record_sheet(run, run / "s.csv", "A").marks == 61
     else:
         with pytest.raises(DataError, match="row 2: the proof is not the text of"):
             record_sheet(run, run / "s.csv", "A")
@@ -469,7 +469,7 @@ def test_sheets_have_a_third_reader_too(run):
     fill(run / "c.csv", lambda _, row: "?" if "cannot" in row["earlier"] else "no")
     with pytest.raises(DataError, match="A has read this proof before"):
         record_sheet(run, run / "c.csv", "A")
-    assert record_sheet(run, run / "c.csv", "C") == 2
+    assert record_sheet(run, run / "c.csv", "C").marks == 2
     assert [mark.human for mark in read_audit(run).marks.values()] == [False]
     assert len(draw_sheet(run, run / "d.csv", pilot=1, third=True).proofs) == 0
     again = draw_sheet(run, run / "e.csv", pilot=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 
@@ -57,6 +58,31 @@ def test_simulated_judges_know_a_proof_as_a_prompt_shows_it(tmp_path):
             answer = json.loads(asked(*check_messages("Prove <proof x> of <|a|>.", proof)))
             assert answer["proof_correct"] is label
         assert asked(*SHORT) == "OK"
+
+
+def test_simulated_judges_read_columns_of_any_name(tmp_path, monkeypatch, capsys):
+    file = tmp_path / "probs.jsonl"
+    file.write_text('{"question": "Q?", "solution": "A proof.", "is_right": true}\n')
+    served = []
+
+    def started(*given: str) -> str:
+        monkeypatch.setattr(
+            "sys.argv", ["", "--source", "table", "--solutions", str(file), "--port", "0", *given]
+        )
+        monkeypatch.setattr(Judges, "serve_forever", lambda judges: served.append(judges.labels))
+        with contextlib.suppress(SystemExit):
+            main()
+        return " ".join(capsys.readouterr().err.split())
+
+    named = ["--column", "problem=question", "--column", "proof=solution"]
+    assert (
+        "missing: problem; the row has question, solution, is_right; name its column with --column problem=NAME"
+        in (started())
+    )
+    assert "no proof of" in started(*named)
+    assert started(*named, "--column", "label=is_right") == ""
+    assert started("--options", "columns: {problem: question, proof: solution, label: is_right}") == ""
+    assert served == [{"A proof.": True}] * 2
 
 
 def test_the_port_of_simulated_judges_is_in_use(tmp_path, monkeypatch, capsys):

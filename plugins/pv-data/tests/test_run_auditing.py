@@ -43,8 +43,68 @@ def test_a_sheet_has_what_is_to_be_read_and_no_label(run):
     assert by != sorted(by)  # nobody sees by the place which slice a proof is of
     assert {row["right"] for row in rows} == {""}
     assert all(row["proof"].startswith("'=Proof") for row in rows)  # or a spreadsheet would compute it
-    with pytest.raises(DataError, match="exists"):
-        draw_sheet(run, run / "sheet.csv")
+
+
+@pytest.mark.parametrize("column", ["right", "note"])
+def test_a_sheet_is_overwritten_unless_somebody_wrote_in_it(run, column):
+    sheet = run / "sheet.csv"
+    draw_sheet(run, sheet)
+    assert len(draw_sheet(run, sheet, seed=1).proofs) == 60
+    empty = sheet.read_text()
+    fill(sheet, lambda number, _: "?" if number == 3 else "")
+    if column == "note":
+        sheet.write_text(sheet.read_text().replace(",?,", ",,?"))
+    written = sheet.read_text()
+    assert written.count("?") == 1
+    for text in (written, "a,b\n", empty.replace(empty.splitlines()[1][:16], "f" * 16)):
+        sheet.write_text(text)
+        with pytest.raises(DataError, match="exists, and is no sheet of this run without marks"):
+            draw_sheet(run, sheet)
+        assert sheet.read_text() == text
+
+
+def command(*given: object) -> str:
+    done = CliRunner().invoke(app, ["audit", *map(str, given)])
+    return " ".join(done.output.split())
+
+
+def test_no_sheet_is_written_where_nothing_is_to_be_read(run):
+    sheet, none = run / "sheet.csv", run / "none.csv"
+    draw = ("draw", run, "--out", none)
+    assert "no file was written: no proof waits for a third reader" in command(*draw, "--third")
+    draw_sheet(run, sheet)
+    fill(sheet, lambda *_: "yes")
+    record_sheet(run, sheet, "A")
+    assert "no proofs to read; no file was written: all slices are accepted or discarded" in command(*draw)
+    assert not none.exists()
+
+
+def test_what_one_person_cannot_tell_is_for_another_and_a_mark_is_replaced_aloud(run):
+    sheet = run / "sheet.csv"
+    draw_sheet(run, sheet)
+    fill(sheet, lambda number, _: "cannot tell" if number < 2 else "y")
+    record = ("record", run, sheet, "--auditor", "A")
+    assert command(*record) == "60 marks recorded"
+    told = command("draw", run, "--out", run / "again.csv")
+    assert told.startswith("2 proofs to read in")
+    assert "2 of these proofs were read before and not settled (" in told
+    assert "): give them to another person" in told
+    fill(sheet, lambda number, _: "N" if number < 1 else "cannot tell" if number < 2 else "yes")
+    assert command(*record) == "60 marks recorded; 1 mark replaced"
+
+
+def test_all_wrong_rows_of_a_sheet_are_listed(run):
+    sheet = run / "sheet.csv"
+    draw_sheet(run, sheet)
+    fill(sheet, lambda number, _: "yes" if number < 3 else "yse" if number < 6 else "")
+    said = "right is 'yse'; give yes, no or cannot tell"
+    told = command("record", run, sheet, "--auditor", "A")
+    assert f"3 rows are wrong, and nothing was recorded: row 5: {said} row 6: {said} row 7: {said}" in told
+    fill(sheet, lambda number, _: "yse" if number < 13 else "yes")
+    told = command("record", run, sheet, "--auditor", "A")
+    assert told.endswith("row 11: " + said + " and 3 more")
+    assert "round" not in told
+    assert not (run / "marks").exists()
 
 
 def test_slices_are_accepted_and_discarded_by_what_people_say(run):
@@ -58,7 +118,7 @@ def test_slices_are_accepted_and_discarded_by_what_people_say(run):
         return "no" if wrong[name] >= 0 else "yes"
 
     fill(run / "sheet.csv", said)
-    assert record_sheet(run, run / "sheet.csv", "A") == 60
+    assert record_sheet(run, run / "sheet.csv", "A").marks == 60
     states = standing(run)
     assert (states["S/proof/a"].verdict, states["S/proof/b"].verdict) == ("accept", "discard")
     assert (states["S/proof/b"].agree, states["S/proof/b"].checked) == (20, 30)
@@ -72,10 +132,10 @@ def test_slices_are_accepted_and_discarded_by_what_people_say(run):
 def test_a_sheet_may_be_filled_in_little_by_little_and_again(run):
     draw_sheet(run, run / "sheet.csv")
     fill(run / "sheet.csv", lambda number, _: "yes" if number < 7 else "")
-    assert record_sheet(run, run / "sheet.csv", "A") == 7
+    assert record_sheet(run, run / "sheet.csv", "A").marks == 7
     assert len(draw_sheet(run, run / "rest.csv").proofs) == 53
     fill(run / "sheet.csv", lambda number, _: "no" if number < 7 else "")
-    assert record_sheet(run, run / "sheet.csv", "A") == 7
+    assert record_sheet(run, run / "sheet.csv", "A").marks == 7
     assert len(list(read_rows(run / "marks", AuditMark))) == 14
     assert sum(state.checked for state in standing(run).values()) == 7
     assert sum(state.agree for state in standing(run).values()) == 0
@@ -148,10 +208,13 @@ def test_record_counts_empty_rows_and_refuses_a_sheet_that_is_not_there(run):
     ("change", "says"),
     [
         (lambda text: text.replace(",,\r\n", ",maybe,\r\n", 1), r"row 2: right is 'maybe'"),
-        (lambda text: text.replace(",1,Prove", ",0,Prove", 1).replace(",,\r\n", ",yes,\r\n", 1), "round '0'"),
+        (
+            lambda text: text.replace(",1,Prove", ",0,Prove", 1).replace(",,\r\n", ",yes,\r\n", 1),
+            "row 2: round is '0'",
+        ),
         (
             lambda text: text.replace(",1,Prove", ",\u00b2,Prove", 1).replace(",,\r\n", ",yes,\r\n", 1),
-            "round '\u00b2'",
+            "round is '\u00b2'",
         ),
         (lambda text: (text + text.partition("\r\n")[2]).replace(",,\r\n", ",yes,\r\n"), "more than once"),
         (lambda text: text.replace(",", ";"), "with commas between the cells"),

@@ -49,6 +49,10 @@ STYLE = {"method": "style", "model": "big", "options": {"style": "forum"}, "of":
             },
             "budget_usd needs models.a.sampling.max_tokens",
         ),
+        (
+            {"models": TWO, "budget_usd": 1},
+            "every model: models.a.prices has none for judge; models.b.prices has none for judge",
+        ),
         ({"models": {"a": model(budget={"calls_per_run": 1}), "b": model()}}, "Set the run's budget_usd"),
         ({"models": {"a": model(response_format="json"), "b": model()}}, "response_format"),
         (

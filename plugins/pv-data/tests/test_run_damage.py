@@ -42,7 +42,7 @@ def whole(tmp_path_factory) -> Iterator[Run]:
             writer = csv.DictWriter(file, rows[0])
             writer.writeheader()
             writer.writerows(row | {"right": "yes"} for row in rows)
-        assert record_sheet(made.folder, sheet, "A") > 0
+        assert record_sheet(made.folder, sheet, "A").marks > 0
         assert made.command("--redo", "generate")[0] == 0
         yield made
 

@@ -71,9 +71,12 @@ def test_the_command_makes_a_set_and_goes_on_for_nothing(config, tmp_path):
         done = invoke(str(config), url)
         assert done.exit_code == 0, done.output
         assert "10 of 10 problems are one cluster and go to the same split" in " ".join(done.output.split())
+        assert "split.test=0.3 asks for 30% of the questions, and 0% (0 of 10) went to test." in done.output
+        assert "there is 1 cluster, the largest of 10 questions." in done.output
         assert len(server.chats()) == 120
         again = invoke(str(config), url, "duplicates.threshold=null")
         assert again.exit_code == 0, again.output
+        assert "split.test" not in again.output
         assert len(server.chats()) == 120
     made = list(read_rows(tmp_path / "run" / "export" / "qpc", Qpc))
     assert len(made) == 40
@@ -129,7 +132,42 @@ def test_a_dry_run_says_what_it_would_cost_and_asks_nothing(config, tmp_path):
     assert told.exit_code == 0, told.output
     assert "120" in told.output
     assert "The budget, $0.00, would end the run before it is done." in told.output
+    assert re.search(
+        r"all +120 +\S+ +0\.12M +0\.\d\d +1\.\d\d\s", told.output
+    )  # 120 x 1,000 and x 8,192 tokens
+    assert "out: an answer has 1,000 tokens (models.NAME.expected_tokens); at most: each" in " ".join(
+        told.output.split()
+    )
     assert not (tmp_path / "run").exists()
+
+
+def test_a_dry_run_counts_what_the_command_would_still_ask(config, tmp_path):
+    def calls(*more: str) -> int:
+        told = invoke(str(config), url, "--dry-run", *more)
+        assert told.exit_code == 0, told.output
+        return int(re.search(r"all +([\d,]+)", told.output)[1])
+
+    with JudgeServer(Script(reply=by_mark)) as server:
+        url = f"vars.url={server.url}"
+        assert calls() == 120
+        assert invoke(str(config), url).exit_code == 0
+        before = sorted(path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*.parquet"))
+        assert calls() == 0
+        told = invoke(str(config), url, "--dry-run", "budget_usd=1").output
+        assert "120 questions of the run have been asked before and are not in the table" in told
+        changed = invoke(str(config), url, "--dry-run", "labels.rule=majority")
+        assert "labels.rule was" in " ".join(changed.output.split())
+        assert calls("labels.rule=majority", "--redo", "judge") == 0
+        assert "'jugde' is not a stage" in invoke(str(config), url, "--dry-run", "--redo", "jugde").output
+        rows(tmp_path / "more.jsonl", 48)
+        more = MORE.format(rows=tmp_path / "more.jsonl", columns=COLUMNS)
+        config.write_text(config.read_text().replace("models:", more + "models:"))
+        assert calls() == 24
+        told = " ".join(invoke(str(config), url, "--dry-run", "budget_usd=0.11").output.split())
+        assert "The budget, $0.11, of which $0.10 is spent, would end the run before it is done." in told
+        assert sorted(path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*.parquet")) == before
+        assert invoke(str(config), url).exit_code == 0
+        assert len(server.chats()) == 120 + 24
 
 
 def test_a_row_that_got_no_answer_is_asked_about_again_on_request(config, tmp_path):

@@ -449,7 +449,8 @@ def test_student_work_without_full_marks_is_refused_with_what_to_do(tmp_path: Pa
     with pytest.raises(DataError, match="give the option full, the number of full marks, or a column"):
         read("student", path)
     with pytest.raises(
-        DataError, match="missing: score_1, score_2; the row has problem, answer, mark; say which"
+        DataError,
+        match="missing: score_1, score_2; the row has problem, answer, mark; name its column",
     ):
         read("student", jsonl(tmp_path / "b.jsonl", {"problem": "P", "answer": "x" * 30, "mark": 7}), full=7)
     path = jsonl(

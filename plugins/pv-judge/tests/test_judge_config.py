@@ -45,6 +45,10 @@ ENDPOINT = {"url": "http://127.0.0.1:8000/v1", "model": "m"}
             r"^\S*0\.model: it is required, and not set\. Settings of \S*0: ",
         ),
         (
+            {"endpoints": [ENDPOINT], "prices": {"input": 0.3, "output": 1.2}},
+            r"^judge\.prices: expected the prices of each model: write prices: \{MODEL: \{input: USD, output: USD\}\}",
+        ),
+        (
             {"endpoints": [ENDPOINT], "prices": {"m": 3}},
             r"by name \(given: 3\)\. Settings of judge\.prices\.m: in",
         ),

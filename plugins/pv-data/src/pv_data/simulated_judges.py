@@ -1,6 +1,7 @@
 """Simulated judges: an OpenAI-compatible server that answers from known labels, to try a panel without a model.
 
     python -m pv_data.simulated_judges --source table --solutions proofs.jsonl
+    python -m pv_data.simulated_judges --source table --solutions own.jsonl --column problem=question
 
 It knows the labels of one source and judges nothing else. Each model name errs in two ways: about a proof, each time
 that it is asked (`--blind`), as a model does that overlooks the same thing again; and by chance (`--slips`). More votes
@@ -13,24 +14,26 @@ import argparse
 import errno
 import json
 import random
+from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from pv_data.plugins import SOURCES
 from pv_data.prompt import cleaned
 from pv_data.records import Proof
+from pv_data.sources.command import source_options
+from pv_data.sources.opening import open_source
 from pv_judge.files import load_json
-from pv_rl.errors import PvRlError
+from pv_rl.errors import DataError, PvRlError
 
 __all__ = ["Judges", "labels_of"]
 
 KEYS = (*(f"condition{number}_satisfied" for number in range(1, 5)), "proof_correct")
 
 
-def labels_of(kind: str, path: Path) -> dict[str, bool]:
+def labels_of(kind: str, path: Path, options: Mapping[str, Any] | None = None) -> dict[str, bool]:
     """Whether each proof of a source is right, by its text as a prompt shows it (marks of chat templates broken up)."""
-    rows = SOURCES.named(kind).read(path)
+    rows = open_source(kind, path, options)
     return {cleaned(row.text): row.known for row in rows if isinstance(row, Proof) and row.known is not None}
 
 
@@ -130,9 +133,24 @@ def main() -> None:
     ):
         parser.add_argument(name, type=kind, default=default, help=f"{what} (default: %(default)s)")
     parser.add_argument("--solutions", type=Path, required=True, help="file with the proofs and their labels")
+    parser.add_argument(
+        "--column",
+        action="append",
+        default=[],
+        metavar="MEANING=PATH",
+        help="a column of --source table, as problem=question; repeatable",
+    )
+    parser.add_argument(
+        "--options", default="", metavar="YAML", help="the source's options in a config, as YAML or as @FILE"
+    )
     asked = parser.parse_args()
     try:
-        labels = labels_of(asked.source, asked.solutions)
+        labels = labels_of(asked.source, asked.solutions, source_options(asked.options, asked.column))
+        if not labels:
+            raise DataError(
+                f"no proof of {asked.solutions} has a label. If it has labels, name their column with "
+                "--source table --column"
+            )
         judges = Judges(labels, asked.blind, asked.slips, asked.port, origin=str(asked.solutions))
     except (PvRlError, OSError, OverflowError) as error:
         in_use = isinstance(error, OSError) and error.errno == errno.EADDRINUSE

@@ -226,6 +226,18 @@ class JudgeConfig:
     def _samples(cls, fields: dict[str, Any]) -> dict[str, Any]:
         return _request_fields(fields)
 
+    @field_validator("prices", mode="before")
+    @classmethod
+    def _by_model(cls, prices: Any) -> Any:
+        if isinstance(prices, Mapping) and any(
+            isinstance(prices.get(name), int | float) for name in Price.__dataclass_fields__
+        ):
+            raise ValueError(
+                "expected the prices of each model: write prices: {MODEL: {input: USD, output: USD}}, with the name of "
+                "the endpoint's model"
+            )
+        return prices
+
     def __post_init__(self) -> None:
         if len({(endpoint.url, endpoint.model) for endpoint in self.endpoints}) < len(self.endpoints):
             raise ValueError("two endpoints have the same url and model")

@@ -118,6 +118,8 @@ class Drawn:
     """That there are."""
     disputed: int = 0
     """Proofs that are left out because readers differ on them; they wait for a third reader."""
+    again: tuple[str, ...] = ()
+    """Ids of those that one person has read and could not decide."""
 
 
 def draw(

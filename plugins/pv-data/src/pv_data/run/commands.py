@@ -35,7 +35,9 @@ def run_command(
     ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Print what the run would ask and cost. Asks and writes nothing."),
+        typer.Option(
+            "--dry-run", help="Print what the run would still ask and cost. Asks and writes nothing."
+        ),
     ] = False,
     redo: Annotated[
         str,
@@ -64,7 +66,7 @@ def run_command(
     with errors_to_exit():
         settings = compose(config, overrides or [])
         if dry_run:
-            plan(settings, Console())
+            plan(settings, Console(), redo=redo)
             return
         try:
             folder = run(settings, console, redo=redo, export_only=export_only)
@@ -84,6 +86,10 @@ class Tool(StrEnum):
 
     sheet = "sheet"
     label_studio = "label-studio"
+
+
+FEW = 5
+"""Ids that a line names."""
 
 
 def draw(
@@ -126,10 +132,21 @@ def draw(
                 f"import them into a project of Label Studio with the labeling configuration {out.with_suffix('.xml')}"
                 + ("" if third else ", and into a second project for the second annotator")
             )
-    if not drawn.proofs and to is Tool.label_studio:
-        typer.echo("no proofs to read; no file was written")
+    if not drawn.proofs:
+        why = "no proof waits for a third reader" if third else "all slices are accepted or discarded"
+        if drawn.short:
+            why = "all proofs of the pilot have been read"
+        elif drawn.disputed:
+            why = "all others have been read"
+        typer.echo(f"no proofs to read; no file was written: {why}")
     else:
         typer.echo(f"{plural(len(drawn.proofs), 'proof')} to read in {out}: {how}")
+    if drawn.again:
+        some = ", ".join(drawn.again[:FEW]) + (", ..." if len(drawn.again) > FEW else "")
+        typer.echo(
+            f"{len(drawn.again)} of these proofs {'was' if len(drawn.again) == 1 else 'were'} read before "
+            f"and not settled ({some}): give {'it' if len(drawn.again) == 1 else 'them'} to another person"
+        )
     if drawn.disputed:
         typer.echo(
             f"{plural(drawn.disputed, 'proof')} on which readers differ: draw for a third person with --third"
@@ -177,8 +194,9 @@ def record(
             if len(files) > 1 or len(given) != 1:
                 raise DataError("give one sheet at a time, and with --auditor who read it")
             recorded, empty = record_sheet(run, files[0], given[0]), empty_rows(files[0])
-            more = f"; {plural(empty, 'row')} {'is' if empty == 1 else 'are'} empty" if empty else ""
-            typer.echo(f"{plural(recorded, 'mark')} recorded{more}")
+            more = f"; {plural(recorded.replaced, 'mark')} replaced" if recorded.replaced else ""
+            more += f"; {plural(empty, 'row')} {'is' if empty == 1 else 'are'} empty" if empty else ""
+            typer.echo(f"{plural(recorded.marks, 'mark')} recorded{more}")
             return
         if len(exports) < len(files):
             raise DataError(

@@ -219,11 +219,13 @@ class RunConfig:
                     f"models.{name}.limits.concurrency is {model.limits.concurrency}, less than the workers, "
                     f"{self.workers}"
                 )
-            unpriced = sorted({one.model for one in model.endpoints} - set(model.prices))
-            if self.budget_usd is not None and unpriced:
-                raise ValueError(
-                    f"budget_usd needs a price for every model: models.{name}.prices has none for {', '.join(unpriced)}"
-                )
+        unpriced = [
+            f"models.{name}.prices has none for {', '.join(sorted(missing))}"
+            for name in sorted(named)
+            if (missing := {one.model for one in self.models[name].endpoints} - set(self.models[name].prices))
+        ]
+        if self.budget_usd is not None and unpriced:
+            raise ValueError(f"budget_usd needs a price for every model: {'; '.join(unpriced)}")
         for number, spec in enumerate(self.generate):
             for other in self.generate[:number]:
                 same = (spec.name or spec.method, spec.model) == (other.name or other.method, other.model)

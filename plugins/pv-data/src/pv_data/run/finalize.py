@@ -27,6 +27,8 @@ __all__ = ["EXPORT", "discard_override", "finalize"]
 EXPORT = "export"
 MANY = 5
 """Problems of a cluster that are worth a line, where they are more than a tenth of all."""
+A_TENTH = 0.1
+"""Difference between the share of test questions that was asked for and that there is, from which it is printed."""
 
 
 def finalize(folder: Path, config: RunConfig, console: Console, *, left: int = 0) -> Exported:
@@ -81,7 +83,7 @@ def finalize(folder: Path, config: RunConfig, console: Console, *, left: int = 0
         f"{count} {name}" for name, count in sorted(exported.written.rows.items(), reverse=True)
     )
     console.print(f"export: {counts}, left out {sum(exported.left_out.values())}", highlight=False)
-    for line in (*_rejected(exported), *_of_the_audit(exported)):
+    for line in (*_rejected(exported), *_of_the_split(exported, split.test), *_of_the_audit(exported)):
         console.print(visible(line), style="yellow", highlight=False, markup=False, soft_wrap=True)
     return exported
 
@@ -100,6 +102,23 @@ def _rejected(exported: Exported) -> Iterator[str]:
         if found:
             each = "; ".join(f"{number:,} {why}" for why, number in found.items())
             yield f"rejected: {plural(sum(found.values()), 'row', ',')} {what} ({each}); {then}"
+
+
+def _of_the_split(exported: Exported, asked: float) -> Iterator[str]:
+    """The share of the test set, where clusters of near-duplicates make it another than `split.test`."""
+    drawn = [one for one in exported.splits.placed.values() if one.why == "drawn"]
+    sizes = Counter(one.cluster for one in drawn)
+    if len(sizes) == len(drawn):
+        return
+    test = sum(one.split == "test" for one in drawn)
+    if abs(test / len(drawn) - asked) > A_TENTH or (asked and not test):
+        largest = ", ".join(str(size) for _, size in sizes.most_common(3))
+        yield (
+            f"split: split.test={asked:g} asks for {asked:.0%} of the questions, and {test / len(drawn):.0%} "
+            f"({test} of {len(drawn)}) went to test. A cluster of near-duplicates goes to one split, and there "
+            f"{'is' if len(sizes) == 1 else 'are'} {plural(len(sizes), 'cluster')}, the largest of {largest} "
+            "questions. A higher duplicates.threshold makes smaller clusters"
+        )
 
 
 def _of_the_audit(exported: Exported) -> Iterator[str]:

@@ -24,7 +24,7 @@ from pv_data.run.stage import Job, forget, is_done, pending, rejected_of
 from pv_judge.pages.text import visible
 from pv_rl.errors import ConfigError, SetupError
 
-__all__ = ["jobs", "run"]
+__all__ = ["check_stage", "forget_stage", "jobs", "retry_rejected", "run"]
 
 
 def run(config: RunConfig, console: Console, *, redo: str = "", export_only: bool = False) -> Path:
@@ -44,14 +44,13 @@ def run(config: RunConfig, console: Console, *, redo: str = "", export_only: boo
     folder = Path(config.run_dir)
     if redo and export_only:
         raise ConfigError("--export-only exports what exists and --redo makes it again. Give one of the two")
-    if redo and redo not in STAGES:
-        raise ConfigError(f"--redo {redo!r} is not a stage. Give one of {', '.join(STAGES)}")
+    check_stage(redo)
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder), Servers(folder, console) as servers, contextlib.ExitStack() as started:
         config = with_revisions(config, folder)
         manifest = check_manifest(folder, config, redo)
         if redo:
-            _forget(folder, redo)
+            forget_stage(folder, redo)
         write_manifest(folder, manifest)
         fold(folder)
         collect(folder, config, console)
@@ -64,7 +63,7 @@ def run(config: RunConfig, console: Console, *, redo: str = "", export_only: boo
         forget_doubtful(folder)
         for job in stages:
             if config.retry_aside:
-                _retry(job)
+                retry_rejected(job)
             try:
                 with shown(job, config.budget_usd, console):
                     _execute(job, config, servers, started)
@@ -82,6 +81,12 @@ def run(config: RunConfig, console: Console, *, redo: str = "", export_only: boo
         servers.end()
         finalize(folder, config, console)
     return folder
+
+
+def check_stage(redo: str) -> None:
+    """Check the value of `--redo`; raises `ConfigError`."""
+    if redo and redo not in STAGES:
+        raise ConfigError(f"--redo {redo!r} is not a stage. Give one of {', '.join(STAGES)}")
 
 
 def jobs(folder: Path, config: RunConfig) -> list[Job]:
@@ -111,7 +116,7 @@ def _execute(job: Job, config: RunConfig, servers: Servers, started: contextlib.
         raise servers.why(stopped) from stopped
 
 
-def _retry(job: Job) -> None:
+def retry_rejected(job: Job) -> None:
     """Have the chunks done again in which a model gave no answer. What it has answered costs nothing."""
     for chunk in job.chunks():
         if is_done(job, chunk) and any(row.reason.startswith(NOT_SERVED) for row in rejected_of(job, chunk)):
@@ -122,8 +127,9 @@ def _retry(job: Job) -> None:
             forget_failures(job.run)
 
 
-def _forget(folder: Path, redo: str) -> None:
-    """From the last stage on: what is left when this is interrupted is a run that has got less far."""
+def forget_stage(folder: Path, redo: str) -> None:
+    """Delete the rows of a stage and of all later ones, the last stage first: an interrupted call leaves a run that has
+    got less far."""
     for stage in reversed(STAGES[STAGES.index(redo) :]):
         for table in TABLES[stage]:
             if (folder / table).exists():

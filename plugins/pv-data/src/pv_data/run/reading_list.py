@@ -91,7 +91,8 @@ def reading_list(
         drawn = replace(drawn, proofs=wanted, short=())
     else:
         wanted = {proof: number for proof, number in drawn.proofs.items() if proof not in waiting}
-        drawn = replace(drawn, proofs=wanted, disputed=len(waiting))
+        again = tuple(proof for proof in wanted if proof in read)
+        drawn = replace(drawn, proofs=wanted, disputed=len(waiting), again=again)
     found = []
     for proof in read_rows([run / "proofs", run / "generated"], Proof):
         if proof.id in wanted:

@@ -12,7 +12,7 @@ from pv_data.shell import load_yaml
 from pv_rl.errors import ConfigError, PvRlError
 from pv_rl.exits import errors_to_exit
 
-__all__ = ["sources"]
+__all__ = ["source_options", "sources"]
 
 
 def _published() -> list[str]:
@@ -70,7 +70,7 @@ def sources(
 
             download(get, to, typer.echo)
         elif try_file is not None:
-            _try(try_file, kind, _options(options, column or []), rows)
+            _try(try_file, kind, source_options(options, column or []), rows)
         else:
             from pv_data.shell import print_registry
 
@@ -99,7 +99,16 @@ def _try(path: Path, kind: str, options: dict[str, Any], rows: int) -> None:
     typer.echo(f"\n{visible(made.config())}", nl=False)
 
 
-def _options(given: str, columns: list[str]) -> dict[str, Any]:
+def source_options(given: str, columns: list[str]) -> dict[str, Any]:
+    """The options of a source from the command line.
+
+    Args:
+        given: `--options`, YAML or `@FILE`.
+        columns: each `--column`, `MEANING=PATH`.
+
+    Raises:
+        ConfigError: one of them cannot be read.
+    """
     try:
         text = Path(given[1:]).read_text(encoding="utf-8") if given.startswith("@") else given
         made = load_yaml(text) if text.strip() else {}

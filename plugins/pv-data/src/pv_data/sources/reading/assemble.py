@@ -67,7 +67,7 @@ def _rows(file: Path, build: Build, within: str, good: Callable[[Problem | Proof
         count += 1
         for made in [row] if isinstance(row, Aside) else _built(row, build):
             if isinstance(made, Aside):
-                first = first or f"{made.row}: " + "; ".join(filter(None, (made.reason, made.detail)))
+                first = first or f"{made.row}: {'; '.join(filter(None, (made.reason, made.detail)))}"
             else:
                 fits = fits or good(made)
             yield made

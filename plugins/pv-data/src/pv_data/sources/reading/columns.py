@@ -69,8 +69,8 @@ def renamed(
     if lost := [one for one in needed if one not in values]:
         raise Unusable(
             f"missing: {', '.join(lost)}",
-            f"the row has {columns_of(row)}; say which of them it is, for example with the option "
-            f"columns={{{lost[0]}: NAME}}",
+            f"the row has {columns_of(row)}; name its column with --column {lost[0]}=NAME, or in a config "
+            f"with options: {{columns: {{{lost[0]}: NAME}}}}",
         )
     return Fields(where=row.where, values=values)
 

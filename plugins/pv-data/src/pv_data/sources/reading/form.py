@@ -109,8 +109,8 @@ class Form:
         if "problem" not in found:
             raise Unusable(
                 "missing: problem",
-                f"the row has {columns_of(row)}; say which of them it is, for example with the option "
-                "columns={problem: NAME}",
+                f"the row has {columns_of(row)}; name its column with --column problem=NAME, or in a config with "
+                "options: {columns: {problem: NAME}}",
             )
         base = Fields(
             where=row.where, values={k: one for k, one in found.items() if not isinstance(one, Each)}

@@ -114,4 +114,4 @@ def _missing(text: str, value: Any, name: str = "") -> Unusable:
         ", ".join(map(str, list(value)[:30])) if isinstance(value, Mapping) else f"a {type(value).__name__}"
     )
     place = f"where {name!r} is looked for, there is {there}" if name else f"the row has {there}"
-    return Unusable(f"missing: {text[:100]}", f"{place}; correct the option `columns`")
+    return Unusable(f"missing: {text[:100]}", f"{place}; correct --column, or in a config options.columns")
