@@ -51,7 +51,7 @@ def broken_reason(infos: Sequence[Mapping[str, Any]]) -> str | None:
     failed = sum(bool(info.get(ERROR, 0)) for info in infos)
     if 2 * failed <= len(infos):
         return None
-    return f"the reward failed for {failed} of the {len(infos)} rows of a step; the log says how"
+    return f"the reward failed for {failed} of {len(infos)} rows; correct what the log says of 'failed for a row'"
 
 
 def add_metrics(state: StepState) -> None:

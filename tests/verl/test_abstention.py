@@ -120,7 +120,10 @@ def test_an_update_of_nothing_is_not_made_and_is_said():
 def test_a_reward_that_fails_for_most_rows_is_a_reason_to_stop():
     infos = [{ERROR: 1.0}, {ERROR: 1.0}, {ERROR: 0.0}, {ERROR: 0.0}]
     assert broken_reason(infos) is None
-    assert broken_reason(infos[:3]) == "the reward failed for 2 of the 3 rows of a step; the log says how"
+    assert (
+        broken_reason(infos[:3])
+        == "the reward failed for 2 of 3 rows; correct what the log says of 'failed for a row'"
+    )
     assert broken_reason([]) is None
 
 
