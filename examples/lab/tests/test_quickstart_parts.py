@@ -141,7 +141,7 @@ def test_stages_are_read_from_the_log_as_it_grows(tmp_path):
             {"out": Path("runs/quickstart-balanced-seed-0")},
             [
                 "weights --rollouts runs/quickstart-balanced-seed-0/rollouts --step 1",
-                "quickstart --mode dapo --seed 0 --steps 16",
+                "quickstart --mode dapo --seed 0 --steps 14",
                 "report runs",
             ],
         ),
@@ -149,7 +149,7 @@ def test_stages_are_read_from_the_log_as_it_grows(tmp_path):
             {"out": Path("/a b"), "mode": "dapo", "trainer": "trl", "seed": 2},
             [
                 "weights --rollouts '/a b'/rollouts --step 1",
-                "quickstart --mode balanced --seed 2 --steps 16 --trainer trl",
+                "quickstart --mode balanced --seed 2 --steps 14 --trainer trl",
                 "report '/a b'",
             ],
         ),
@@ -340,7 +340,7 @@ def test_of_two_runs_that_begin_at_once_one_gets_the_folder(tmp_path):
         (
             "stopped",
             "ended by a signal",
-            "import os, signal; os.kill(os.getppid(), signal.SIGINT); signal.pause()",
+            "import os, signal; os.kill(os.getppid(), signal.SIGTERM); signal.pause()",
         ),
     ],
 )
