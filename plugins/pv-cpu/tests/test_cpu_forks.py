@@ -2,17 +2,20 @@
 
 import json
 import sys
+from pathlib import Path
 
 import pytest
 from fork_server import run_fresh
 
-# A server whose imports are there already, in a fork of this process; the driver is the write end of a pipe.
+from pv_cpu.forks import server as fork_server
+
+# A server in a fork of this process; the driver is the write end of a pipe. Not imported: pv_cpu, which imports verl.
 SERVER = """
 import json, os, select, socket, subprocess, sys, time
-from pathlib import Path
-from pv_cpu.forks import server
-CLIENT = str(Path(server.__file__).with_name("client.py"))
-server.LIBRARIES, server.MODULES = (), ("json",)
+sys.path.insert(0, FORKS)
+import server
+CLIENT = FORKS + "/client.py"
+server.LIBRARIES, server.MODULES = (), MODULES
 listener = socket.socket(socket.AF_UNIX); listener.bind("\\0test-" + str(os.getpid())); listener.listen()
 name, (life, driver) = listener.getsockname()[1:].decode(), os.pipe()
 pid = os.fork()
@@ -36,13 +39,18 @@ sys.exit("to stderr")
 """
 
 
-def run(code: str, tmp_path) -> list:
+def run(code: str, tmp_path, program: str = SCRIPT, modules: tuple[str, ...] = ("json",)) -> list:
     """What the code prints, a JSON value a line; the server's process id first."""
     script = tmp_path / "worker.py"
-    script.write_text(SCRIPT)
-    done = run_fresh(SERVER.replace("SCRIPT", str(script)) + "print(pid)\n" + code)
+    script.write_text(program)
+    given = f"FORKS, MODULES = {str(Path(fork_server.__file__).parent)!r}, {modules}\n"
+    done = run_fresh(given + SERVER.replace("SCRIPT", str(script)) + "print(pid)\n" + code)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+# Prints the server's process id and a random id of Ray.
+OF_RAY = "import json, os, ray; print(json.dumps([os.getppid(), ray.ObjectID.from_random().hex()]))"
 
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="abstract sockets are Linux's")
@@ -61,6 +69,14 @@ def test_a_fork_has_its_own_arguments_environment_folder_output_and_random_numbe
     assert one["group"]
     assert len(one["numbers"]) == 3
     assert not set(one["numbers"]) & set(two["numbers"])
+
+
+@linux
+def test_workers_draw_different_ids_of_ray_after_what_they_import_with_it(tmp_path):
+    twice = "for _ in range(2): print(worker(VERL_PLATFORM='cpu'), end='')"
+    server, one, two = run(twice, tmp_path, OF_RAY, modules=fork_server.MODULES)
+    assert one[0] == two[0] == server
+    assert one[1] != two[1]
 
 
 @linux

@@ -20,8 +20,9 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 # fmt: off
@@ -71,7 +72,8 @@ def answer(connection: socket.socket, listener: socket.socket, first: dict[str, 
         if not first:
             first.update(request["env"])
             os.environ.update(first)
-            load(MODULES)
+            with no_ids_of_ray():
+                load(MODULES)
         if any(first.get(name) != request["env"].get(name) for name in OF_RAY):
             return
         worker = os.fork()
@@ -92,6 +94,27 @@ def load(modules: Iterable[str]) -> None:
             importlib.import_module(module)
     gc.collect()
     gc.freeze()  # the forks share these pages: a collection would copy them
+
+
+@contextlib.contextmanager
+def no_ids_of_ray() -> Iterator[None]:
+    """Keep Ray's core from drawing random ids in the block.
+
+    Ray seeds its generator when it draws the first id, and a fork has a copy of it. Two workers would then draw the
+    same ids, and an actor that gets two tasks with one id dies ("Check failed: erased == 1"). Of what imports do, only
+    `@ray.remote` on a class draws an id (ray/actor.py of Ray 2.60).
+    """
+    try:
+        actor: Any = importlib.import_module("ray.actor")
+    except ImportError:
+        yield
+        return
+    ids = actor.ActorClassID
+    actor.ActorClassID = SimpleNamespace(from_random=lambda: ids(os.urandom(ids.size())))
+    try:
+        yield
+    finally:
+        actor.ActorClassID = ids
 
 
 def receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
