@@ -319,21 +319,18 @@ def test_another_sampling_is_another_run_in_the_folder(tmp_path):
         assert runs("-n", 3, "--temperature", 1) == {"": 24, "fewer votes": 16, "temperature=1.0": 24}
 
 
+def read_votes(tmp_path, votes, out, *more):
+    """A run of recorded votes on the small set, without its report."""
+    found = f"table:{small_set(tmp_path)}"
+    return run("run", "--set", found, "--verifier", votes, "--out", out, "--no-report", *more)
+
+
 def test_a_folder_that_holds_another_run_is_named(tmp_path):
     out = tmp_path / "o"
     for name in ("alpha", "beta"):
         votes = tmp_path / f"{name}.jsonl"
         votes.write_text('{"id": "p0", "verdict": "yes"}')
-        arguments = [
-            "--set",
-            f"table:{small_set(tmp_path)}",
-            "--verifier",
-            votes,
-            "--out",
-            out,
-            "--no-report",
-        ]
-        result = run("run", *arguments)
+        result = read_votes(tmp_path, votes, out)
         assert result.exit_code == 0, result.output
         said = f"{out} holds a run of alpha; this run of beta is in {out}/"
         assert (said in result.output) == (name == "beta")
@@ -356,16 +353,7 @@ def test_votes_of_two_columns_of_a_file_are_two_runs(tmp_path):
     out, votes = tmp_path / "o", tmp_path / "votes.jsonl"
     votes.write_text('{"id": "p0", "first": "yes", "second": "no"}')
     for column in ("first", "second", "first"):
-        arguments = [
-            "--set",
-            f"table:{small_set(tmp_path)}",
-            "--verifier",
-            votes,
-            "--out",
-            out,
-            "--no-report",
-        ]
-        assert run("run", *arguments, "--column", f"verdict={column}").exit_code == 0
+        assert read_votes(tmp_path, votes, out, "--column", f"verdict={column}").exit_code == 0
     found = {path.name: read_run(path)[1][0].verdict for path in find_runs([out])}
     assert found == {"o": True, "verifier.columns=verdict=second": False}
 
