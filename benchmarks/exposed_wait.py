@@ -7,7 +7,7 @@ half of a step's rows, and 8, which is verl's default of 1 in each of 8 workers 
 Decoding and training are given lower bounds (exposed/paced.py), so that a step takes some multiple of a judge's answer
 as it does on a cluster, and the same on every side.
 
-    python benchmarks/exposed_wait.py --json exposed.json      # an hour and a half on two idle cores
+    python benchmarks/exposed_wait.py      # an hour and a half on two idle cores
     python benchmarks/exposed_wait.py --modes sync --latencies 0.5 --steps 2 --token-s 0.02 --train-s 2
 
 `own` is pv_rl/judge/exposed_wait_s as a share of the step. `longer` is independent of it and the same for all sides:
@@ -17,12 +17,10 @@ as it does on a cluster, and the same on every side.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from pathlib import Path
 from statistics import mean, median
 
@@ -54,7 +52,6 @@ def main() -> None:
     parser.add_argument("--warmup-batches", type=float, default=1, help="num_warmup_batches; verl's is 1")
     parser.add_argument("--longest-s", type=float, default=30.0, help="leave out what keeps a step longer")
     parser.add_argument("--at-once", type=int, default=3, help="runs at the same time, of different modes")
-    parser.add_argument("--json", type=Path, help="write everything down, for cluster_model.py --validate")
     asked = parser.parse_args()
     load = Load(
         prompts=asked.prompts,
@@ -69,7 +66,6 @@ def main() -> None:
     )
     print(machine(), "\n", load, flush=True)
     cases: list[Case] = []
-    groups: list[list[int]] = []
     for side in asked.sides:
         latencies = possible(side, asked.latencies, load, asked.longest_s)
         if not latencies:
@@ -78,14 +74,10 @@ def main() -> None:
         with ThreadPoolExecutor(asked.at_once) as pool:
             runs = [pool.submit(run, mode, side, latencies, load) for mode in asked.modes]
             for one in runs:
-                found, lengths = one.result()
+                found = one.result()
                 cases += found
-                groups = groups or lengths
                 for case in found:
                     print(line(case, cases), flush=True)
-        if asked.json:
-            document = {"machine": machine(), "load": asdict(load), "lengths": groups}
-            asked.json.write_text(json.dumps(document | {"cases": [asdict(case) for case in cases]}))
 
 
 def possible(side: str, latencies: list[float], load: Load, longest_s: float) -> list[float]:

@@ -101,8 +101,8 @@ def concurrency(side: str) -> float:
     return int(first) * int(workers or 1) if kind != "rules" else float("inf")
 
 
-def run(mode: str, side: str, latencies: list[float], load: Load) -> tuple[list[Case], list[list[int]]]:
-    """The cases of one run, and the response lengths of each prompt of its last steps."""
+def run(mode: str, side: str, latencies: list[float], load: Load) -> list[Case]:
+    """The cases of one run."""
     cases = [Case(mode, side, latency) for latency in latencies]
     script = Script(latency=Latency(median_s=latencies[0], sigma=load.sigma))
     with tempfile.TemporaryDirectory() as name, JudgeServer(script) as server:
@@ -119,7 +119,7 @@ def run(mode: str, side: str, latencies: list[float], load: Load) -> tuple[list[
         for place, case in enumerate(cases):
             for line in lines[place * phase + WARM_UP : (place + 1) * phase]:
                 case.add(line["data"])
-        return cases, lengths(folder, range(WARM_UP + 1, len(lines) + 1))
+        return cases
 
 
 def follow(
@@ -162,7 +162,6 @@ def start(
         "trainer.val_before_train=False",
         "trainer.test_freq=-1",
         f"trainer.default_local_dir={folder}/checkpoints",
-        f"trainer.rollout_data_dir={folder}/rollouts",
         f"hydra.run.dir={folder}/hydra",
         *(f"trainer.v1.{one}.num_warmup_batches={load.warmup_batches}" for one in MODES if one != "sync"),
         *mode,
@@ -183,15 +182,6 @@ def start(
         return subprocess.Popen(
             command, cwd=folder, env={**os.environ, **settings}, stdout=log, stderr=subprocess.STDOUT
         )
-
-
-def lengths(folder: Path, steps: range) -> list[list[int]]:
-    """Response tokens of each group; a word is a token, and so is the end-of-text mark."""
-    groups: dict[tuple[int, str], list[int]] = {}
-    for step in steps:
-        for row in read_lines(folder / "rollouts" / f"{step}.jsonl"):
-            groups.setdefault((step, row["input"]), []).append(min(len(row["output"].split()) + 1, 128))
-    return list(groups.values())
 
 
 def read_lines(path: Path) -> list[Any]:
