@@ -46,8 +46,8 @@ PAGE = """# Exactness: one gradient, however the step is cut
 *Written by `benchmarks/exactness.py`; do not edit. Measured {date} on {machine}, started at commit {commit},
 with {versions}; {minutes:.0f} minutes.*
 
-**Question:** does verl with pv-rl compute the gradient of the formula, for every cut of a step into
-micro-batches, mini-batches and ranks? **Answer:** yes. In {count} cases the worst relative error is
+**Question:** does verl with pv-rl compute the gradient of the formula, however a step is cut into micro-batches,
+mini-batches and ranks? **Answer:** yes. In {count} cases the worst relative error is
 {worst_single} in float32 (bound in CI: {bound_single:.0e}) and {worst_double} in float64 (bound:
 {bound_double:.0e}).
 
@@ -58,8 +58,7 @@ micro-batches, mini-batches and ranks? **Answer:** yes. In {count} cases the wor
 {table}
 
 Worst errors in float32. The last two columns are verl's own modes, against 1/T and 1/(N |o_i|) over the rows
-that count. They differ if a step has rows that do not count: verl divides by `global_batch_size`, which
-includes padding rows, and by the tokens of `loss_mask`, which include abstained rows.
+that count: verl also counts padding rows, in `global_batch_size`, and abstained rows, in `loss_mask`.
 [Conversion](../concepts/conversion.md) measures other modes and trainers.
 
 {trainers}
@@ -67,18 +66,18 @@ includes padding rows, and by the tokens of `loss_mask`, which include abstained
 ## Method
 
 **Measured:** the gradient that verl's actor worker (FSDP2, gloo, real processes) passes to its optimizer, before
-clipping. verl's trainer methods prepare the step. A dictionary replaces TransferQueue, and log-probs of the old
-and the reference policy are drawn.
+clipping, in steps that verl's trainer methods prepare. A dictionary replaces TransferQueue, and log-probs of the
+old and the reference policy are drawn.
 
-**Expected:** `tests/support/grid/oracle.py`: weights as plain loops, the published losses and KL estimators,
-the same model in float64, one row at a time. It imports neither verl nor pv-rl.
+**Expected:** `tests/support/grid/oracle.py`, which imports neither verl nor pv-rl: the same model in float64, one
+row at a time, weights as plain loops.
 
-**Error:** `||measured - expected|| / ||expected||`, of the worst update. Advantages, log-probs and
+**Error:** `||measured - expected|| / ||expected||` of the worst update. Advantages, log-probs and
 `rollout_is_weights` are always float32.
 
 **Limits:** the model is a GPT-2 of {parameters} parameters, because Qwen and Llama of transformers compute
-their norms in float32; float32 errors of other models were not measured. CI runs a part of this grid, and
-requires an error above 1e-2 if the aggregation divides by a micro-batch's own tokens."""
+their norms in float32. Other models were not measured. CI runs a part of this grid, and requires an error above
+1e-2 if the aggregation divides by a micro-batch's own tokens."""
 
 
 TRAINERS = """## Every trainer
@@ -86,9 +85,9 @@ TRAINERS = """## Every trainer
 *Measured {date} on {machine}, started at commit {commit}, with
 {versions}; {minutes:.0f} minutes.*
 
-pv-rl in verl and pv-trainers in the others, with {modes}:
+pv-rl in verl and pv-trainers in the others, with {modes}.
+Each trainer's own functions compute the gradients on a CPU in float32, for {cuts} cuts of two steps each:
 {count} cases, worst {worst} (bound in the tests: {bound:.0e}).
-Each trainer's own functions compute the gradients on a CPU in float32, for {cuts} cuts of two steps each.
 
 {table}"""
 
