@@ -30,7 +30,9 @@ BLOCKS = [  # of the page, those that are overrides to append
     for block in re.findall(r"(?:^ {4}.*\n)+", PAGE, re.MULTILINE)
     if not block.lstrip().startswith("bash ")
 ]
-MODE_ALONE, OURS, RECIPE, RECIPE_LAST = BLOCKS
+MODE_ALONE, OURS = BLOCKS
+RECIPE = ["hydra.searchpath=[pkg://pv_rl.hydra_configs]", "+recipe=balanced", "recipe.eta=0.3"]
+RECIPE_LAST = [*RECIPE, f"{ACTOR}.loss_agg_mode=balanced:${{recipe.eta}}@${{recipe.scope}}"]
 ROWS = [shlex.split(row) for row in re.findall(r"^\| `([^`]*=[^`]*)` \| [^|]*\|$", PAGE, re.MULTILINE)]
 SCORE = "algorithm.filter_groups.metric=score"
 COMMON = (

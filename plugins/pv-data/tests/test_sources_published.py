@@ -287,7 +287,7 @@ def test_a_trial_of_a_file_that_no_source_reads_shows_its_columns(tmp_path: Path
         (["--try", "a", "--options", "labels: {1: true, '1': false}"], "one as text"),
         (["--try", "a", "--kind", "tabel"], "Did you mean table?"),
         (["--get", "gsm8k_solution"], "Did you mean gsm8k_solutions?"),
-        (["--get", "latex"], "docs/guides/sources.md"),
+        (["--get", "latex"], "Published sets"),
     ],
 )
 def test_what_the_command_cannot_do_it_says(asked: list[str], said: str):

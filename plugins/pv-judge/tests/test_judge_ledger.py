@@ -7,12 +7,14 @@ import json
 import logging
 import os
 import pickle
+import re
 import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,7 +24,7 @@ from places import ROOT
 from pv_judge.ledger import Ledger, LedgerRow, LedgerUnavailable, read_ledger
 from pv_judge.ledger import journal as journals
 from pv_judge.ledger import ledger as module
-from pv_judge.ledger.row import schema
+from pv_judge.ledger.row import Decision, schema
 from pv_rl.errors import DataError, SetupError
 
 PRELUDE = """
@@ -464,7 +466,6 @@ def test_what_is_no_ledger_is_refused(tmp_path, caplog):
 def test_the_fields_of_the_page_are_those_of_a_row():
     page = (ROOT / "docs" / "guides" / "ledger.md").read_text(encoding="utf-8")
     fields = page.partition("## Fields")[2].partition("\n## ")[0]
-    cells = [line.split("|")[1] for line in fields.splitlines() if line.startswith("| `")]
-    named = {name for cell in cells for name in cell.replace("`", "").replace(",", " ").split()}
-    assert len(named) > 10
-    assert named <= {one.name for one in dataclasses.fields(LedgerRow)}
+    names = set(re.findall("`([a-z_]+)`", fields)) - {"cache"}
+    assert set(get_args(Decision)) < names
+    assert names - set(get_args(Decision)) <= {one.name for one in dataclasses.fields(LedgerRow)}

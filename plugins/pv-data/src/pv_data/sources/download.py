@@ -43,7 +43,7 @@ def download(name: str, folder: Path, say: Callable[[str], object]) -> None:
     if name not in sets:
         raise ConfigError(
             f"no set {name!r} can be downloaded.{nearest(name, sets)} These can: {', '.join(sets)}. "
-            "docs/guides/sources.md lists where the others are"
+            "The reference in the documentation (Published sets) shows where the others are"
         )
     one = sets[name]
     say(f"{name}: {one.page}")
