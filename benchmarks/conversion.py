@@ -23,7 +23,7 @@ SPEC_FORMULAS = {"dr_grpo": ("1/(P G L)", "1/(N L)")}
 WITHOUT_SPEC = ("", "sum")
 SHARES = {"(N / all rows)": "`c_N`", "(T / all tokens)": "`c_T`", "(P / all prompts)": "`c_P`"}
 """Short names of scales."""
-UNCOUNTED = "any uncounted row"
+UNCOUNTED = "uncounted rows"
 UNCOUNTED_CUTS = ("rows that do not count", "a group that does not count", "all of it")
 """Cuts that the table names together where they have one factor."""
 
@@ -32,7 +32,7 @@ PAGE = """# Conversion between trainers
 *Written by `benchmarks/conversion.py`; do not edit. Measured {date} on {machine}, started at commit {commit},
 with {versions}; {minutes:.0f} minutes.*
 
-Trainers have different names for one aggregation, and one name for several. To move a recipe:
+To move a recipe to another trainer:
 
 1. Find your setting in the second table, and use its [spec](weightings.md) in the new trainer: as
    `loss_agg_mode` in verl, through [`pv_trainers`](../../plugins/pv-trainers/README.md) elsewhere. The
@@ -42,17 +42,16 @@ Trainers have different names for one aggregation, and one name for several. To 
 | | `c` is the same in every step (`A`, `M`, `R`) | `c` changes with the data (`T`, `N`) |
 |---|---|---|
 | SGD | multiply the learning rate by `c` | no learning rate gives the same updates |
-| Adam, AdamW | change nothing: `c` cancels, except for `eps` | steps with a large `c` counted for more |
+| Adam, AdamW | change nothing: `c` cancels, but for `eps` | steps with a large `c` counted for more |
 | gradient clipping | divide the threshold by `c` | steps with a large `c` were clipped more often |
 
 ## What each setting does
 
     a step -> M updates -> R ranks -> A micro-batches on each, K = R A of an update -> rows, each with |o_i| tokens
 
-Of an update: `T` tokens, `N` responses, `P` prompts that count, `G` responses of a prompt; `N_k`, `T_k`, `L_k`
-responses, tokens and longest response of a micro-batch, `T_r` tokens of a rank; `L` a length that is set, 60 or 64
-here. `c_N`, `c_T`, `c_P`: the share of rows, tokens, prompts that count. "{uncounted}": the cuts
-*{uncounted_cuts}*. A spec by prompt is
+An update has `T` tokens, `N` responses and `P` prompts that count; a micro-batch has `T_k` tokens, and its longest
+response `L_k`. `L` is a length that is set, 60 or 64 here. `c_N`, `c_T`, `c_P` are the shares of rows, tokens and
+prompts that count. "{uncounted}" is *{uncounted_cuts}*. A spec by prompt is
 scaled by `M` ([weightings](weightings.md#scopes-and-mini-batches)).
 
 {table}
@@ -61,19 +60,19 @@ Not run, or not with all cuts:
 
 {missing}
 
-**Limits:** verl and TRL also divide advantages by the standard deviation of the group or batch by default.
-With `pv_trainers`, KL and entropy terms keep the new trainer's aggregation.
+**Limits:** verl and TRL also divide advantages by a standard deviation by default. With `pv_trainers`, KL and
+entropy terms keep the new trainer's aggregation.
 
 ## Method
 
-Each trainer's own functions compute the gradient of an update, on the same rows, on a CPU in float32. Least
-squares gives the weight of each token. The table names the formula and scale that reproduce all updates of a
-cut to {bound:.0e}. In the cuts that its last column does not name, the error relative to the float64 oracle of
+Each trainer's own functions compute the gradient of an update on a CPU in float32, and least squares the weight of
+each token. The table names the formula and scale that reproduce all updates of a cut to {bound:.0e}. In the cuts
+that its last column does not name, the error relative to the float64 oracle of
 [exactness](../internals/exactness.md) is at most {worst:.1e}.
 
 <!-- not run: needs clones of two trainers -->
 
-    PV_TRAINERS_NEMO_RL=... PV_TRAINERS_PRIME_RL=... .venv/bin/python benchmarks/conversion.py  # two clones
+    PV_TRAINERS_NEMO_RL=... PV_TRAINERS_PRIME_RL=... .venv/bin/python benchmarks/conversion.py
 """
 
 
@@ -145,7 +144,7 @@ def not_run(report: Report) -> str:
 
 
 def table(reports: list[Report]) -> str:
-    """Settings of a trainer that differ in their errors alone share a line."""
+    """A trainer's name is in its first line. Settings that differ in their errors alone share a line."""
     heads = ["trainer", "setting", "weight of a token", "spec", "where it differs"]
     rows: list[list[str]] = []
     for report in reports:
@@ -155,6 +154,9 @@ def table(reports: list[Report]) -> str:
                 rows[-1][1] += f", {setting}"
             else:
                 rows.append([trainer, setting, weight, spec, others])
+    names = [cells[0] for cells in rows]
+    for cells, name, above in zip(rows[1:], names[1:], names, strict=False):
+        cells[0] = "" if name == above else name
     return _markdown(heads, rows, "|---|---|---|---|---|")
 
 

@@ -190,7 +190,7 @@ def test_the_pages_have_a_row_for_every_driver(page):
 
 def test_cuts_with_uncounted_rows_have_one_name_only_together():
     cuts = ["rows that do not count", "two ranks", "a group that does not count", "all of it"]
-    assert conversion.name_cuts(cuts) == "two ranks, any uncounted row"
+    assert conversion.name_cuts(cuts) == "two ranks, uncounted rows"
     assert conversion.name_cuts(cuts[:3]) == "rows that do not count, two ranks, a group that does not count"
 
 
