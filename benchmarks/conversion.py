@@ -27,6 +27,9 @@ UNCOUNTED = "uncounted rows"
 UNCOUNTED_CUTS = ("rows that do not count", "a group that does not count", "all of it")
 """Cuts that the table names together where they have one factor."""
 
+MANY = 4
+"""So many cuts that differ alike are not listed, if no cut has the weights of the uncut step."""
+
 PAGE = """# Conversion between trainers
 
 *Written by `benchmarks/conversion.py`; do not edit. Measured {date} on {machine}, started at commit {commit},
@@ -56,9 +59,7 @@ scaled by `M` ([weightings](weightings.md#scopes-and-mini-batches)).
 
 {table}
 
-Not run, or not with all cuts:
-
-{missing}
+Not run: {missing}.
 
 **Limits:** verl and TRL also divide advantages by a standard deviation by default. With `pv_trainers`, KL and
 entropy terms keep the new trainer's aggregation.
@@ -96,6 +97,10 @@ def row(report: Report, mode: str) -> list[str]:
             holds.append(finding.error)
         elif finding != main:
             others.setdefault(_difference(finding, main), []).append(cut)
+    most = max(others, key=lambda what: len(others[what]), default="")
+    if len(holds) == 1 and len(others.get(most, ())) >= MANY:
+        del others[most]
+        others[most] = ["every other cut"]
     return [
         f"{report.name} {report.version[:9]}",
         f"`{mode}`" + (" (default)" if mode == report.default else ""),
@@ -130,17 +135,12 @@ def _difference(finding: Finding, main: Finding) -> str:
 
 
 def not_run(report: Report) -> str:
-    """A line of the cuts that a trainer was not run with, or ''."""
-    reasons: dict[str, list[str]] = {}
-    for cut, reason in report.cannot.items():
-        reasons.setdefault(reason, []).append(cut)
-    for mode, failed in report.failed.items():
-        for cut, reason in failed.items():
-            reasons.setdefault(reason, []).append(f"{cut} with `{mode}`")
+    """The cuts that a trainer was not run with, or ''."""
     if report.missing:
-        return f"- {report.name}: {report.missing}"
-    texts = [f"{', '.join(cuts)} ({reason})" for reason, cuts in reasons.items()]
-    return f"- {report.name}: {'; '.join(texts)}" if texts else ""
+        return f"{report.name} ({report.missing})"
+    failed = [f"{cut} with `{mode}`" for mode, cuts in report.failed.items() for cut in cuts]
+    cuts = ", ".join([*report.cannot, *failed])
+    return f"{report.name} ({cuts})" if cuts else ""
 
 
 def table(reports: list[Report]) -> str:
@@ -183,7 +183,7 @@ def page(reports: list[Report], started_at: str) -> str:
         uncounted=UNCOUNTED,
         uncounted_cuts=", ".join(UNCOUNTED_CUTS),
         table=table(measured),
-        missing="\n".join(filter(None, map(not_run, reports))),
+        missing=", ".join(filter(None, map(not_run, reports))),
     )
 
 
