@@ -67,8 +67,9 @@ entropy terms keep the new trainer's aggregation.
 ## Method
 
 Each trainer's own functions compute the gradient of an update on a CPU in float32, and least squares the weight of
-each token. The table names the formula and scale that reproduce all updates of a cut to {bound:.0e}. In cuts that the last
-column does not name, the error against the oracle of [exactness](../internals/exactness.md) is at most {worst:.1e}.
+each token. The table names the formula and scale that reproduce all updates of a cut to {bound:.0e}. In cuts that the
+last column does not name, the error against the oracle of [exactness](../internals/exactness.md) is at most
+{worst:.1e}.
 
 <!-- not run: needs clones of two trainers -->
 
