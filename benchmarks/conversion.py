@@ -23,16 +23,19 @@ SPEC_FORMULAS = {"dr_grpo": ("1/(P G L)", "1/(N L)")}
 WITHOUT_SPEC = ("", "sum")
 SHARES = {"(N / all rows)": "`c_N`", "(T / all tokens)": "`c_T`", "(P / all prompts)": "`c_P`"}
 """Short names of scales."""
-UNCOUNTED = "any uncounted row"
+UNCOUNTED = "uncounted rows"
 UNCOUNTED_CUTS = ("rows that do not count", "a group that does not count", "all of it")
 """Cuts that the table names together where they have one factor."""
+
+MANY = 4
+"""So many cuts that differ alike are not listed, if no cut has the weights of the uncut step."""
 
 PAGE = """# Conversion between trainers
 
 *Written by `benchmarks/conversion.py`; do not edit. Measured {date} on {machine}, started at commit {commit},
 with {versions}; {minutes:.0f} minutes.*
 
-Trainers have different names for one aggregation, and one name for several. To move a recipe:
+To move a recipe to another trainer:
 
 1. Find your setting in the second table, and use its [spec](weightings.md) in the new trainer: as
    `loss_agg_mode` in verl, through [`pv_trainers`](../../plugins/pv-trainers/README.md) elsewhere. The
@@ -42,38 +45,35 @@ Trainers have different names for one aggregation, and one name for several. To 
 | | `c` is the same in every step (`A`, `M`, `R`) | `c` changes with the data (`T`, `N`) |
 |---|---|---|
 | SGD | multiply the learning rate by `c` | no learning rate gives the same updates |
-| Adam, AdamW | change nothing: `c` cancels, except for `eps` | steps with a large `c` counted for more |
+| Adam, AdamW | change nothing: `c` cancels, but for `eps` | steps with a large `c` counted for more |
 | gradient clipping | divide the threshold by `c` | steps with a large `c` were clipped more often |
 
 ## What each setting does
 
     a step -> M updates -> R ranks -> A micro-batches on each, K = R A of an update -> rows, each with |o_i| tokens
 
-Of an update: `T` tokens, `N` responses, `P` prompts that count, `G` responses of a prompt; `N_k`, `T_k`, `L_k`
-responses, tokens and longest response of a micro-batch, `T_r` tokens of a rank; `L` a length that is set, 60 or 64
-here. `c_N`, `c_T`, `c_P`: the share of rows, tokens, prompts that count. "{uncounted}": the cuts
-*{uncounted_cuts}*. A spec by prompt is
+An update has `T` tokens, `N` responses and `P` prompts that count; a micro-batch has `T_k` tokens, and its longest
+response `L_k`. `L` is a length that is set, 60 or 64 here. `c_N`, `c_T`, `c_P` are the shares of rows, tokens and
+prompts that count. "{uncounted}" is *{uncounted_cuts}*. A spec by prompt is
 scaled by `M` ([weightings](weightings.md#scopes-and-mini-batches)).
 
 {table}
 
-Not run, or not with all cuts:
+Not run: {missing}.
 
-{missing}
-
-**Limits:** verl and TRL also divide advantages by the standard deviation of the group or batch by default.
-With `pv_trainers`, KL and entropy terms keep the new trainer's aggregation.
+**Limits:** verl and TRL also divide advantages by a standard deviation by default. With `pv_trainers`, KL and
+entropy terms keep the new trainer's aggregation.
 
 ## Method
 
-Each trainer's own functions compute the gradient of an update, on the same rows, on a CPU in float32. Least
-squares gives the weight of each token. The table names the formula and scale that reproduce all updates of a
-cut to {bound:.0e}. In the cuts that its last column does not name, the error relative to the float64 oracle of
-[exactness](../internals/exactness.md) is at most {worst:.1e}.
+Each trainer's own functions compute the gradient of an update on a CPU in float32, and least squares the weight of
+each token. The table names the formula and scale that reproduce all updates of a cut to {bound:.0e}. In cuts that the
+last column does not name, the error against the oracle of [exactness](../internals/exactness.md) is at most
+{worst:.1e}.
 
 <!-- not run: needs clones of two trainers -->
 
-    PV_TRAINERS_NEMO_RL=... PV_TRAINERS_PRIME_RL=... .venv/bin/python benchmarks/conversion.py  # two clones
+    PV_TRAINERS_NEMO_RL=... PV_TRAINERS_PRIME_RL=... .venv/bin/python benchmarks/conversion.py
 """
 
 
@@ -97,6 +97,10 @@ def row(report: Report, mode: str) -> list[str]:
             holds.append(finding.error)
         elif finding != main:
             others.setdefault(_difference(finding, main), []).append(cut)
+    most = max(others, key=lambda what: len(others[what]), default="")
+    if len(holds) == 1 and len(others.get(most, ())) >= MANY:
+        del others[most]
+        others[most] = ["every other cut"]
     return [
         f"{report.name} {report.version[:9]}",
         f"`{mode}`" + (" (default)" if mode == report.default else ""),
@@ -131,21 +135,16 @@ def _difference(finding: Finding, main: Finding) -> str:
 
 
 def not_run(report: Report) -> str:
-    """A line of the cuts that a trainer was not run with, or ''."""
-    reasons: dict[str, list[str]] = {}
-    for cut, reason in report.cannot.items():
-        reasons.setdefault(reason, []).append(cut)
-    for mode, failed in report.failed.items():
-        for cut, reason in failed.items():
-            reasons.setdefault(reason, []).append(f"{cut} with `{mode}`")
+    """The cuts that a trainer was not run with, or ''."""
     if report.missing:
-        return f"- {report.name}: {report.missing}"
-    texts = [f"{', '.join(cuts)} ({reason})" for reason, cuts in reasons.items()]
-    return f"- {report.name}: {'; '.join(texts)}" if texts else ""
+        return f"{report.name} ({report.missing})"
+    failed = [f"{cut} with `{mode}`" for mode, cuts in report.failed.items() for cut in cuts]
+    cuts = ", ".join([*report.cannot, *failed])
+    return f"{report.name} ({cuts})" if cuts else ""
 
 
 def table(reports: list[Report]) -> str:
-    """Settings of a trainer that differ in their errors alone share a line."""
+    """A trainer's name is in its first line. Settings that differ in their errors alone share a line."""
     heads = ["trainer", "setting", "weight of a token", "spec", "where it differs"]
     rows: list[list[str]] = []
     for report in reports:
@@ -155,6 +154,9 @@ def table(reports: list[Report]) -> str:
                 rows[-1][1] += f", {setting}"
             else:
                 rows.append([trainer, setting, weight, spec, others])
+    names = [cells[0] for cells in rows]
+    for cells, name, above in zip(rows[1:], names[1:], names, strict=False):
+        cells[0] = "" if name == above else name
     return _markdown(heads, rows, "|---|---|---|---|---|")
 
 
@@ -181,7 +183,7 @@ def page(reports: list[Report], started_at: str) -> str:
         uncounted=UNCOUNTED,
         uncounted_cuts=", ".join(UNCOUNTED_CUTS),
         table=table(measured),
-        missing="\n".join(filter(None, map(not_run, reports))),
+        missing=", ".join(filter(None, map(not_run, reports))),
     )
 
 

@@ -15,7 +15,7 @@ from formula_names import Finding, fit_formulas, name_formulas
 from grid.cases import Case
 from grid.oracle import Row, token_losses
 from places import ROOT
-from trainer_bench import driver_names, measure_driver
+from trainer_bench import Report, driver_names, measure_driver
 from trainer_cases import CUTS
 
 LENGTHS = (1, 2, 5, 7, 3, 11)
@@ -165,10 +165,7 @@ def test_a_row_of_the_page_names_the_spec_and_where_it_stops():
     assert cells[:4] == ["Local 1.0", "`mean` (default)", "`1/T`", "`dapo@batch`"]
     assert 0 < float(cells[4]) < 5e-6
     assert cells[5] == "micro-batches: `1/(K T_k)`"
-    assert conversion.not_run(report) == (
-        "- Local: two ranks (it has one); "
-        "not cut with `sum`, micro-batches with `sum` (mean / is all there is)"
-    )
+    assert conversion.not_run(report) == "Local (two ranks, not cut with `sum`, micro-batches with `sum`)"
     assert report.own_errors["mean"]["micro-batches"] > 1e-2
 
 
@@ -190,8 +187,18 @@ def test_the_pages_have_a_row_for_every_driver(page):
 
 def test_cuts_with_uncounted_rows_have_one_name_only_together():
     cuts = ["rows that do not count", "two ranks", "a group that does not count", "all of it"]
-    assert conversion.name_cuts(cuts) == "two ranks, any uncounted row"
+    assert conversion.name_cuts(cuts) == "two ranks, uncounted rows"
     assert conversion.name_cuts(cuts[:3]) == "rows that do not count, two ranks, a group that does not count"
+
+
+def test_many_cuts_that_differ_alike_are_not_listed():
+    uncut = Finding(formula="dapo@batch", scale="1", error=1e-7)
+    findings = dict.fromkeys(CUTS, replace(uncut, formula="micro token mean")) | {"not cut": uncut}
+    findings["all of it"] = replace(uncut, scale="M")
+    report = Report(name="Local", findings={"mean": findings})
+    assert conversion.row(report, "mean")[5] == "all of it: times M; every other cut: `1/(K T_k)`"
+    findings["two ranks"] = uncut
+    assert conversion.row(report, "mean")[5].startswith("micro-batches, several updates, packed by tokens")
 
 
 def test_drivers_decline_only_cuts_that_there_are():
