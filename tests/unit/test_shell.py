@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,43 @@ def test_completion_imports_neither_torch_nor_verl():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.stdout.split("\n")[:3] == ["balanced", "ba", "[]"]
+
+
+WITHOUT_VERL = """
+import sys
+sys.modules |= dict.fromkeys(sys.argv[1].split(","))  # cannot be imported
+from pv_rl.cli import app
+from typer.testing import CliRunner
+for line in sys.stdin:
+    answer = CliRunner().invoke(app, line.split())
+    print(answer.exit_code, line.strip(), answer.stderr.replace(chr(10), " "))
+"""
+READING = [
+    "weights --lengths 1,2,5",
+    "weights --rollouts rows.jsonl --plot weights.png",
+    "watch run --once",
+    "watch --metrics run/metrics.jsonl --once",
+    "report run",
+    "schema",
+    "score --rollouts rows.jsonl --reward verdict",
+    *(f"{one} --help" for one in ("train", "plan", "rejudge", "doctor", "quickstart")),
+]
+
+
+def test_commands_that_read_files_need_neither_verl_nor_what_it_installs(tmp_path):
+    needed = tomllib.loads((ROOT / "plugins/pv-runs/pyproject.toml").read_text())["project"]["dependencies"]
+    assert [one for one in needed if "verl" in one] == []
+    absent = "verl,ray,transformers,tensordict,pandas,datasets,accelerate,wrapt,transfer_queue"
+    row = '{"prompt": "a", "response": "### True", "label": true}\n'
+    (tmp_path / "rows.jsonl").write_text(row * 2)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text('{"state": "finished", "attempts": 1}')
+    (tmp_path / "run" / "metrics.jsonl").write_text('{"step": 1, "data": {"critic/score/mean": 0.5}}\n')
+    lines, command = [*READING, "plan run=8b"], [sys.executable, "-c", WITHOUT_VERL, absent]
+    given = {"input": "\n".join(lines), "cwd": tmp_path, "capture_output": True, "text": True, "timeout": 120}
+    *read, plan = subprocess.run(command, **given).stdout.splitlines()
+    assert [one.strip() for one in read] == [f"0 {line}" for line in READING]
+    assert plan.startswith("1 plan run=8b error the runs extend verl's own config, and verl is not installed")
 
 
 def test_the_modes_that_are_completed_are_ours():
