@@ -54,7 +54,7 @@ def commands(name: str) -> list[tuple[str, Any]]:
 def test_every_help_fits_a_screen_and_its_example_is_a_command_line(name):
     for path, command in commands(name):
         lines = invoke(name, f"{path} --help").output.splitlines()
-        assert len(lines) <= 40, path
+        assert len(lines) <= 24, path
         assert max(map(len, lines)) <= 90, path  # the groups of pv-rl train are one line each
         if hasattr(command, "commands"):
             continue
@@ -67,6 +67,13 @@ def test_every_help_fits_a_screen_and_its_example_is_a_command_line(name):
         groups[" ".join(words[:depth])].make_context(
             path, words[depth:]
         )  # raises for a word that it does not take
+
+
+def test_help_all_shows_the_options_that_help_hides():
+    every = {option for one in dict(commands("pv-eval"))["run"].params for option in one.opts}
+    assert "--top-p" not in invoke("pv-eval", "run --help").output
+    shown = invoke("pv-eval", "run --help-all").output
+    assert [one for one in every if one not in shown] == []
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ app = typer.Typer(
 
 MOST = 10**9
 """Largest count. The bounds of far larger ones cannot be computed."""
-Confidence = Annotated[float, typer.Option(help="Confidence of a bound; above 0 and below 1.")]
+Confidence = Annotated[float, typer.Option(help="Confidence of a bound, 0 to 1.")]
 
 
 @app.callback()
@@ -58,23 +58,21 @@ def plan(
     agreement: Annotated[
         list[float] | None, typer.Option(help="True agreement to show, 0 to 1. Can be repeated.")
     ] = None,
-    good: Annotated[float, typer.Option(help="Agreement of a slice that should be accepted.")] = 0.95,
-    bad: Annotated[float, typer.Option(help="Agreement of a slice that should be discarded.")] = 0.80,
-    alpha: Annotated[float, typer.Option(help="Highest risk of discarding the good one.")] = 0.10,
-    beta: Annotated[float, typer.Option(help="Highest risk of accepting the bad one.")] = 0.10,
+    good: Annotated[float, typer.Option(help="Agreement of a slice to accept.")] = 0.95,
+    bad: Annotated[float, typer.Option(help="Agreement of a slice to discard.")] = 0.80,
+    alpha: Annotated[float, typer.Option(help="Risk of discarding the good one.")] = 0.10,
+    beta: Annotated[float, typer.Option(help="Risk of accepting the bad one.")] = 0.10,
     confidence: Confidence = 0.90,
     minutes: Annotated[float, typer.Option(help="Human minutes a proof.")] = MINUTES,
     finite: Annotated[
         bool, typer.Option("--finite", help="Draw from these proofs only, without replacement.")
     ] = False,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw the curves to this file: .png, .pdf or .svg (needs matplotlib).")
-    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw the curves: .png, .pdf or .svg.")] = None,
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write all figures to this file; - for standard output.")
+        Path | None, typer.Option("--json", help="Write all numbers to this file; - is stdout.")
     ] = None,
 ) -> None:
-    """Compare the paper's rounds, a fixed sample and a sequential test before anyone reads a proof.
+    """Compare audit plans: the paper's rounds, a fixed sample, a sequential test.
 
     Example: pv-data audit plan --slice-size 600
     """

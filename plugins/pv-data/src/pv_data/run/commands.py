@@ -223,13 +223,13 @@ def record(
 
 def status(
     run: Run,
-    confidence: Annotated[float, typer.Option(help="Confidence of a bound; above 0 and below 1.")] = 0.90,
+    confidence: Annotated[float, typer.Option(help="Confidence of a bound, 0 to 1.")] = 0.90,
     above: Annotated[
         float | None,
         typer.Option(help="List the slices shown to agree in more than this, all at once (Holm)."),
     ] = None,
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write all figures to this file; - for standard output.")
+        Path | None, typer.Option("--json", help="Write all numbers to this file; - is stdout.")
     ] = None,
 ) -> None:
     """Print the verdict on each slice, and what the marks prove.
