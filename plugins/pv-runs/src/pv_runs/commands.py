@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from pv_doctor.completion import complete
 
@@ -76,6 +75,8 @@ def train(
         for group in GROUPS:
             typer.echo(f" {group}: {', '.join(options(group))}")
         raise typer.Exit
+    from rich.console import Console
+
     from pv_runs.train import command
 
     console = Console(soft_wrap=True)

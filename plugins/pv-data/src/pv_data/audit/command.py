@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from pv_data.audit import (
     Risks,
@@ -19,10 +18,7 @@ from pv_data.audit import (
     usual_plans,
 )
 from pv_data.audit.comparison import AGREEMENTS, MINUTES
-from pv_data.audit.figure import draw_comparison
-from pv_data.audit.tables import print_comparison
 from pv_judge.files import check_target, write_atomically
-from pv_judge.pages.figure import check_plot
 from pv_rl.exits import errors_to_exit
 
 __all__ = ["app"]
@@ -76,6 +72,12 @@ def plan(
 
     Example: pv-data audit plan --slice-size 600
     """
+    from rich.console import Console
+
+    from pv_data.audit.figure import draw_comparison
+    from pv_data.audit.tables import print_comparison
+    from pv_judge.pages.figure import check_plot
+
     with errors_to_exit():
         if plot is not None:
             check_plot(plot)
