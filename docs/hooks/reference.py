@@ -98,6 +98,8 @@ def _program(name: str, module: str) -> str:
 
 def _help(command: Any, name: str, parent: Any) -> Iterator[tuple[str, str]]:
     command.rich_markup_mode = None  # plain text: a terminal's frames do not fit a page
+    for one in command.params:
+        one.hidden = False  # as --help-all
     context = command.context_class(command, info_name=name, parent=parent, max_content_width=100)
     context.terminal_width = 100
     yield context.command_path, command.get_help(context)

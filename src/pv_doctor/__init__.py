@@ -18,11 +18,8 @@ from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from rich.console import Console
-
 import pv_rl
 from pv_doctor.completion import complete
-from pv_doctor.findings import print_findings
 from pv_rl.errors import PvRlError, SetupError
 from pv_rl.hookspecs import Finding
 from pv_rl.installing import how_to_install
@@ -38,6 +35,10 @@ RUN = "small"
 
 def doctor(run: Sequence[str]) -> bool:
     """Run every check and print what it found. Returns whether none failed."""
+    from rich.console import Console
+
+    from pv_doctor.findings import print_findings
+
     quiet()  # only the findings matter
     console = Console(soft_wrap=True)
     with console.status("checking, up to a minute"):

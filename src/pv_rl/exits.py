@@ -42,9 +42,8 @@ def new_app(name: str, about: str, elsewhere: Mapping[str, str]) -> typer.Typer:
             except typer.BadParameter as error:  # newer versions of typer quote pydantic
                 text = error.message.removeprefix("Value error, ").partition(", unable to parse")[0]
                 text = text.replace("a valid integer", "a whole number").replace("a valid", "a")
-                text = text.replace("be greater", "be a number greater").replace(
-                    "be less", "be a number less"
-                )
+                text = text.replace("be greater", "be a number greater")
+                text = text.replace("be less", "be a number less")
                 error.message = text.replace("Input should be", "expected")
                 raise
 

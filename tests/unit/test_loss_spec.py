@@ -65,6 +65,13 @@ def test_an_eta_outside_the_unit_interval_is_refused(eta):
         ("pro", "Did you mean prompt_mean"),
         ("seq-mean-token-mean", "It is verl's, and means grpo@batch."),
         ("token-sum", "It is verl's, and means a sum."),
+        ("bnpo", "It is a loss_type of TRL. Use dapo@batch,"),
+        ("sapo:0.5", "It is a loss_type of TRL. Set that, and loss_agg_mode to its aggregation, grpo@batch."),
+        ("cispo", "to its aggregation, dapo@batch."),
+        ("vespo@batch", "to its aggregation, dapo@batch."),
+        ("sequence_mean", "Did you mean seq_mean"),  # SkyRL's
+        ("seq_mean_token_sum_norm", "It is SkyRL's, and means dr_grpo:MAX_LENGTH@batch."),
+        ("token_mean_legacy", "Did you mean token_mean"),
         ("zzz", ""),
     ],
 )

@@ -236,8 +236,8 @@ def test_a_trace_of_another_kind_than_text_has_the_verdict_that_was_given():
         to_vote(pair, 0, Trace(text=None, answer=Answer(accepts=False)), unit="characters").verdict is False
     )
     assert to_vote(pair, 0, Trace(text=None, missing="timeout"), unit="characters").verdict is None
-    kept = to_vote(pair, 0, Trace(text="x\n### True", tokens=9), unit="tokens", keep_trace=False)
-    assert (kept.verdict, kept.length, kept.trace) == (True, 9, None)
+    kept = to_vote(pair, 0, Trace(text="x\n### True", tokens=9), unit="tokens")
+    assert (kept.verdict, kept.length, kept.trace) == (True, 9, "x\n### True")
 
 
 def test_progress_says_cost_failures_and_time_left():

@@ -241,6 +241,7 @@ def test_a_run_has_to_be_named_once(arguments, says):
         (["--multirun", "seed=0,1", "recipe=balanced,dappo"], "there is no recipe named 'dappo'"),
         (["--multirun", "recipe.etaa=0.3,0.6"], "Did you mean recipe.eta?"),
         (["--multirun", "hydra/launcher=nobody"], "nobody"),
+        (["--config-dir", "nofolder"], "--config-dir nofolder is not a folder"),
         (["launch.prepare._target_=nobody.knows"], "launch.prepare._target_: there is no module nobody"),
         (["+launch.env.MY_API_KEY=sk-planted-9"], "launch.env.MY_API_KEY looks like a secret"),
         (["trainer.default_local_dir=/proc/c"], "trainer.default_local_dir: cannot write to /proc/c"),
@@ -252,6 +253,26 @@ def test_a_mistake_starts_no_run_of_a_command_and_leaves_no_folder(tmp_path, mon
     said = refused(tmp_path, monkeypatch, *LAB, *arguments)
     assert says in said
     assert "sk-planted" not in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["trainer.total_epochz=3"], "the config has no trainer.total_epochz. Correct the name"),
+        (["seed=["], "'seed=[' cannot be read. Expected KEY=VALUE"),
+        (["--config-dir", "nofolder"], "nofolder' not found"),
+        (["hydra/launcher=nobody"], "there is no config hydra/launcher/nobody"),
+        (
+            ["--resolve", "trainer.experiment_name=${no.key}"],
+            "refers to no.key, which the config does not have",
+        ),
+    ],
+)
+def test_what_hydra_refuses_to_print_is_one_line(tmp_path, arguments, says):
+    exit_code, said = pv_rl_train(tmp_path, *LAB, "--cfg", "job", *arguments)
+    assert exit_code == 1
+    assert says in said
+    assert said.count("\n") == 1
 
 
 def test_groups_of_ones_own_are_checked_too(tmp_path, monkeypatch):

@@ -294,6 +294,45 @@ def test_a_trainer_of_trl_with_a_loss_of_its_own_is_refused(models, tmp_path):
         )
 
 
+GOOD, BAD = ({"prompt": ["w2"] * 2, name: [True] * 2} for name in ("correct", "answer"))
+
+
+@pytest.mark.parametrize(
+    ("train", "given", "refused"),
+    [
+        (BAD, {}, True),
+        (GOOD, {}, False),
+        (GOOD, {"eval_dataset": driver.Dataset.from_dict(BAD)}, True),
+        (GOOD, {"eval_dataset": {"a": driver.Dataset.from_dict(BAD)}}, True),
+        (BAD, {"rollout_func": print}, False),  # it may return the labels
+    ],
+)
+def test_a_data_set_without_labels_is_refused_before_the_training(models, tmp_path, train, given, refused):
+    def make():
+        return adapter.WeightedGRPOTrainer(
+            copy.deepcopy(models[1]),
+            [reward_function("verdict", label="correct"), lambda completions, **_: [0.0] * len(completions)],
+            driver.trl.GRPOConfig(
+                output_dir=str(tmp_path),
+                report_to=[],
+                per_device_train_batch_size=2,
+                num_generations=2,
+                use_cpu=True,
+                bf16=False,
+            ),
+            train_dataset=driver.Dataset.from_dict(train),
+            processing_class=driver.AutoTokenizer.from_pretrained(models[1].config.name_or_path),
+            loss_agg_mode="dapo",
+            **given,
+        )
+
+    if refused:
+        with pytest.raises(DataError, match=r"no column 'correct' .* 'verdict', among prompt, answer"):
+            make()
+    else:
+        make()
+
+
 def test_the_seams_of_trl_are_those_that_were_read():
     assert driver.trl.__version__ == driver.VERSION
     of = driver.trl.GRPOTrainer

@@ -28,6 +28,15 @@ Scope = Literal["prompt", "batch"]
 EXAMPLES = "balanced, balanced:0.4, dapo@batch or balanced:0.6@batch"
 SPEC = re.compile(r"(?P<name>[^:@]+)(?P<numbers>(?::[^:@]*)*)(?:@(?P<scope>[^:@]*))?")
 DECIMAL = re.compile(r"[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?|\.[0-9]+([eE][-+]?[0-9]+)?")
+LOSS_TYPE = "a loss_type of TRL. Set that, and loss_agg_mode to its aggregation, "
+OTHER_NAMES = {
+    **{name: f"verl's, and means {spec or 'a sum'}" for name, spec in VERL_MODES.items()},
+    "bnpo": "a loss_type of TRL. Use dapo@batch, which does not depend on micro-batches",
+    "sapo": f"{LOSS_TYPE}grpo@batch",
+    **dict.fromkeys(("cispo", "vespo"), f"{LOSS_TYPE}dapo@batch"),
+    "seq_mean_token_sum_norm": "SkyRL's, and means dr_grpo:MAX_LENGTH@batch",
+}
+"""Names of other trainers, whose nearest name of ours means something else."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,10 +166,8 @@ def _resolve(spec: str) -> LossMode:
     name, scope = match["name"], "prompt" if match["scope"] is None else match["scope"]
     entry: LossModeEntry | None = LOSS_MODES.find(name)
     if entry is None:
-        ours, broken = VERL_MODES.get(name), left_out(LOSS_MODES)
-        hint = nearest(name, LOSS_MODES.entries())
-        if ours is not None:
-            hint = f" It is verl's, and means {ours or 'a sum'}."
+        theirs, broken = OTHER_NAMES.get(name), left_out(LOSS_MODES)
+        hint = f" It is {theirs}." if theirs else nearest(name, LOSS_MODES.entries())
         missing = f" Left out of the plugins: {'; '.join(broken)}." if broken else ""
         raise _error(spec, f"names no mode that pv-rl knows.{hint}", missing)
     scopes = get_args(Scope)
@@ -187,9 +194,8 @@ def _resolve(spec: str) -> LossMode:
 def _read_numbers(spec: str, entry: LossModeEntry, texts: list[str]) -> tuple[tuple[str, float], ...]:
     if len(texts) > len(entry.parameters):
         takes = ", ".join(parameter.name for parameter in entry.parameters) or "none"
-        raise _error(
-            spec, f"gives {len(texts)} numbers, but {entry.name} takes {takes}: write {_usage(entry)}."
-        )
+        given = f"gives {len(texts)} numbers, but {entry.name} takes {takes}"
+        raise _error(spec, f"{given}: write {_usage(entry)}.")
     read = []
     for parameter, text in zip_longest(entry.parameters, texts):
         meaning = f" ({parameter.meaning})" if parameter.meaning else ""
@@ -201,12 +207,9 @@ def _read_numbers(spec: str, entry: LossModeEntry, texts: list[str]) -> tuple[tu
         if text is not None:
             value = float(text) if DECIMAL.fullmatch(text) else math.nan
         if not parameter.low <= value <= parameter.high or value == math.inf:
-            bounds = f"in [{parameter.low:g}, {parameter.high:g}]"
-            if parameter.high == math.inf:
-                bounds = f"of at least {parameter.low:g}"
-            raise _error(
-                spec, f"has the {parameter.name} {text!r}; it is a decimal number {bounds}{meaning}."
-            )
+            low, high = f"{parameter.low:g}", f"{parameter.high:g}"
+            bounds = f"of at least {low}{meaning}" if high == "inf" else f"in [{low}, {high}]{meaning}"
+            raise _error(spec, f"has the {parameter.name} {text!r}; it is a decimal number {bounds}.")
         read.append((parameter.name, float(value)))
     return tuple(read)
 

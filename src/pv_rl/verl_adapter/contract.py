@@ -138,9 +138,8 @@ def _survey(*parts: str) -> list[str]:
                 importlib.import_module(seam.module)
             except Exception as error:  # noqa: BLE001 - verl may not need this module
                 missing = (getattr(error, "name", None) or "") if isinstance(error, ImportError) else "verl"
-                if (
-                    missing.partition(".")[0] == "verl"
-                ):  # where it lacks another package, verl cannot run it either
+                # Where it lacks another package, verl cannot run it either.
+                if missing.partition(".")[0] == "verl":
                     record(f"{seam.module} cannot be imported: {error}", seam.part)
     return [problem for problem, about in _recorded.items() if about & {"", *parts}]
 
@@ -148,6 +147,5 @@ def _survey(*parts: str) -> list[str]:
 def version() -> str:
     """Version and folder of the verl that is imported, which need not be the one that pip has installed."""
     verl: Any = sys.modules.get("verl")
-    return (
-        f"verl {getattr(verl, '__version__', '') or '?'} in {next(iter(getattr(verl, '__path__', ())), '?')}"
-    )
+    folder = next(iter(getattr(verl, "__path__", ())), "?")
+    return f"verl {getattr(verl, '__version__', '') or '?'} in {folder}"

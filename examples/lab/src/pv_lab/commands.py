@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from pv_runs.commands import MODES
 
@@ -46,6 +45,8 @@ def quickstart(
 
     Example: pv-rl quickstart --mode balanced:0.4
     """
+    from rich.console import Console
+
     from pv_lab.environment import check_environment
     from pv_lab.quickstart.settings import Settings
 

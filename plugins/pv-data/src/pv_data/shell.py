@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from typing import Any
 
 from pv_judge.yaml_errors import check_aliases, yaml_errors
 from pv_rl.plugins import Registry
 
-__all__ = ["load_yaml", "print_registry"]
+__all__ = ["config_names", "load_yaml", "print_registry"]
 
 
 def load_yaml(text: str) -> Any:
@@ -31,6 +32,11 @@ def load_yaml(text: str) -> Any:
     with yaml_errors():
         check_aliases(text)
         return yaml.load(text, Loader)  # noqa: S506 - a SafeLoader
+
+
+def config_names() -> list[str]:
+    """The configs that come with pv-data."""
+    return sorted(one.name[:-5] for one in files("pv_data.configs").iterdir() if one.name.endswith(".yaml"))
 
 
 def print_registry(registry: Registry) -> None:

@@ -73,6 +73,15 @@ FormatOption: TypeAlias = Annotated[
 ]
 
 
+def _show_all(context: typer.Context, asked: bool) -> None:
+    """Print the help with the options that --help hides, and exit."""
+    if asked:
+        for one in context.command.params:
+            vars(one)["hidden"] = False
+        typer.echo(context.get_help())
+        raise typer.Exit
+
+
 def run(
     set_spec: SetSpec,
     verifier: Annotated[
@@ -80,17 +89,19 @@ def run(
         typer.Option(
             show_default=False,
             metavar="URL|PATH",
-            help="Address of a server, a model, a checkpoint of verl, or recorded traces.",
+            help="A server, a checkpoint, or traces.",
         ),
     ],
     out: Annotated[Path, typer.Option(show_default=False, help="Folder of the results.")],
     model: Annotated[str, typer.Option(help="The model's name at its server.")] = "",
     samples: Samples = 8,
     temperature: Temperature = 0.6,
-    top_p: TopP = 0.9,
+    top_p: Annotated[float, typer.Option(help="Nucleus sampling.", hidden=True)] = 0.9,
     max_tokens: MaxTokens = 8192,
-    seed: Annotated[int, typer.Option(help="Seed of all samples.")] = 0,
-    send_seed: Annotated[bool, typer.Option(help="Send the seeds to the server.", show_default=False)] = True,
+    seed: Annotated[int, typer.Option(help="Seed of all samples.", hidden=True)] = 0,
+    send_seed: Annotated[
+        bool, typer.Option(help="Send the seeds to the server.", show_default=False, hidden=True)
+    ] = True,
     logits: Annotated[
         bool,
         typer.Option(help="Votes with logits.", show_default="no"),
@@ -101,28 +112,28 @@ def run(
         typer.Option(help="Training set, for --overlap."),
     ] = None,
     overlap: Annotated[
-        str, typer.Option(help="Trained questions: refuse, drop or keep.", show_default=False)
+        str, typer.Option(help="Trained questions: refuse, drop or keep.", show_default=False, hidden=True)
     ] = "refuse",
     limit: Annotated[int | None, typer.Option(help="Pairs, drawn by a hash.")] = None,
     verdict_format: Format = "verdict",
     format_option: FormatOption = None,
     prompt: Annotated[
         Path | None,
-        typer.Option(help="Prompt template.", show_default="the format's"),
+        typer.Option(help="Prompt template.", show_default="the format's", hidden=True),
     ] = None,
     reference: Annotated[
         bool | None,
-        typer.Option(help="Show reference solutions.", show_default="yes"),
+        typer.Option(help="Show reference solutions.", show_default="yes", hidden=True),
     ] = None,
     rubric: Annotated[
         bool | None,
-        typer.Option(help="Show marking schemes.", show_default="yes"),
+        typer.Option(help="Show marking schemes.", show_default="yes", hidden=True),
     ] = None,
     server: Annotated[
-        str, typer.Option(help="auto (default), vllm or transformers.", show_default=False)
+        str, typer.Option(help="auto (default), vllm or transformers.", show_default=False, hidden=True)
     ] = "auto",
     server_argument: Annotated[
-        list[str] | None, typer.Option(metavar="ARG", help="Argument of that server.")
+        list[str] | None, typer.Option(metavar="ARG", help="Argument of that server.", hidden=True)
     ] = None,
     client: Annotated[
         list[str] | None,
@@ -131,18 +142,22 @@ def run(
             help="Of the client, such as limits.concurrency=8.",
         ),
     ] = None,
-    cache: Annotated[Path | None, typer.Option(help="File of all answers.", show_default="in --out")] = None,
-    step: Annotated[int | None, typer.Option(help="Step of recorded traces.", show_default="last")] = None,
+    step: Annotated[
+        int | None, typer.Option(help="Step of recorded traces.", show_default="last", hidden=True)
+    ] = None,
     column: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=COLUMN", help="Column of recorded traces: verdict=vote."),
     ] = None,
-    name: Annotated[str, typer.Option(help="Name in tables.")] = "",
-    keep_traces: Annotated[bool, typer.Option(help="Keep traces for the report.", show_default=False)] = True,
-    write_report: Annotated[bool, typer.Option("--report/--no-report", help="Write the report.")] = True,
+    name: Annotated[str, typer.Option(help="Name in tables.", hidden=True)] = "",
+    write_report: Annotated[
+        bool, typer.Option("--report/--no-report", help="Write the report.", hidden=True)
+    ] = True,
+    help_all: Annotated[
+        bool, typer.Option("--help-all", help="Show all options.", callback=_show_all, is_eager=True)
+    ] = False,
 ) -> None:
-    """Sample a verifier's verdicts on a labelled set, and measure them. The same command resumes a run. Examples:
-    docs/guides/evaluation.md.
+    """Measure a verifier on a labelled set. The same command resumes.
 
     Example: pv-eval run --set opc:test.jsonl --verifier URL --out base
     """
@@ -181,10 +196,8 @@ def run(
             server=server,
             server_arguments=server_argument or [],
             client=client or [],
-            cache=cache,
             step=step,
             columns=by_meaning(column or [], "verdict=vote"),
-            keep_traces=keep_traces,
         )
         folder = evaluate_verifier(request, Console(stderr=True))
         typer.echo(f"wrote {folder}/votes.parquet, pairs.parquet, run.json")

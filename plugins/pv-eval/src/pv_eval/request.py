@@ -85,11 +85,9 @@ class Request:
     server_arguments: Sequence[str] = ()
     client: Sequence[str] = ()
     """Settings of `pv_data.asking.settings.Model`, `name=value`."""
-    cache: Path | None = None
     step: int | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     """Of recorded traces: columns by name, see `pv_eval.verifiers.recorded.COLUMNS`."""
-    keep_traces: bool = True
 
     @cached_property
     def form(self) -> VerdictFormat:

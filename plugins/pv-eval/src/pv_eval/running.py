@@ -48,9 +48,8 @@ def evaluate_verifier(request: Request, console: Console) -> Path:
     samples: defaultdict[str, list[int]] = defaultdict(list)
     for pair_id, sample in sorted(traces):
         samples[pair_id].append(sample)
-    unit, keep = info.length_unit, request.keep_traces
     votes = [
-        to_vote(pair, sample, traces[pair.pair_id, sample], unit=unit, form=request.form, keep_trace=keep)
+        to_vote(pair, sample, traces[pair.pair_id, sample], unit=info.length_unit, form=request.form)
         for pair in found.pairs
         for sample in samples[pair.pair_id]
     ]

@@ -21,7 +21,7 @@ def score(
         typer.Option(
             "--parquet",
             "--rollouts",
-            help="A .parquet or .jsonl file of rollouts, or a folder of them (verl's trainer.rollout_data_dir).",
+            help="Rollouts: a .parquet or .jsonl file, or verl's rollout_data_dir.",
             show_default=False,
         ),
     ],
@@ -57,14 +57,14 @@ def score(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Write each row's reward to this .jsonl file as it is scored. The same command resumes.",
+            help="Write each row's reward to this .jsonl file. The same command resumes.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
     """Score rollouts with a reward, without a trainer.
 
-    Example: pv-rl score --rollouts traces.jsonl --reward verdict --out scores.jsonl
+    Example: pv-rl score --rollouts traces.jsonl --reward verdict --out s.jsonl
     """
     from pv_judge.scoring.command import score_rollouts
 
@@ -86,7 +86,7 @@ def rejudge(
     ledger: Annotated[Path, typer.Argument(help="A ledger's folder, or one Parquet file of it.")],
     config: Annotated[
         Path | None,
-        typer.Option(help="YAML file of the judge to ask.", show_default="no judge is asked"),
+        typer.Option(help="YAML file of a judge to ask.", show_default=False),
     ] = None,
     prompt: Annotated[
         Path | None,
@@ -113,7 +113,7 @@ def rejudge(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Send the planned requests.")] = False,
 ) -> None:
-    """Replay a ledger against another judge, prompt or threshold: agreement, and the rewards that would result.
+    """Compare a ledger with another judge, prompt or threshold: agreement, rewards.
 
     Example: pv-rl rejudge runs/8b/ledger --threshold 0.7
     """

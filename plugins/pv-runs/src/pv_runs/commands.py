@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from pv_doctor.completion import complete
 
@@ -47,7 +46,7 @@ def train(
     resume: Annotated[
         Path | None,
         typer.Option(
-            help="Folder of a run or a sweep to resume from its last checkpoint, with the same config.",
+            help="Folder of a run or a sweep to resume with the same config.",
             show_default=False,
         ),
     ] = None,
@@ -56,14 +55,14 @@ def train(
         typer.Option(
             "--check",
             "--dry-run",
-            help="Only check what would make the run fail. Exit code 1 if something would.",
+            help="Only find what would make it fail; if so, exit with 1.",
         ),
     ] = False,
     help_: Annotated[
         bool, typer.Option("--help", help="Show this message, the runs and the groups, and exit.")
     ] = False,
 ) -> None:
-    """Start a run by name, or a sweep with --multirun. The first Ctrl-C ends it after its step, with a checkpoint.
+    """Start a run, or a sweep with --multirun. Ctrl-C ends it with a checkpoint.
 
     Example: pv-rl train run=8b cluster=node8 recipe=balanced data_dir=data
     """
@@ -76,6 +75,8 @@ def train(
         for group in GROUPS:
             typer.echo(f" {group}: {', '.join(options(group))}")
         raise typer.Exit
+    from rich.console import Console
+
     from pv_runs.train import command
 
     console = Console(soft_wrap=True)
@@ -104,9 +105,7 @@ def plan(
     ],
     json_file: Annotated[
         str | None,
-        typer.Option(
-            "--json", help="Write all numbers to this file; - is standard output.", show_default=False
-        ),
+        typer.Option("--json", help="Write all numbers to this file; - is stdout.", show_default=False),
     ] = None,
 ) -> None:
     """Estimate memory, time and cost of a run before it starts. Exit code 1 if it cannot run.
@@ -158,7 +157,7 @@ def watch(
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Show everything once, and exit.")] = False,
     html: Annotated[
-        bool, typer.Option("--html", help="Also keep a web page up to date: watch.html in the run's folder.")
+        bool, typer.Option("--html", help="Also write a web page, watch.html in the run's folder.")
     ] = False,
     html_file: Annotated[
         Path | None, typer.Option(help="The same page in this file.", show_default=False)
@@ -166,13 +165,12 @@ def watch(
     interval: Annotated[float, typer.Option(help="Seconds between two updates.")] = 2.0,
     show: Annotated[
         list[str] | None,
-        typer.Option(help="Also show metrics with this name or pattern (* and ?). Repeat it for more."),
+        typer.Option(help="Also show this metric, or those of a pattern with *. Repeatable."),
     ] = None,
     metrics: Annotated[
         Path | None,
         typer.Option(
-            help="In the place of a run: a metrics file of any trainer (JSON lines, CSV, TensorBoard), "
-            "watched by the sentinel.",
+            help="A metrics file of any trainer instead of a run: JSON lines, CSV or TensorBoard.",
             show_default=False,
         ),
     ] = None,
@@ -180,19 +178,17 @@ def watch(
         list[str] | None,
         typer.Option(
             "--map",
-            help="With --metrics: verl's name of a metric and the file's, actor/entropy=policy_entropy.",
+            help="With --metrics: verl's name of a metric and the file's.",
             metavar="NAME=THEIRS",
             show_default=False,
         ),
     ] = None,
     responses: Annotated[
         int,
-        typer.Option(
-            help="With --metrics: responses a step, by which the sentinel knows the noise of shares."
-        ),
+        typer.Option(help="With --metrics: responses a step."),
     ] = 128,
 ) -> None:
-    """Show a run live until it ends or you press Ctrl-C: progress, metrics over time, the last malformed traces.
+    """Show a run live: progress, metrics over time, the last malformed traces.
 
     Example: pv-rl watch runs/small/2026-11-28_13-13-55
     """
@@ -222,7 +218,7 @@ def weights(
     lengths: Annotated[
         list[str] | None,
         typer.Option(
-            help="Response lengths of one prompt, such as 1,2,5. Repeat it, or separate with ';', for more prompts.",
+            help="Response lengths of one prompt, such as 1,2,5. Repeat it, or write 1,2;3,4, for more prompts.",
             show_default=False,
         ),
     ] = None,
@@ -231,44 +227,40 @@ def weights(
         typer.Option(
             "--parquet",
             "--rollouts",
-            help="A .parquet or .jsonl file of rollouts, or a folder of them (verl's trainer.rollout_data_dir).",
+            help="Rollouts: a .parquet or .jsonl file, or verl's rollout_data_dir.",
             show_default=False,
         ),
     ] = None,
     mode: Annotated[
         list[str] | None,
         typer.Option(
-            help="A loss_agg_mode: balanced:0.4, dapo@batch ... Repeat it to compare several.",
+            help="A loss_agg_mode, such as balanced:0.4. Repeatable.",
             autocompletion=lambda: MODES,
             show_default="grpo, dapo, balanced",
         ),
     ] = None,
-    step: Annotated[
-        int | None, typer.Option(help="Step of the rollouts to read.", show_default="the last")
-    ] = None,
+    step: Annotated[int | None, typer.Option(help="Step to read.", show_default="the last")] = None,
     group_column: Annotated[
         str | None,
-        typer.Option(help="Column that identifies the prompt.", show_default="uid, prompt or input"),
+        typer.Option(help="Column of the prompt (uid, prompt or input).", show_default=False),
     ] = None,
     length_column: Annotated[
         str | None,
         typer.Option(
             help="Column of the length: a number, a list to sum (a mask) or count (token ids), or text.",
-            show_default="response_length, length, response_mask, responses, response_ids, output or response",
+            show_default=False,
         ),
     ] = None,
     tokenizer: Annotated[
         str | None,
-        typer.Option(help="Folder of a tokenizer, to count text in tokens.", show_default="count words"),
+        typer.Option(help="Folder of a tokenizer.", show_default="count words"),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Write a figure to this .png, .pdf or .svg file.", show_default=False)
+        Path | None, typer.Option(help="Write a figure: .png, .pdf or .svg.", show_default=False)
     ] = None,
     json_file: Annotated[
         str | None,
-        typer.Option(
-            "--json", help="Write all numbers to this file; - is standard output.", show_default=False
-        ),
+        typer.Option("--json", help="Write all numbers to this file; - is stdout.", show_default=False),
     ] = None,
 ) -> None:
     """Compare modes before you train: token weight and share of the update, by response length.

@@ -12,7 +12,7 @@ from torch import Tensor
 from pv_rl.errors import ConfigError
 from pv_rl.losses import resolve_mode, response_weights, scale_advantages
 from pv_rl.metric_names import TOKEN_WEIGHT_MAX, TOKEN_WEIGHT_MIN, UPDATE_MASS
-from pv_trainers.trl_rewards import drop_groups
+from pv_trainers.trl_rewards import check_columns, drop_groups
 
 __all__ = ["WeightedAdvantages", "WeightedGRPOTrainer"]
 
@@ -40,6 +40,7 @@ class WeightedAdvantages(cast(Any, object)):  # for type checkers: it has every 
                 f"loss_type={loss_type} of {type(self).__name__} in trl {trl.__version__} divides by an unknown count, "
                 f"or a micro-batch's. With GRPOTrainer of trl 1.15 or 1.16, set loss_type to {', '.join(DENOMINATORS)}."
             )
+        check_columns(self)
 
     def _calculate_rewards(self, *args: Any, **kwargs: Any) -> Tensor:
         rewards = super()._calculate_rewards(*args, **kwargs)  # (rows of all ranks, functions), NaN for None
@@ -56,14 +57,13 @@ class WeightedAdvantages(cast(Any, object)):  # for type checkers: it has every 
         if "unsloth_sample_weight" in batch:
             raise ConfigError("UNSLOTH_GRPO_* makes Unsloth weigh rows. Unset it, or leave out the mixin.")
         rank, rows = self.accelerator.process_index, len(batch["advantages"])
-        here = slice(rank * rows, (rank + 1) * rows)
-        batch["completion_mask"] = batch["completion_mask"] * self._scored[here, None]
+        batch["completion_mask"] = batch["completion_mask"] * self._scored.split(rows)[rank][:, None]
         local = (batch["completion_mask"] * batch.get("tool_mask", 1)).byte()  # accelerate pads bool as int64
         padded = [self.accelerator.pad_across_processes(each, dim=1) for each in (local, batch["advantages"])]
         mask, advantages = map(self.accelerator.gather, padded)
         lengths, groups = mask.sum(dim=1), [row // self.num_generations for row in range(len(mask))]
         denominator = DENOMINATORS[self.loss_type](lengths, self.max_completion_length)
-        scaled = scale_advantages(self.loss_agg_mode, advantages, mask, groups, denominator)[here]
+        scaled = scale_advantages(self.loss_agg_mode, advantages, mask, groups, denominator).split(rows)[rank]
         batch["advantages"] = scaled if scaled.dim() == 1 else scaled[:, : local.shape[1]]
         batch["num_items_in_batch"] = lengths.sum()
         totals = advantages if advantages.dim() == 1 else (advantages * mask).sum(dim=1)

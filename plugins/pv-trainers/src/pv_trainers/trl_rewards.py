@@ -13,7 +13,7 @@ from pv_rl.reward_hooks import reward_numbers
 from pv_rl.rewards import build_reward
 from pv_rl.rewards.named import DROP_GROUP, ERROR, VALID, last_error, row, scorer
 
-__all__ = ["drop_groups", "reward_function"]
+__all__ = ["check_columns", "drop_groups", "reward_function"]
 
 
 def reward_function(name: str, *, label: str = "label", **options: Any) -> Callable[..., Any]:
@@ -25,23 +25,20 @@ def reward_function(name: str, *, label: str = "label", **options: Any) -> Calla
     Args:
         name: for example `verdict` or `verdict_fluency`, or a reward of a plugin.
         label: the data set's column with the label. A reward reads the other columns as `extra_info`.
-        options: those of the reward, see docs/guides/rewards.md.
-
-    Raises:
-        ConfigError: there is no such reward, or the options do not fit it.
+        options: those of the reward, see docs/guides/rewards.md; a ConfigError if they do not fit it.
     """
     if options.get("on_failure") == "halt":
         raise ConfigError("on_failure=halt needs a hook of verl's trainer. In TRL, set on_failure=abstain")
     build_reward(name, options).prepare()
     score, failed = scorer(name), deque[bool](maxlen=64)
 
+    def check(columns: Sequence[str]) -> None:
+        if label not in columns:
+            lacks = f"no column {label!r} for the labels of the reward {name!r}, among {', '.join(columns)}"
+            raise DataError(f"the data set has {lacks}. Rename one, or set reward_function(label=...)")
+
     async def rewards(completions: Sequence[Any], log_metric: Any = None, **given: Any) -> list[float | None]:
-        if label not in given:
-            columns = ", ".join(key for key, value in given.items() if isinstance(value, list))
-            raise DataError(
-                f"the data set has no column {label!r} for the labels of the reward {name!r}, among {columns}. Rename "
-                f"a column, or name it in reward_function({name!r}, label=...)"
-            )
+        check([key for key, value in given.items() if isinstance(value, list)])
         row.set({"step": getattr(given.get("trainer_state"), "global_step", None)})
         sources = given.get("data_source", [""] * len(completions))
         columns = {k: v for k, v in given.items() if isinstance(v, list) and len(v) == len(completions)}
@@ -49,17 +46,24 @@ def reward_function(name: str, *, label: str = "label", **options: Any) -> Calla
         rows = zip(sources, map(_text, completions), given[label], extra, strict=True)
         infos = await asyncio.gather(*(score(*each, **options) for each in rows))
         vars(rewards)["dropped"] = [bool(info[DROP_GROUP]) for info in infos]  # for drop_groups
-        absent = [not info[VALID] for info in infos]
-        for info, gone in zip(infos, absent, strict=True) if log_metric else ():
-            for metric, value in reward_numbers([info], [gone]).items():
+        for info in infos if log_metric else ():
+            for metric, value in reward_numbers([info], [not info[VALID]]).items():
                 log_metric(metric, value)  # TRL logs the mean over rows and ranks
         failed.extend(bool(info[ERROR]) for info in infos)
         if len(failed) >= 16 and 2 * sum(failed) > len(failed):
             raise RunHalted(f"the reward {name!r} failed for most of the last rows: {last_error[name]}")
-        return [None if gone else info["score"] for info, gone in zip(infos, absent, strict=True)]
+        return [info["score"] if info[VALID] else None for info in infos]
 
-    rewards.__name__ = name
+    rewards.__name__, vars(rewards)["check_columns"] = name, check
     return rewards
+
+
+def check_columns(trainer: Any) -> None:
+    """Refuse a data set of `trl.GRPOTrainer` without the labels of a reward; a `rollout_func` may add columns."""
+    sets = trainer.eval_dataset if isinstance(trainer.eval_dataset, dict) else {"": trainer.eval_dataset}
+    for dataset in () if getattr(trainer, "rollout_func", None) else (trainer.train_dataset, *sets.values()):
+        for function in trainer.reward_funcs if getattr(dataset, "column_names", None) else ():
+            getattr(function, "check_columns", list)(dataset.column_names)
 
 
 def drop_groups(rewards: Tensor, functions: Sequence[Any], group_size: int, gather: Any) -> None:

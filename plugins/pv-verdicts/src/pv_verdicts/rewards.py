@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pv_rl.errors import ConfigError, DataError, PluginError, PvRlError
 from pv_rl.hookspecs import Finding, RewardEntry, hookimpl
 from pv_rl.installing import how_to_install
 from pv_rl.plugins import left_out
-from pv_rl.rewards.base import LabelKind, Reward, RewardInput, RewardOutput
 from pv_verdicts.formats import FORMATS, Answer, Truth, VerdictFormat, build_format
+
+if TYPE_CHECKING:  # verl's processes and the shell's completion only list the names
+    from pv_rl.rewards.base import LabelKind, Reward, RewardInput, RewardOutput
 
 __all__ = ["FormatReward", "pv_rl_doctor_checks", "pv_rl_rewards"]
 
@@ -53,6 +55,8 @@ class FormatReward:
             DataError: the row has no truth, or one that cannot be read.
             PluginError: the format of another package fails.
         """
+        from pv_rl.rewards.base import RewardOutput
+
         if self.truth_key is not None and self.truth_key not in sample.extra:
             known = ", ".join(map(str, sample.extra)) or "nothing"
             raise DataError(

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from pv_data.audit import (
     Risks,
@@ -19,10 +18,7 @@ from pv_data.audit import (
     usual_plans,
 )
 from pv_data.audit.comparison import AGREEMENTS, MINUTES
-from pv_data.audit.figure import draw_comparison
-from pv_data.audit.tables import print_comparison
 from pv_judge.files import check_target, write_atomically
-from pv_judge.pages.figure import check_plot
 from pv_rl.exits import errors_to_exit
 
 __all__ = ["app"]
@@ -36,7 +32,7 @@ app = typer.Typer(
 
 MOST = 10**9
 """Largest count. The bounds of far larger ones cannot be computed."""
-Confidence = Annotated[float, typer.Option(help="Confidence of a bound; above 0 and below 1.")]
+Confidence = Annotated[float, typer.Option(help="Confidence of a bound, 0 to 1.")]
 
 
 @app.callback()
@@ -58,26 +54,30 @@ def plan(
     agreement: Annotated[
         list[float] | None, typer.Option(help="True agreement to show, 0 to 1. Can be repeated.")
     ] = None,
-    good: Annotated[float, typer.Option(help="Agreement of a slice that should be accepted.")] = 0.95,
-    bad: Annotated[float, typer.Option(help="Agreement of a slice that should be discarded.")] = 0.80,
-    alpha: Annotated[float, typer.Option(help="Highest risk of discarding the good one.")] = 0.10,
-    beta: Annotated[float, typer.Option(help="Highest risk of accepting the bad one.")] = 0.10,
+    good: Annotated[float, typer.Option(help="Agreement of a slice to accept.")] = 0.95,
+    bad: Annotated[float, typer.Option(help="Agreement of a slice to discard.")] = 0.80,
+    alpha: Annotated[float, typer.Option(help="Risk of discarding the good one.")] = 0.10,
+    beta: Annotated[float, typer.Option(help="Risk of accepting the bad one.")] = 0.10,
     confidence: Confidence = 0.90,
     minutes: Annotated[float, typer.Option(help="Human minutes a proof.")] = MINUTES,
     finite: Annotated[
         bool, typer.Option("--finite", help="Draw from these proofs only, without replacement.")
     ] = False,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw the curves to this file: .png, .pdf or .svg (needs matplotlib).")
-    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw the curves: .png, .pdf or .svg.")] = None,
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write all figures to this file; - for standard output.")
+        Path | None, typer.Option("--json", help="Write all numbers to this file; - is stdout.")
     ] = None,
 ) -> None:
-    """Compare the paper's rounds, a fixed sample and a sequential test before anyone reads a proof.
+    """Compare audit plans: the paper's rounds, a fixed sample, a sequential test.
 
     Example: pv-data audit plan --slice-size 600
     """
+    from rich.console import Console
+
+    from pv_data.audit.figure import draw_comparison
+    from pv_data.audit.tables import print_comparison
+    from pv_judge.pages.figure import check_plot
+
     with errors_to_exit():
         if plot is not None:
             check_plot(plot)

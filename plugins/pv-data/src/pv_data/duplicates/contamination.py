@@ -8,15 +8,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pv_data.duplicates.blind import THRESHOLD, WEIGHTS, blind, features
 from pv_data.duplicates.contamination_report import Contamination, Hit
 from pv_data.duplicates.pairs import check_threshold, similar_pairs, similarity
 from pv_data.records import Aside, Problem, Proof
 from pv_data.sources.reading.unusable import FILE_NOT_READ
-from pv_judge.config import Endpoint
 from pv_rl.errors import DataError
+
+if TYPE_CHECKING:
+    from pv_judge.config import Endpoint
 
 __all__ = ["BAND", "contamination", "problems_of"]
 

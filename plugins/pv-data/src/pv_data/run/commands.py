@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from pv_data.shell import config_names
 from pv_judge.files import check_target, write_atomically
 from pv_judge.pages.text import plural
 from pv_rl.errors import DataError
@@ -17,17 +18,11 @@ from pv_rl.exits import errors_to_exit
 __all__ = ["draw", "record", "run_command", "status"]
 
 
-def _configs() -> list[str]:
-    from pv_data.run.config import config_names
-
-    return config_names()
-
-
 def run_command(
     config: Annotated[
         str,
         typer.Argument(
-            help="A YAML file, or the name of a config that comes with pv-data.", autocompletion=_configs
+            help="A YAML file, or the name of a config that comes with pv-data.", autocompletion=config_names
         ),
     ],
     overrides: Annotated[
@@ -223,13 +218,13 @@ def record(
 
 def status(
     run: Run,
-    confidence: Annotated[float, typer.Option(help="Confidence of a bound; above 0 and below 1.")] = 0.90,
+    confidence: Annotated[float, typer.Option(help="Confidence of a bound, 0 to 1.")] = 0.90,
     above: Annotated[
         float | None,
         typer.Option(help="List the slices shown to agree in more than this, all at once (Holm)."),
     ] = None,
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write all figures to this file; - for standard output.")
+        Path | None, typer.Option("--json", help="Write all numbers to this file; - is stdout.")
     ] = None,
 ) -> None:
     """Print the verdict on each slice, and what the marks prove.

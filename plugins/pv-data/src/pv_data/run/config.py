@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,7 +12,7 @@ from pydantic.dataclasses import dataclass
 from pv_data.asking.settings import Model
 from pv_data.plugins import METHODS, SOURCES
 from pv_data.records import NAME
-from pv_data.shell import load_yaml
+from pv_data.shell import config_names, load_yaml
 from pv_judge.config import STRICT, Budget, Price, read_config
 from pv_judge.hydra_errors import unreadable
 from pv_judge.json_schema import json_schema
@@ -31,7 +30,6 @@ __all__ = [
     "Source",
     "Split",
     "compose",
-    "config_names",
     "read_run",
     "run_schema",
 ]
@@ -274,11 +272,6 @@ def run_schema() -> dict[str, Any]:
 
 
 MODULE = "pv_data.configs"
-
-
-def config_names() -> list[str]:
-    """The configs that come with pv-data."""
-    return sorted(one.name[:-5] for one in files(MODULE).iterdir() if one.name.endswith(".yaml"))
 
 
 def compose(config: str, overrides: Sequence[str] = ()) -> RunConfig:

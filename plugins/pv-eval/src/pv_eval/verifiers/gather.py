@@ -148,7 +148,7 @@ def _asked(
     sampling, state = request.sampling, Progress()
     request.out.mkdir(parents=True, exist_ok=True)
     cache = TraceCache(
-        request.cache or request.out / "answers.sqlite",
+        request.out / "answers.sqlite",
         model=known_as.model,
         fields=known_as.fields(),
         template=prompt.template,

@@ -52,14 +52,12 @@ def to_vote(
     *,
     unit: str,
     form: VerdictFormat | None = None,
-    keep_trace: bool = True,
 ) -> Vote:
     """The vote. A truncated, refused or failed trace has no answer, which is not the verdict False.
 
     Args:
         unit: of lengths, `tokens` or `characters`.
         form: reads the trace; by default a verdict.
-        keep_trace: whether the vote has the text.
     """
     answer = trace.answer if trace.text is None else (form or build_format()).read(trace.text)
     answer = Answer() if trace.missing else answer
@@ -72,7 +70,7 @@ def to_vote(
         grade=answer.grade,
         first_error=answer.first_error,
         length=trace.tokens if unit == "tokens" else characters,
-        trace=trace.text if keep_trace else None,
+        trace=trace.text,
         logit=trace.logit,
         usd=trace.usd,
     )

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from omegaconf import DictConfig, OmegaConf
 
 from pv_rl.errors import ConfigError, PvRlError
-from pv_rl.verl_adapter.start import check_config
 
 __all__ = ["validate"]
 
@@ -37,6 +36,8 @@ def validate(config: DictConfig) -> None:
         from verl.trainer.ppo.utils import need_critic, need_reference_policy
         from verl.trainer.ppo.v1.trainer_base import get_trainer_cls
         from verl.utils.config import omega_conf_to_dataclass, validate_config
+
+        from pv_rl.verl_adapter.start import check_config
 
         try:
             for part in BUILT:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import shlex
 import sys
@@ -13,8 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 
+from pv_judge.hydra_errors import unreadable
 from pv_judge.override import override, quoted
 from pv_judge.pages.text import plural
 from pv_rl.errors import ConfigError, DataError, PvRlError, SetupError
@@ -114,6 +117,7 @@ def train(
     folder = None if said or shows else _new_folder(run, sweep)
 
     import hydra
+    from hydra.errors import HydraException
 
     from pv_runs.train.job import ENDED, job
 
@@ -121,7 +125,11 @@ def train(
         overrides.append(override(key, folder))
     # Hydra reads the command line itself.
     sys.argv = ["pv-rl train", *options, *overrides]
-    hydra.main(version_base="1.3", config_path=f"pkg://{CONFIG_MODULE}", config_name=run)(job)()
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # else Hydra prints an error of ours as a traceback, and exits
+    try:
+        hydra.main(version_base="1.3", config_path=f"pkg://{CONFIG_MODULE}", config_name=run)(job)()
+    except (HydraException, OmegaConfBaseException) as error:
+        raise ConfigError(unreadable(error)) from error
     elsewhere = run_folders(folder or Path(said[-1])) if folder or said else []
     _raise_failed(ENDED | {one: read_record(one) for one in elsewhere})
     return True
@@ -226,6 +234,8 @@ def _search_path(options: Sequence[str]) -> list[str]:
         name, _, folder = one.partition("=")
         if name in ("--config-dir", "-cd"):
             folder = folder or "".join(options[number + 1 : number + 2])
+            if not Path(folder).is_dir():
+                raise ConfigError(f"--config-dir {folder} is not a folder. Name one with config groups")
             places = [f"pkg://{one}" for one in ("verl.trainer.config", *SOURCES)]
             return [f"hydra.searchpath=[{','.join([*places, quoted(f'file://{Path(folder).resolve()}')])}]"]
     return []
