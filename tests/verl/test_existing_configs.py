@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 import shlex
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from fork_server import run_fresh, run_module
 from places import ROOT
@@ -32,6 +34,9 @@ BLOCKS = [  # of the page, those that are overrides to append
 ]
 MODE_ALONE, OURS, RECIPE, RECIPE_LAST = BLOCKS
 ROWS = [shlex.split(row) for row in re.findall(r"^\| `([^`]*=[^`]*)` \| [^|]*\|$", PAGE, re.MULTILINE)]
+NAMED = "reward.custom_reward_function.path=pkg://pv_rl.rewards.named"
+NAME = "reward.custom_reward_function.name={}"
+KWARGS = "reward.custom_reward_function.reward_kwargs"
 SCORE = "algorithm.filter_groups.metric=score"
 COMMON = (
     "algorithm.adv_estimator=grpo",
@@ -269,12 +274,35 @@ def test_settings_that_agree_are_accepted(overrides):
             [*RECIPE, f"{ACTOR}.loss_agg_mode=balanced"],
             "undoes the recipe, which asks for balanced:0.3@prompt",
         ),
+        (
+            [NAMED, NAME.format("verdct")],
+            r"name=verdct: there is no reward 'verdct'\. Did you mean verdict\?",
+        ),
+        ([NAMED, NAME.format("verdct"), "trainer.use_v1=False"], r"there is no reward 'verdct'"),
+        (
+            [*OURS[1:], f"+{KWARGS}.rulse=1"],
+            rf"{KWARGS}: verdict_fluency has no option 'rulse'\. Did you mean rules",
+        ),
+        (
+            [*OURS[1:], f"{KWARGS}.veto=drop"],
+            rf"{KWARGS}: the option veto is 'drop'; expected zero or abstain",
+        ),
+        (
+            [NAMED, NAME.format("verdict"), "data.train_files={labels}"],
+            r"data\.train_files: the reward cannot read the labels of 2 of 3 rows\. The first: row 1 of .*"
+            r"labels\.parquet: the label is 'good'; .* True or False",
+        ),
     ],
 )
-def test_verls_own_command_stops_at_start(overrides, text):
+def test_verls_own_command_stops_at_start(overrides, text, tmp_path):
+    """Before Ray starts, so that no worker has loaded a model: verl prints the arguments of `ray.init`."""
+    labels = pa.array([{"ground_truth": label} for label in ("good", "True", "bad")])
+    pq.write_table(pa.table({"reward_model": labels}), tmp_path / "labels.parquet")
+    overrides = [one.replace("{labels}", str(tmp_path / "labels.parquet")) for one in overrides]
     done = run_fresh(run_module("verl.trainer.main_ppo", *overrides))
     assert done.returncode == 1
     assert re.search(text, done.stderr)
+    assert "ray init" not in done.stdout
 
 
 def test_an_update_of_another_size_is_a_warning_at_start(caplog):
