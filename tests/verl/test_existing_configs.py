@@ -305,6 +305,31 @@ def test_verls_own_command_stops_at_start(overrides, text, tmp_path):
     assert "ray init" not in done.stdout
 
 
+DOCTOR = """
+import sys
+from pv_doctor import _guarded, all_checks
+for more in {more}:
+    checks = all_checks(["python3", "-m", "verl.trainer.main_ppo", *{script}, *more])
+    finding = _guarded(checks["command"])
+    sys.stdout.write(f"{{finding.state}} {{' '.join(finding.text.split())}} {{finding.remedy}}\\n")
+sys.stdout.write(_guarded(all_checks(["python3", "-m", "mine"])["command"]).text + "\\n")
+sys.stdout.write(f"{{'ray' in sys.modules and sys.modules['ray'].is_initialized()}}")
+"""
+
+
+def test_the_doctor_checks_a_command_as_verls_driver_does_and_starts_nothing(tmp_path):
+    more = [[], [NAMED, NAME.format("verdct")], ["+recipe=dapo"], ["data.train_fils=x"]]
+    done = run_fresh(DOCTOR.format(script=[*SCRIPTS["grpo"], *OURS], more=more), cwd=tmp_path)
+    fine, name, group, key, other, started = done.stdout.splitlines()
+    assert fine == "ok verl.trainer.main_ppo accepts the command "
+    assert name.startswith("wrong reward.custom_reward_function.name=verdct: there is no reward 'verdct'.")
+    assert "undoes the recipe, which asks for dapo@prompt" in group  # as Hydra alone knows
+    assert re.search(r"^wrong .*Could not override 'data.train_fils'.* correct the command$", key)
+    assert other == "the command runs mine. `pv-rl doctor` checks commands of verl.trainer.main_ppo"
+    assert started == "False"
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_update_of_another_size_is_a_warning_at_start(caplog):
     from verl.utils.config import validate_config
 
