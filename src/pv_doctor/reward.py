@@ -113,7 +113,7 @@ def check_reward(config: DictConfig, *, build_all: bool = False) -> LabelKind:
     except PvRlError as error:
         if isinstance(error.__cause__, OSError) and _is_elsewhere(config):
             return "any"
-        known = isinstance(name, str) and REWARDS.find(name) is not None
+        known = isinstance(name, str) and name in REWARDS.entries()
         raise type(error)(f"{FUNCTION}.{'reward_kwargs' if known else f'name={name}'}: {error}") from error
 
 

@@ -120,7 +120,8 @@ def test_a_reward_of_a_plugin_that_is_cheap_is_built_for_its_values_and_its_labe
         assert check_reward(config("verdict_fluency", options={"reward": "cheap"})) == "number"
         with pytest.raises(ConfigError, match=rf"{FUNCTION}.reward_kwargs: .*words=0; expected 1 or more"):
             check_reward(config("cheap", options={"words": 0}))
-    with adding(RewardEntry(name="verdict", build=Cheap)), pytest.raises(PluginError, match="claimed by"):
+    said = f"{FUNCTION}.name=verdict: the reward 'verdict' is claimed by"
+    with adding(RewardEntry(name="verdict", build=Cheap)), pytest.raises(PluginError, match=said):
         check_reward(config())
 
 
