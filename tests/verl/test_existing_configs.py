@@ -299,7 +299,7 @@ def test_verls_own_command_stops_at_start(overrides, text, tmp_path):
     labels = pa.array([{"ground_truth": label} for label in ("good", "True", "bad")])
     pq.write_table(pa.table({"reward_model": labels}), tmp_path / "labels.parquet")
     overrides = [one.replace("{labels}", str(tmp_path / "labels.parquet")) for one in overrides]
-    done = run_fresh(run_module("verl.trainer.main_ppo", *overrides))
+    done = run_fresh(run_module("verl.trainer.main_ppo", *SCRIPTS["grpo"], *overrides))
     assert done.returncode == 1
     assert re.search(text, done.stderr)
     assert "ray init" not in done.stdout
