@@ -43,7 +43,7 @@ def doctor(
 ) -> None:
     """Check this environment, and a run's config if one is named, in ten lines. Exit code 1 if a check fails.
 
-    Examples: pv-rl doctor run=8b cluster=node8 data_dir=data; pv-rl doctor -- python -m verl.trainer.main_ppo ...
+    Example: pv-rl doctor run=8b cluster=node8 data_dir=data
     """
     checks = importlib.import_module("pv_doctor")  # in the same wheel, above the core
     raise typer.Exit(0 if checks.doctor(run or ()) else 1)
