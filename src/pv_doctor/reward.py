@@ -102,7 +102,8 @@ def check_reward(config: DictConfig, *, build_all: bool = False) -> LabelKind:
                 f"{FUNCTION}.path={path}: there is no such module. Rewards by name are in {NAMED}"
             )
         return "any"
-    name, options = function.get("name"), function.get("reward_kwargs") or {}
+    name: Any = function.get("name")
+    options = function.get("reward_kwargs") or {}
     try:
         options = plain(options) if isinstance(options, Mapping) else options
         return (

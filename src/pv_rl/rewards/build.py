@@ -58,6 +58,7 @@ def build_reward(name: str, options: Mapping[str, Any] | None = None) -> Checked
     if options is not None and not isinstance(options, Mapping):
         raise ConfigError(f"the options of {_describe(name)} are {options!r}; expected options by name")
     with _naming(name):
+        reward: Any
         try:
             if entry.cheap or not _only_check.get():
                 reward = entry.build(**(options or {}))
