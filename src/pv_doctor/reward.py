@@ -9,6 +9,7 @@ import glob
 import importlib.util
 import logging
 import os
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -81,7 +82,7 @@ def check_reward(config: DictConfig, *, build_all: bool = False) -> LabelKind:
     """Check the name and the options of the reward, as `pv_rl.rewards.build.check_reward` does.
 
     It needs no key and starts no judge. Options that cannot be resolved are left to the worker, whose environment may
-    have the variable.
+    have the variable, and so is what is wrong here if Ray gives the workers an environment of their own.
 
     Args:
         config: verl's.
@@ -112,7 +113,7 @@ def check_reward(config: DictConfig, *, build_all: bool = False) -> LabelKind:
     except OmegaConfBaseException:
         return "any"
     except PvRlError as error:
-        if isinstance(error.__cause__, OSError) and _is_elsewhere(config):
+        if not build_all and _is_elsewhere(config):
             return "any"
         known = isinstance(name, str) and name in REWARDS.entries()
         raise type(error)(f"{FUNCTION}.{'reward_kwargs' if known else f'name={name}'}: {error}") from error
@@ -161,9 +162,18 @@ def check_labels(config: DictConfig, kind: LabelKind) -> None:
 
 
 def _is_elsewhere(config: DictConfig) -> bool:
-    """Whether Ray's workers may see other files than this process: by Ray's client, or in a folder of their own."""
-    address = f"{value(config, 'ray_kwargs.ray_init.address')} {os.environ.get('RAY_ADDRESS')}"
-    return "://" in address or bool(value(config, "ray_kwargs.ray_init.runtime_env.working_dir"))
+    """Whether Ray's workers may have other files or packages: by Ray's client, or in an environment of their own."""
+    ray: Any = sys.modules.get("ray")
+    if ray is not None and ray.is_initialized() and ray.get_runtime_context().get_actor_id():
+        return False  # this is an actor, in whose process most of verl's trainers check their config
+    try:
+        address = f"{value(config, 'ray_kwargs.ray_init.address')} {os.environ.get('RAY_ADDRESS')}"
+        environment: Any = value(config, "ray_kwargs.ray_init.runtime_env") or {}
+        set_here = [key for key in environment if environment[key]]
+        own = [key for key in set_here if key != "env_vars" or "PYTHONPATH" in environment[key]]
+    except ConfigError:  # a value that cannot be resolved here
+        return True
+    return "://" in address or bool(own)
 
 
 def _files_in_use(config: DictConfig) -> dict[str, tuple[list[str], int | None]]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import sys
+import types
 from pathlib import Path
 
 import pyarrow as pa
@@ -123,6 +125,23 @@ def test_a_reward_of_a_plugin_that_is_cheap_is_built_for_its_values_and_its_labe
     said = f"{FUNCTION}.name=verdict: the reward 'verdict' is claimed by"
     with adding(RewardEntry(name="verdict", build=Cheap)), pytest.raises(PluginError, match=said):
         check_reward(config())
+
+
+@pytest.mark.parametrize(
+    "environment", [{"pip": ["theirs"]}, {"working_dir": "."}, {"env_vars": {"PYTHONPATH": "/theirs"}}]
+)
+def test_a_package_that_only_the_workers_have_is_left_to_them(environment, monkeypatch):
+    elsewhere = config("theirs", ray_kwargs={"ray_init": {"runtime_env": environment}})
+    check_reward(elsewhere)
+    with pytest.raises(ConfigError):
+        check_reward(
+            config("theirs", ray_kwargs={"ray_init": {"runtime_env": {"env_vars": {"A": "1"}, "pip": None}}})
+        )
+    context = types.SimpleNamespace(get_actor_id=lambda: "the task runner's")
+    ray = types.SimpleNamespace(is_initialized=lambda: True, get_runtime_context=lambda: context)
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    with pytest.raises(ConfigError):
+        check_reward(elsewhere)
 
 
 def test_a_reward_that_is_not_ours_is_left_alone():
