@@ -65,8 +65,13 @@ def last_number(text: str) -> Fraction | None:
 @hookimpl
 def pv_rl_rewards() -> list[RewardEntry]:
     return [
-        RewardEntry(name="brevity", build=Brevity, meaning="1 up to a number of words, then less"),
         RewardEntry(
-            name="final_number", build=FinalNumber, meaning="1 if the last number is the ground truth"
+            name="brevity", build=Brevity, cheap=True, meaning="1 up to a number of words, then less"
+        ),
+        RewardEntry(
+            name="final_number",
+            build=FinalNumber,
+            cheap=True,  # so that a run checks options and labels before it starts
+            meaning="1 if the last number is the ground truth",
         ),
     ]

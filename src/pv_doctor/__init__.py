@@ -1,6 +1,6 @@
 """Checks of `pv-rl doctor`: whether an environment works, one line each, with a remedy for each problem.
 
-No run needs them, so they are outside the core. They come in the same wheel; plugins add checks by a hook.
+They are outside the core and come in the same wheel; plugins add checks by a hook. A run needs only `reward`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import pv_rl
+from pv_doctor.command import check_command, is_command
 from pv_doctor.completion import complete
 from pv_rl.errors import PvRlError, SetupError
 from pv_rl.hookspecs import Finding
@@ -50,7 +51,7 @@ def examine(run: Sequence[str] = ()) -> dict[str, Finding]:
     """Run every check. One that raises is a finding and stops no other.
 
     Args:
-        run: `run=NAME` and overrides, as for `pv-rl train`.
+        run: `run=NAME` and overrides, as for `pv-rl train`, or a command of verl.
     """
     found = {name: _guarded(check) for name, check in all_checks(run).items()}
     other_trainers = importlib.util.find_spec("verl") is None and importlib.util.find_spec("pv_trainers")
@@ -71,11 +72,13 @@ def all_checks(run: Sequence[str] = ()) -> dict[str, Callable[[], Finding]]:
         "driver": _driver,
         "weights": _weights,
         "reward": _reward,
-        "config": lambda: _config(run),
+        "config": lambda: _config(() if is_command(run) else run),
         "worker": _worker,
     }
-    for added in hook_results("pv_rl_doctor_checks", run=tuple(run)):
+    for added in hook_results("pv_rl_doctor_checks", run=() if is_command(run) else tuple(run)):
         checks |= added
+    if is_command(run):
+        checks["command"] = lambda: check_command(run)
     return checks
 
 

@@ -35,7 +35,7 @@ def doctor(
     run: Annotated[
         list[str] | None,
         typer.Argument(
-            help="run=NAME and Hydra's overrides, to check the config of that run.",
+            help="run=NAME and Hydra's overrides, to check the config of that run; or -- and a command of verl.",
             show_default=False,
             autocompletion=lambda ctx: importlib.import_module("pv_doctor").complete(ctx),
         ),

@@ -129,6 +129,9 @@ class RewardEntry:
     """A few words for the list of rewards."""
     vetoes: bool = False
     """Whether it may give nothing to a response whose verdict is right."""
+    cheap: bool = False
+    """Whether `build` takes milliseconds and has no effect outside its process. The driver then also calls it before
+    any worker starts, to check values of options and the data's labels. Of others it checks the options' names."""
 
     def __post_init__(self) -> None:
         _check_name("reward", self.name)

@@ -63,20 +63,22 @@ PACKAGES = {"sentinel": "pv-runs"}
 
 # fmt: off
 _TABLE = (
-  # name             point               function in pv_rl                      runs      needs         gives
-  ("recipes",        "config",           "recipes.choices:check_recipes", "",       "config",     ""),
-  ("abstain",        "before_advantage", "reward_hooks:take_out",               "reward", "rows",       "absent"),
-  ("reward-metrics", "after_advantage",  "reward_hooks:add_metrics",            "reward", "absent",     "metrics"),
-  ("row-weights",    "after_advantage",  "verl_adapter.row_weights:add_fields", "mode",   "rows",       "weights"),
-  ("skip-empty",     "before_update",    "reward_hooks:skip_empty_update",      "reward", "absent",     "skip_update"),
-  ("broken-reward",  "step_end",         "reward_hooks:halt_if_broken",         "reward", "rows",       "halt_reason"),
+  # name             point               function                                    runs      needs     gives
+  ("recipes",        "config",           "pv_rl.recipes.choices:check_recipes",      "",       "config", ""),
+  ("reward",         "config",           "pv_doctor.reward:check",                   "reward", "config", ""),
+  ("abstention",     "rewards_start",    "pv_doctor.reward:check_abstention",        "reward", "config", ""),
+  ("abstain",        "before_advantage", "pv_rl.reward_hooks:take_out",              "reward", "rows",   "absent"),
+  ("reward-metrics", "after_advantage",  "pv_rl.reward_hooks:add_metrics",           "reward", "absent", "metrics"),
+  ("row-weights",    "after_advantage",  "pv_rl.verl_adapter.row_weights:add_fields", "mode",  "rows",   "weights"),
+  ("skip-empty",     "before_update",    "pv_rl.reward_hooks:skip_empty_update",     "reward", "absent", "skip_update"),
+  ("broken-reward",  "step_end",         "pv_rl.reward_hooks:halt_if_broken",        "reward", "rows",   "halt_reason"),
 )
 # fmt: on
 HOOKS = [
     TrainerHook(
         name=name,
         point=point,
-        run=f"pv_rl.{run}",
+        run=run,
         condition=condition,
         needs=tuple(needs.split()),
         gives=tuple(gives.split()),

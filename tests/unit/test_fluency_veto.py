@@ -7,10 +7,10 @@ import asyncio
 import pytest
 from omegaconf import OmegaConf
 
+from pv_doctor.reward import check_reward
 from pv_rl import plugins
 from pv_rl.errors import ConfigError
 from pv_rl.hookspecs import JudgeEntry, Parameter, hookimpl
-from pv_rl.recipes.choices import check_choices
 from pv_rl.rewards import Judgment, RewardInput, RewardOutput, build_reward
 from pv_rl.rewards.degeneration import DegenerationRule
 from pv_rl.rewards.judge import VetoRecord
@@ -84,7 +84,7 @@ def test_a_judge_without_its_package_is_refused_where_a_config_is_checked(inside
         function |= {"name": "weighted", "reward_kwargs": options}
     config = OmegaConf.create({"reward": {"custom_reward_function": function}})
     with pytest.raises(ConfigError, match="pv-judge"):
-        check_choices(config, [])
+        check_reward(config)
 
 
 def test_a_ledger_that_nobody_writes_is_a_warning(tmp_path, caplog):

@@ -16,7 +16,8 @@ from pv_rl.errors import ConfigError
 from pv_rl.reward_hooks import broken_reason, reward_numbers
 from pv_rl.rewards import RewardInput
 from pv_rl.rewards.named import DROP_GROUP, ERROR, VALID
-from pv_rl.step_state import abstaining
+from pv_rl.step_state import StepState, abstaining
+from pv_rl.trainer_hooks import run_hooks
 from pv_rl.verl_adapter import reward_workers
 
 SCORES = [1.0, 0.0, 1.0, 0.0, 1.0, 0.0]
@@ -141,6 +142,7 @@ def config(**changes):
     return OmegaConf.merge(base, changes)
 
 
+@pytest.mark.parametrize("point", ["config", "rewards_start"])
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
@@ -148,14 +150,16 @@ def config(**changes):
         ({"reward": {"reward_manager": {"source": "importlib"}}}, "one of naive, dapo"),
         ({"reward": {"reward_model": {"enable": True}}}, "enable_resource_pool=false"),
         ({"async_training": {}}, "fully_async_policy"),
-        ({"reward": {"custom_reward_function": {"name": "verdit"}}}, "Did you mean verdict"),
-        ({"reward": {"custom_reward_function": {"reward_kwargs": {"veto": 1}}}}, "do not fit it"),
     ],
 )
-def test_what_could_train_on_a_made_up_reward_is_refused_at_start(changes, text):
+def test_what_could_train_on_a_made_up_reward_is_refused_at_start(
+    changes, text, point, tmp_path, monkeypatch
+):
+    """`fully_async_policy` comes to the second point alone."""
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match=text):
-        reward_workers._prepare(config(**changes), None)
-    reward_workers._prepare(config(), None)
+        run_hooks(point, StepState(config=config(**changes)))
+    run_hooks(point, StepState(config=config()))
 
 
 def test_numbers_are_over_the_rows_that_they_are_about():

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 import shlex
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from fork_server import run_fresh, run_module
 from places import ROOT
@@ -34,6 +36,9 @@ MODE_ALONE, OURS = BLOCKS
 RECIPE = ["hydra.searchpath=[pkg://pv_rl.hydra_configs]", "+recipe=balanced", "recipe.eta=0.3"]
 RECIPE_LAST = [*RECIPE, f"{ACTOR}.loss_agg_mode=balanced:${{recipe.eta}}@${{recipe.scope}}"]
 ROWS = [shlex.split(row) for row in re.findall(r"^\| `([^`]*=[^`]*)` \| [^|]*\|$", PAGE, re.MULTILINE)]
+NAMED = "reward.custom_reward_function.path=pkg://pv_rl.rewards.named"
+NAME = "reward.custom_reward_function.name={}"
+KWARGS = "reward.custom_reward_function.reward_kwargs"
 SCORE = "algorithm.filter_groups.metric=score"
 COMMON = (
     "algorithm.adv_estimator=grpo",
@@ -271,12 +276,60 @@ def test_settings_that_agree_are_accepted(overrides):
             [*RECIPE, f"{ACTOR}.loss_agg_mode=balanced"],
             "undoes the recipe, which asks for balanced:0.3@prompt",
         ),
+        (
+            [NAMED, NAME.format("verdct")],
+            r"name=verdct: there is no reward 'verdct'\. Did you mean verdict\?",
+        ),
+        ([NAMED, NAME.format("verdct"), "trainer.use_v1=False"], r"there is no reward 'verdct'"),
+        (
+            [*OURS[1:], f"+{KWARGS}.rulse=1"],
+            rf"{KWARGS}: verdict_fluency has no option 'rulse'\. Did you mean rules",
+        ),
+        (
+            [*OURS[1:], f"{KWARGS}.veto=drop"],
+            rf"{KWARGS}: the option veto is 'drop'; expected zero or abstain",
+        ),
+        (
+            [NAMED, NAME.format("verdict"), "data.train_files={labels}"],
+            r"data\.train_files: the reward cannot read the labels of 2 of 3 rows\. The first: row 1 of .*"
+            r"labels\.parquet: the label is 'good'; .* True or False",
+        ),
     ],
 )
-def test_verls_own_command_stops_at_start(overrides, text):
-    done = run_fresh(run_module("verl.trainer.main_ppo", *overrides))
+def test_verls_own_command_stops_at_start(overrides, text, tmp_path):
+    """Before Ray starts, so that no worker has loaded a model: verl prints the arguments of `ray.init`."""
+    labels = pa.array([{"ground_truth": label} for label in ("good", "True", "bad")])
+    pq.write_table(pa.table({"reward_model": labels}), tmp_path / "labels.parquet")
+    overrides = [one.replace("{labels}", str(tmp_path / "labels.parquet")) for one in overrides]
+    done = run_fresh(run_module("verl.trainer.main_ppo", *SCRIPTS["grpo"], *overrides))
     assert done.returncode == 1
     assert re.search(text, done.stderr)
+    assert "ray init" not in done.stdout
+
+
+DOCTOR = """
+import sys
+from pv_doctor import _guarded, all_checks
+for more in {more}:
+    checks = all_checks(["python3", "-m", "verl.trainer.main_ppo", *{script}, *more])
+    finding = _guarded(checks["command"])
+    sys.stdout.write(f"{{finding.state}} {{' '.join(finding.text.split())}} {{finding.remedy}}\\n")
+sys.stdout.write(_guarded(all_checks(["python3", "-m", "mine"])["command"]).text + "\\n")
+sys.stdout.write(f"{{'ray' in sys.modules and sys.modules['ray'].is_initialized()}}")
+"""
+
+
+def test_the_doctor_checks_a_command_as_verls_driver_does_and_starts_nothing(tmp_path):
+    more = [[], [NAMED, NAME.format("verdct")], ["+recipe=dapo"], ["data.train_fils=x"]]
+    done = run_fresh(DOCTOR.format(script=[*SCRIPTS["grpo"], *OURS], more=more), cwd=tmp_path)
+    fine, name, group, key, other, started = done.stdout.splitlines()
+    assert fine == "ok verl.trainer.main_ppo accepts the command "
+    assert name.startswith("wrong reward.custom_reward_function.name=verdct: there is no reward 'verdct'.")
+    assert "undoes the recipe, which asks for dapo@prompt" in group  # as Hydra alone knows
+    assert re.search(r"^wrong .*Could not override 'data.train_fils'.* correct the command$", key)
+    assert other == "the command runs mine. `pv-rl doctor` checks commands of verl.trainer.main_ppo"
+    assert started == "False"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_update_of_another_size_is_a_warning_at_start(caplog):

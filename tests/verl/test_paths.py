@@ -108,3 +108,13 @@ def test_a_misspelt_mode_stops_the_run_at_start_with_the_nearest_name(tmp_path):
     assert done.returncode != 0
     assert "Did you mean balanced?" in done.stdout + done.stderr
     assert not (tmp_path / "metrics.jsonl").exists()
+
+
+def test_a_misspelt_reward_stops_one_step_off_before_a_worker_loads_the_model(tmp_path):
+    """It checks the config in Ray. Whoever loads this model fails with another error."""
+    reward = ["reward.custom_reward_function.name=verdct", "actor_rollout_ref.model.path=/no/model"]
+    rollout = ["+rollout.nnodes=1", "+rollout.n_gpus_per_node=1", "actor_rollout_ref.hybrid_engine=False"]
+    module = "verl.experimental.one_step_off_policy.main_ppo"
+    done = main_ppo(tmp_path, *reward, *APART[:1], *rollout, module=module)
+    assert done.returncode != 0
+    assert "name=verdct: there is no reward 'verdct'. Did you mean verdict?" in done.stdout + done.stderr

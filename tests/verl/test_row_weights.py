@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 
 from pv_rl import trainer_hooks
 from pv_rl.losses import resolve_mode, response_weights
-from pv_rl.verl_adapter.row_weights import prompt_modes
+from pv_rl.trainer_hooks import our_modes
 from pv_rl.verl_adapter.trainers import patch_legacy_trainer, patch_v1_trainer
 from pv_runs import weight_metrics
 from pv_runs.weight_metrics import weight_numbers
@@ -185,10 +185,10 @@ def test_the_legacy_driver_adds_the_field_before_the_critic_and_the_actor():
 
 
 def test_actor_and_critic_may_name_different_modes():
-    specs = {mode.spec for mode in prompt_modes(config("balanced", "grpo"))}
-    assert specs == {"balanced:0.6@prompt", "grpo@prompt"}
-    assert prompt_modes(config("token-mean", "my-own-mode")) == set()
-    assert prompt_modes(OmegaConf.create({"actor_rollout_ref": {"actor": {}}})) == set()
+    specs = [mode.spec for mode in our_modes(config("balanced", "grpo"))]
+    assert specs == ["balanced:0.6@prompt", "grpo@prompt"]
+    assert our_modes(config("token-mean", "my-own-mode")) == []
+    assert our_modes(OmegaConf.create({"actor_rollout_ref": {"actor": {}}})) == []
 
 
 def test_the_first_step_whose_mass_is_far_from_1_is_a_warning_once(caplog):

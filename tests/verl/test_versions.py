@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from fork_server import run_fresh
+from fork_server import run_fresh, run_module
 
 pytest.importorskip("verl", reason="verl is not installed: pip install 'pv-rl[verl]'")
 
@@ -61,6 +61,15 @@ def test_the_adapter_keeps_its_contract_with_verl(version):
     done = process(version, f"import pytest, sys; sys.exit(pytest.main({arguments}))")
     assert done.returncode == 0, done.stdout[-6000:]
     assert "skipped" not in done.stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize("version", SERVED)
+def test_a_misspelt_reward_stops_the_driver_before_ray_starts(version):
+    function = "reward.custom_reward_function"
+    overrides = [f"{function}.path=pkg://pv_rl.rewards.named", f"{function}.name=verdct"]
+    done = process(version, run_module("verl.trainer.main_ppo", *overrides))
+    assert f"{function}.name=verdct: there is no reward 'verdct'. Did you mean verdict?" in done.stderr
+    assert "ray init" not in done.stdout
 
 
 def test_verl_0_8_refuses_our_modes_by_name_in_actor_and_critic_and_is_left_as_it_is():

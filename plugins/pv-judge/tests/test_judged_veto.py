@@ -8,7 +8,9 @@ import json
 import pytest
 from added_rewards import adding
 from judge_server import Fault, JudgeServer, Script
+from omegaconf import OmegaConf
 
+from pv_doctor.reward import check_reward
 from pv_judge.ledger import read_ledger
 from pv_judge.ray_service import close_local_services, local_reports
 from pv_judge.veto import FluencyJudge
@@ -54,6 +56,22 @@ def test_the_judge_vetoes_whatever_the_verdict_and_is_not_asked_where_a_rule_has
         assert len(server.chats()) == 2
     assert (good.score, odd.score, odd.valid) == (1.0, 0.0, True)
     assert odd.metrics["vetoed_by_judge"] == 1.0
+
+
+def test_to_check_the_options_asks_nobody_needs_no_key_and_writes_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with JudgeServer(Script()) as server:
+        endpoint = {"url": server.url, "model": "m", "api_key_env": "PV_RL_TEST_ONLY_THE_TRAINER_HAS_IT"}
+        judge = {"endpoints": [endpoint], "cache": "judge/cache.sqlite", "budget": {"calls_per_run": 9}}
+        function = {"path": "pkg://pv_rl.rewards.named", "name": "verdict_fluency"}
+        function["reward_kwargs"] = {"judge": judge, "ledger": "ledger"}
+        config = OmegaConf.create({"reward": {"custom_reward_function": function}})
+        assert check_reward(config) == "verdict"
+        judge["endpoints"][0]["modle"] = "m"
+        with pytest.raises(ConfigError, match=r"reward_kwargs: .*judge.endpoints.*modle"):
+            check_reward(OmegaConf.create({"reward": {"custom_reward_function": function}}))
+        assert server.requests == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_row_cannot_name_the_judge():

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -28,7 +27,6 @@ __all__ = [
 MODE = "actor_rollout_ref.actor.loss_agg_mode"
 RESPONSES = "actor_rollout_ref.rollout.n"
 NAMED = "pkg://pv_rl.rewards.named"
-VETO = "verdict_fluency"
 
 
 def check_recipes(state: StepState) -> None:
@@ -64,13 +62,12 @@ def check_choices(config: DictConfig, overrides: Sequence[str] | None = None) ->
 
     Raises:
         ConfigError: a `loss_agg_mode` that overrides the recipe's, a mode of scope `prompt` with one response a
-            prompt, group filtering by a metric without the veto, or a judge whose package is not installed.
+            prompt, or group filtering by a metric without the veto.
         LossModeError: the recipe's values make no weighting.
     """
     _check_recipe(config, overrides)
     _check_groups_of_one(config)
     _check_group_filter(config)
-    _check_judge(config)
 
 
 def command_line() -> Sequence[str] | None:
@@ -149,30 +146,15 @@ def _check_group_filter(config: DictConfig) -> None:
     filtering = "algorithm.filter_groups"
     if not value(config, f"{filtering}.enable") or value(config, f"{filtering}.metric") != "acc":
         return
-    if vetoing := [name for name, _ in _rewards(config) if getattr(REWARDS.find(name), "vetoes", False)]:
+    function = value(config, "reward.custom_reward_function")
+    if not isinstance(function, Mapping) or function.get("path") != NAMED:
+        return
+    names = [str(function.get("name")), *((function.get("reward_kwargs") or {}).get("rewards") or ())]
+    if vetoing := [name for name in names if getattr(REWARDS.find(name), "vetoes", False)]:
         raise ConfigError(
             f"{filtering}.metric=acc ignores the veto of {vetoing[0]}: verl drops a prompt whose verdicts are all "
             f"right, although some of its responses were vetoed. Set {filtering}.metric=score"
         )
-
-
-def _check_judge(config: DictConfig) -> None:
-    """Whether the package of a judge is installed, before a worker builds the reward."""
-    from pv_rl.rewards.fluency_veto import judge_builder
-
-    for name, options in _rewards(config):
-        if name == VETO:
-            judge_builder(options)
-
-
-def _rewards(config: DictConfig) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Name and options of our rewards that the config takes, those inside `weighted` too."""
-    function = value(config, "reward.custom_reward_function")
-    if isinstance(function, Mapping) and function.get("path") == NAMED:
-        options = function.get("reward_kwargs") or {}
-        yield str(function.get("name")), options
-        for name in options.get("rewards") or ():
-            yield name, (options.get("options") or {}).get(name) or {}
 
 
 def value(config: DictConfig, key: str) -> object:

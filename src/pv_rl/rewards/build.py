@@ -1,4 +1,4 @@
-"""Reward factory: builds the reward that a config names, and checks what it returns, whichever package it is from.
+"""Reward factory: builds or checks the reward that a config names, and checks what it returns, from whichever package.
 
 An error names the reward and the package that added it.
 """
@@ -9,10 +9,12 @@ import asyncio
 import inspect
 import traceback
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 from reprlib import repr as brief
+from types import SimpleNamespace
 from typing import Any
 
 from pv_rl import errors
@@ -21,10 +23,28 @@ from pv_rl.hookspecs import RewardEntry
 from pv_rl.plugins import REWARDS, misfit
 from pv_rl.rewards.base import LABELS, LabelKind, Prepared, Reward, RewardInput, RewardOutput
 
-__all__ = ["CheckedReward", "build_reward"]
+__all__ = ["CheckedReward", "build_reward", "check_reward"]
 
 LONGEST = 500
 """Characters of a stranger's error message."""
+
+_only_check: ContextVar[bool] = ContextVar("pv_rl_only_check", default=False)
+
+
+def check_reward(name: str, options: Mapping[str, Any] | None = None) -> LabelKind:
+    """Check a reward's name and options without its costs; likewise for each reward inside it.
+
+    A reward with `RewardEntry.cheap` is built, which checks the values too. Of any other, only the names of the options
+    are compared with the signature of its `build`.
+
+    Returns:
+        How the reward reads a label; `any` if that is known only once it is built.
+    """
+    token = _only_check.set(True)
+    try:
+        return build_reward(name, options).label_kind
+    finally:
+        _only_check.reset(token)
 
 
 def build_reward(name: str, options: Mapping[str, Any] | None = None) -> CheckedReward:
@@ -38,8 +58,15 @@ def build_reward(name: str, options: Mapping[str, Any] | None = None) -> Checked
     if options is not None and not isinstance(options, Mapping):
         raise ConfigError(f"the options of {_describe(name)} are {options!r}; expected options by name")
     with _naming(name):
+        reward: Any
         try:
-            reward = entry.build(**(options or {}))
+            if entry.cheap or not _only_check.get():
+                reward = entry.build(**(options or {}))
+            else:
+                with suppress(ValueError):  # a class of C or Rust may have no signature
+                    # A decorator may take more than what it wraps.
+                    inspect.signature(entry.build, follow_wrapped=False).bind(**(options or {}))
+                reward = SimpleNamespace(label_kind="any", score=entry.build)  # in its place
         except TypeError as error:
             why = misfit(entry.build, options or {}, error)
             raise ConfigError(f"the options of {_describe(name)} do not fit it: {why}") from error

@@ -22,12 +22,13 @@ def _verdict(judge: object = None) -> ProofVerdict:
 @hookimpl
 def pv_rl_rewards() -> list[RewardEntry]:
     return [
-        RewardEntry(name="verdict", build=_verdict, meaning="1 if the final verdict is the label, else 0"),
+        RewardEntry(name="verdict", build=_verdict, cheap=True, meaning="1 if the verdict is right, else 0"),
         RewardEntry(
             name="verdict_fluency",
             build=FluencyVeto.build,
             vetoes=True,
+            cheap=True,
             meaning="the same, vetoed where the trace is degenerate by the rules or by a judge",
         ),
-        RewardEntry(name="weighted", build=Weighted, meaning="several rewards, added up by weights"),
+        RewardEntry(name="weighted", build=Weighted, cheap=True, meaning="a weighted sum of rewards"),
     ]

@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
-from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf import OmegaConf
 
 from pv_rl.errors import VerlError
 from pv_rl.plugins import REWARDS
@@ -146,11 +146,7 @@ def _built(name: str, options: str) -> CheckedReward:
 def plain(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options as plain dicts and lists: verl hands over what OmegaConf made of the config."""
 
-    def of(value: Any) -> Any:
-        return (
-            OmegaConf.to_container(value, resolve=True)
-            if isinstance(value, DictConfig | ListConfig)
-            else value
-        )
-
-    return {name: of(value) for name, value in options.items()}
+    return {
+        name: OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
+        for name, value in options.items()
+    }

@@ -9,17 +9,13 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-from pv_rl.errors import ConfigError
+from pv_rl.recipes.choices import NAMED
 from pv_rl.rewards import named
-from pv_rl.rewards.base import Prepared
 from pv_rl.rewards.build import build_reward
 from pv_rl.trainer_hooks import names_our_reward, run_hooks, state_of
 from pv_rl.verl_adapter import contract
 
 __all__ = ["patch_reward_loop"]
-
-MANAGERS = ("naive", "dapo")
-"""verl's reward managers that hand on what a reward function returns."""
 
 
 def patch_reward_loop(module: ModuleType) -> None:
@@ -78,27 +74,10 @@ class _Kept:
 
 
 def _prepare(config: Any, router_address: str | None) -> None:
-    reward = config.reward
-    function, manager = reward.custom_reward_function, reward.reward_manager
-    if manager.source != "register" or manager.name not in MANAGERS:
-        raise ConfigError(
-            f"reward.reward_manager.name={manager.name}: with a reward of pv-rl it is one of {', '.join(MANAGERS)}. "
-            "Others of verl's make up a reward where there is none (rate_limited gives 0); limits are the judge's own"
-        )
-    if reward.reward_model.enable and not reward.reward_model.enable_resource_pool:
-        raise ConfigError(
-            "reward.reward_model.enable_resource_pool=false: verl calls a reward function without its row where the "
-            "reward model is colocated; set it to true, or serve the model outside the run"
-        )
-    if "async_training" in config:
-        raise ConfigError(
-            "verl's fully_async_policy trains in another process than it rewards in, where no row could abstain: use "
-            "trainer.v1.trainer_mode=separate_async, or a reward function of your own"
-        )
-    if function.path == f"pkg://{named.__name__}":
-        built = build_reward(function.name, named.plain(function.get("reward_kwargs") or {}))
-        if isinstance(built, Prepared):
-            built.prepare(router_address)
+    function = config.reward.custom_reward_function
+    if function.path == NAMED:
+        options = named.plain(function.get("reward_kwargs") or {})
+        build_reward(function.name, options).prepare(router_address)
 
 
 def _row(columns: Mapping[str, Any]) -> dict[str, Any]:

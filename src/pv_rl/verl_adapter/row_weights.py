@@ -15,10 +15,10 @@ from torch import Tensor
 
 from pv_rl.errors import VerlError
 from pv_rl.losses import LossMode, response_weights
-from pv_rl.losses.mode import find_mode
 from pv_rl.step_state import StepState
+from pv_rl.trainer_hooks import our_modes
 
-__all__ = ["add_fields", "field_name", "mini_batch_rows", "prompt_modes", "row_fields"]
+__all__ = ["add_fields", "field_name", "mini_batch_rows", "row_fields"]
 
 
 def add_fields(state: StepState) -> None:
@@ -27,7 +27,8 @@ def add_fields(state: StepState) -> None:
     After the advantages the whole step is in one place, rows are in their final order, padding rows are in, and
     rollout correction has cut the response masks (but in bypass mode, where verl cuts them in the worker).
     """
-    if (modes := prompt_modes(state.config)) and state.rows is not None:
+    modes = {mode for mode in our_modes(state.config) if mode.scope == "prompt"}
+    if modes and state.rows is not None:
         advantages = state.rows.advantages if any(mode.signs for mode in modes) else None
         state.rows.add_fields(row_fields(modes, state.rows.lengths, state.rows.uids, advantages))
 
@@ -47,13 +48,6 @@ def mini_batch_rows(data: Any, mode: LossMode) -> int:
     if rows is None:
         raise VerlError(f"loss_agg_mode={mode.spec}: verl gave no global_batch_size to scale the weights")
     return rows
-
-
-def prompt_modes(config: Any) -> set[LossMode]:
-    """The modes of scope `prompt` that a verl config names, for the actor or for the critic."""
-    parts = (config.actor_rollout_ref.actor, config.get("critic") or {})
-    modes = {find_mode(part.get("loss_agg_mode")) for part in parts}
-    return {mode for mode in modes if mode is not None and mode.scope == "prompt"}
 
 
 def row_fields(

@@ -128,13 +128,15 @@ def pv_rl_rewards() -> list[RewardEntry]:
         RewardEntry(
             name=entry.name,
             build=partial(_build, entry.name),
+            cheap=entry in FORMATS.own(),
             meaning=f"the score of the verdict format {entry.name}: {entry.meaning}",
         )
         for entry in FORMATS.entries().values()
         if entry.name != "verdict"
     ]
     meaning = "a reward, vetoed where an LLM finds that the errors which the trace names do not exist"
-    return [*rewards, RewardEntry(name="meta_verified", build=_meta_verified, meaning=meaning, vetoes=True)]
+    meta = RewardEntry(name="meta_verified", build=_meta_verified, cheap=True, meaning=meaning, vetoes=True)
+    return [*rewards, meta]
 
 
 @hookimpl

@@ -18,11 +18,12 @@ from typing import Any
 
 from omegaconf import DictConfig
 
+from pv_doctor.reward import check_reward
 from pv_judge.pages.text import plural
 from pv_judge.rowfiles import open_rows
 from pv_rl.errors import PvRlError
 from pv_rl.hookspecs import Finding
-from pv_rl.recipes.choices import NAMED, value
+from pv_rl.recipes.choices import value
 from pv_rl.rewards.base import LABELS
 from pv_rl.rewards.named import plain
 from pv_runs.preflight.findings import note, right, wrong
@@ -102,9 +103,8 @@ def _check_files(config: DictConfig, machine: Machine, key: str, names: Sequence
             )
         else:
             try:
-                rows = _read(
-                    path, path.stat().st_mtime_ns, str(value(config, "data.prompt_key")), _label_kind(config)
-                )
+                kind = check_reward(config, build_all=True)
+                rows = _read(path, path.stat().st_mtime_ns, str(value(config, "data.prompt_key")), kind)
             except PvRlError as error:
                 yield wrong(f"{key}: {error}", "write the file again")
                 continue
@@ -167,16 +167,6 @@ def _rows_needed(config: DictConfig, key: str) -> int:
     )
     batch: Any = value(config, "data.gen_batch_size") or value(config, "data.train_batch_size")
     return 1 if exact or not isinstance(batch, int) else batch
-
-
-def _label_kind(config: DictConfig) -> str:
-    """How the reward reads a label; `any` where it is not one of pv-rl or of a plugin."""
-    from pv_rl.rewards.build import build_reward
-
-    function = config.reward.custom_reward_function
-    if function.get("path") != NAMED:
-        return "any"
-    return build_reward(function.name, plain(function.get("reward_kwargs") or {})).label_kind
 
 
 @functools.lru_cache(maxsize=8)

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from pv_doctor.reward import check_abstention, check_reward
 from pv_judge.config import KEY_LIKE
 from pv_judge.hydra_errors import unreadable
 from pv_rl.errors import ConfigError
 from pv_rl.plugins import VERL_MODES
-from pv_rl.recipes.choices import MODE, NAMED, check_choices, value
+from pv_rl.recipes.choices import MODE, check_choices, value
 from pv_rl.rewards.named import plain
+from pv_rl.step_state import StepState
 from pv_runs.hydra_record import flatten
 
 __all__ = ["check"]
@@ -48,7 +50,9 @@ def check(config: DictConfig, *, to_run: bool = True, overrides: Sequence[str] |
 
         resolve_mode(str(mode))
     check_choices(config, overrides)
+    check_abstention(StepState(config=config))
     if not to_run:
+        check_reward(config)
         return
     for key in ("data_dir", "model_path"):
         if OmegaConf.is_missing(config, key):
@@ -74,15 +78,11 @@ def _check_gpus(config: DictConfig) -> None:
 
 
 def _check_reward(config: DictConfig) -> None:
-    function = config.reward.custom_reward_function
-    if function.get("path") == NAMED:
-        from pv_rl.rewards.build import build_reward
-
-        try:
-            options = plain(function.get("reward_kwargs") or {})
-        except OmegaConfBaseException as error:
-            raise ConfigError(f"the reward's options cannot be read: {unreadable(error)}") from error
-        build_reward(function.name, options)
+    try:
+        plain(config.reward.custom_reward_function)
+    except OmegaConfBaseException as error:
+        raise ConfigError(f"the reward's options cannot be read: {unreadable(error)}") from error
+    check_reward(config, build_all=True)
 
 
 def _check_secrets(config: DictConfig) -> None:
