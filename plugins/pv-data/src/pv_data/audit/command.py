@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from pv_data.audit import (
     Risks,
@@ -23,6 +22,7 @@ from pv_data.audit.figure import draw_comparison
 from pv_data.audit.tables import print_comparison
 from pv_judge.files import check_target, write_atomically
 from pv_judge.pages.figure import check_plot
+from pv_judge.pages.terminal import standard_output
 from pv_rl.exits import errors_to_exit
 
 __all__ = ["app"]
@@ -103,8 +103,8 @@ def plan(
                 typer.echo(text, nl=False)
                 return
             write_atomically(json_file, lambda file: file.write_text(text, encoding="utf-8"))
-        console = Console(highlight=False)
-        print_comparison(result, console if console.is_terminal else Console(highlight=False, width=130))
+        console = standard_output()
+        print_comparison(result, console)
         if large:
             console.print(f"left out, they read more than {size} proofs: {'; '.join(large)}", soft_wrap=True)
         for file in (plot, json_file):
