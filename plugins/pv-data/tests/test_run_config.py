@@ -115,13 +115,18 @@ def test_a_name_that_nothing_has_is_refused_once_the_sources_are_read(more, says
         check_names(tmp_path, settings(tmp_path, URL, **more))
 
 
-VARS = "vars: {out: runs/a, of: '${.out}', all: {x: one}}\nrun_dir: ${vars.of}\nsources: [{kind: table, path: x.csv}]\n"
+VARS = """
+vars: {out: runs/a, größe: .1, of: "${.out}", all: {x: one}}
+run_dir: ${vars.of}
+split: {test: "${vars.größe}"}
+sources: [{kind: table, path: x.csv}]
+"""
 
 
 @pytest.mark.parametrize(
     ("overrides", "says"),
     [
-        ([], "vars.all: no ${...} of the config reads it. Variables that are read: out, of"),
+        ([], "vars.all: no ${...} of the config reads it. Variables that are read: out, größe, of"),
         (
             ["+title=${vars.all.x}", "vars.out_=b"],
             "vars.out_: no ${...} of the config reads it. Did you mean out?",

@@ -323,10 +323,10 @@ def compare_with_first(
 ) -> list[tuple[str, str, GradeComparison]]:
     """The first verifier's name, that of a later one, and how it compares; without those that cannot be compared."""
     found: list[tuple[str, str, GradeComparison]] = []
-    for name, pairs, votes, _ in verifiers[1:]:
-        first, *theirs, scale = verifiers[0]
+    for other in verifiers[1:]:
+        first = verifiers[0]
         with suppress(DataError):  # they are of other sets
-            found.append((first, name, compare_grades((theirs[0], theirs[1]), (pairs, votes), scale, how)))
+            found.append((first[0], other[0], compare_grades(first[1:3], other[1:3], first[3], how)))
     return found
 
 

@@ -338,8 +338,10 @@ def _unread(config: Any, *others: Any) -> list[Any]:
     """
     from omegaconf import OmegaConf
 
-    plain = [OmegaConf.to_container(one) for one in (config, *others)]
-    lines = json.dumps(plain, indent=0, default=str, skipkeys=True).splitlines()  # a value a line
+    plain: list[Any] = [OmegaConf.to_container(one) for one in (config, *others)]
+    lines = json.dumps(
+        plain, indent=0, default=str, skipkeys=True, ensure_ascii=False
+    ).splitlines()  # a value a line
     text = "\n".join(line for line in lines if "${" in line)
     given = plain[0].get("vars")
     if not isinstance(given, dict) or re.search(r"\bvars\b(?![.\[])", text):  # all of them
