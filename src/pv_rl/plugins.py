@@ -186,15 +186,16 @@ def nearest(given: str, allowed: Collection[str]) -> str:
 
 def misfit(build: Callable[..., Any], given: Mapping[str, Any], error: TypeError) -> str:
     """Why `build(**given)` raised the error: an option that it does not have or that is missing, then all options."""
-    every = inspect.signature(build).parameters
+    try:
+        every = inspect.signature(build).parameters
+    except ValueError:  # a builtin, such as dict
+        return f"{error}."
     taken = {name: one for name, one in every.items() if not one.kind.name.startswith("VAR_")}
     strange = [one for one in given if one not in taken and len(taken) == len(every)]
     lacks = [name for name, one in taken.items() if one.default is one.empty and name not in given]
-    why = f"{error}."
+    why = f"the option {lacks[0]} is missing." if lacks else f"{error}."
     if strange:
         why = f"there is no option {strange[0]!r:.80}.{nearest(str(strange[0]), taken)}"
-    elif lacks:
-        why = f"the option {lacks[0]} is missing."
     return f"{why} Options: {', '.join(taken) or 'none'}"
 
 
@@ -242,8 +243,7 @@ class _Contents:
 
 @cache
 def _contents(registry: Registry) -> _Contents:
-    manager, _ = _loaded(registry.project)
-    builtin = registry.builtin
+    manager, builtin = _loaded(registry.project)[0], registry.builtin
     if builtin is not None and not manager.has_plugin(builtin):
         manager.register(importlib.import_module(builtin), name=builtin)
     contents = _Contents()

@@ -466,6 +466,12 @@ def test_options_that_do_not_fit_are_named_with_those_that_exist(name, options, 
     assert "argument" not in str(caught.value)
 
 
+def test_a_builtin_that_does_not_take_the_options_is_an_error_of_the_config():
+    odd = RewardEntry(name="odd", build=int)  # inspect.signature raises for it
+    with adding(odd), pytest.raises(ConfigError, match=r"do not fit it: .* is an invalid keyword argument"):
+        build_reward("odd", {"words": 1})
+
+
 def test_what_prepare_raises_names_the_package_too():
     class Unprepared(Failing):
         def prepare(self, router_address: str | None = None) -> None:

@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 from pv_data.cli import app
 from pv_data.duplicates import embeddings
-from pv_data.records import Problem
+from pv_data.records import Problem, Qpc
 from pv_data.run.manifest import write_manifest
-from pv_data.table import write_part
+from pv_data.table import read_rows, write_part
 
 TEXT = "Let n be a positive integer. Prove that the sum of the first n odd numbers equals the square of n."
 
@@ -53,8 +53,22 @@ def test_near_problems_are_counted_and_listed(run):
     )
     assert told.exit_code == 0, told.output
     text = (run / "out.md").read_text()
-    assert "| S | 2 | 1 |" in text
+    assert "| S | none | 2 | 1 |" in text
     assert "Suppose n be a positive integer" in text
+
+
+def test_problems_are_counted_by_split(run):
+    one, other = (problem.id for problem in read_rows(run / "run" / "problems", Problem))
+    made = {"problem": "P", "proof": "Q", "label": True, "rule": "known", "slice": "S/proof/m"}
+    triples = [
+        Qpc(problem_id=problem, proof_id=split, split=split, **made)
+        for problem, split in ((one, "train"), (other, "test"))
+    ]
+    write_part(run / "run" / "export" / "qpc" / "0.parquet", Qpc, triples)
+    text = asked(run, "--pairs", str(run / "pairs.csv"))
+    assert "| S | test | 1 | 0 |" in text
+    assert "| S | train | 1 | 1 |" in text
+    assert [row["split"] for row in sheet(run / "pairs.csv")] == ["train"]
 
 
 @pytest.mark.parametrize(
@@ -108,7 +122,7 @@ def near(run: Path) -> Path:
 
 def test_a_sheet_has_both_texts_and_what_they_share(near: Path):
     text = asked(near, "--pairs", str(near / "pairs.csv"))
-    assert "| S | 2 | 1 |" in text
+    assert "| S | none | 2 | 1 |" in text
     assert "Pairs for a person to decide, which do not count:" in text
     open_one, sure = sheet(near / "pairs.csv")
     assert (open_one["text"], open_one["test_text"]) == (TEXT, NEAR)
@@ -128,7 +142,7 @@ def test_what_a_person_decides_counts_and_stays_in_the_sheet(near: Path):
     decide(path, "different", "Different")
     text = asked(near, "--pairs", str(path), "--threshold", "0.9")
     assert "2 pairs do not count: a person decided that they are different." in text
-    assert "| S | 2 | 0 |" in text
+    assert "| S | none | 2 | 0 |" in text
 
 
 def test_decisions_that_cannot_be_read_or_would_be_lost_are_refused(near: Path):
@@ -212,7 +226,7 @@ def test_embeddings_show_a_translation_to_a_person(run: Path, server: Server, mo
     (run / "set.jsonl").write_text(json.dumps({"problem": chinese, "proof": "用归纳法证明。"}) + "\n")
     options = ["--embeddings", f"team/model@http://127.0.0.1:{server.server_port}/v1"]
     text = asked(run, *options, "--api-key-env", "MY_KEY", "--pairs", str(run / "pairs.csv"))
-    assert "| S | 2 | 0 |" in text
+    assert "| S | none | 2 | 0 |" in text
     [row] = sheet(run / "pairs.csv")
     assert (row["text"], row["test_text"], row["cosine"]) == (TEXT, chinese, "1.0000")
     assert [(one["path"], one["model"], len(one["input"]), one["key"]) for one in server.seen] == [

@@ -172,7 +172,7 @@ def test_a_template_with_more_copies_than_are_compared_is_one_cluster(monkeypatc
     assert len({found[one.id] for one in copies}) == 1
     assert len(set(found.values())) == 1 + len(others)
     report = contamination(copies[:20], {"set": copies[20:]})
-    assert report.counts() == {("S", "set"): 20}
+    assert report.counts() == {("S", "", "set"): 20}
     assert len(report.hits) <= 40  # the nearest of each, and not all 400 pairs
 
 
@@ -183,7 +183,7 @@ def test_problems_that_two_sources_share_are_found():
     shared = {found[one.id] for one in bench} & {found[one.id] for one in outputs}
     assert len(shared) == 29
     report = contamination(bench, {"outputs": outputs}, threshold=0.6)
-    assert report.counts() == {("IMO-ProofBench", "outputs"): 29}
+    assert report.counts() == {("IMO-ProofBench", "", "outputs"): 29}
     assert all(hit.native_id == hit.test_id.partition("/")[2] for hit in report.hits)
 
 
@@ -199,7 +199,7 @@ def test_a_pair_that_is_decided_to_be_different_hides_no_other_pair():
         (hit.problem_id, hit.test_problem_id): "different" for hit in before.hits if hit.native_id == "6"
     }
     after = contamination([run, *others], sets, decisions=decisions)
-    assert before.counts() == after.counts() == {("S", "mine"): 2, ("S", "copies"): 2}
+    assert before.counts() == after.counts() == {("S", "", "mine"): 2, ("S", "", "copies"): 2}
     assert len(after.rejected) == len(decisions) == 2
 
 
@@ -216,11 +216,11 @@ def test_contamination_is_counted_by_source_and_set_and_written_as_markdown():
     report = contamination(run, sets)
     assert [hit.test_id for hit in report.hits] == ["x2", "x|<b>1"]
     assert report.hits[0].similarity == 1.0 > report.hits[1].similarity >= 0.5
-    assert report.counts() == {("A | B", "mine"): 1}
+    assert report.counts() == {("A | B", "", "mine"): 1}
     assert report.rows()[0]["test_set"] == "mine"
     lines = report.to_markdown().splitlines()
-    assert "| source | problems | mine (2) | process (413) |" in lines
-    assert "| A \\| B | 1 | 1 | 0 |" in lines
-    assert "| C | 1 | 0 | 0 |" in lines
+    assert "| source | split | problems | mine (2) | process (413) |" in lines
+    assert "| A \\| B | none | 1 | 1 | 0 |" in lines
+    assert "| C | none | 1 | 0 | 0 |" in lines
     assert not any("<b>" in line for line in lines)
     assert "No pair was found." in contamination([run[1]], {"mine": sets["mine"]}).to_markdown()

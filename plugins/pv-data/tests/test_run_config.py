@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+import yaml
 from panel import make_tables, settings
 
 from pv_data.run.collect import check_names
+from pv_data.run.config import compose
 from pv_rl.errors import ConfigError
 
 URL = "http://127.0.0.1:9/v1"
@@ -109,3 +113,48 @@ def test_a_name_that_nothing_has_is_refused_once_the_sources_are_read(more, says
     check_names(tmp_path, settings(tmp_path, URL, split=slices, generate=[STYLE]))
     with pytest.raises(ConfigError, match=says):
         check_names(tmp_path, settings(tmp_path, URL, **more))
+
+
+VARS = """
+vars: {out: runs/a, größe: .1, of: "${.out}", all: {x: one}}
+run_dir: ${vars.of}
+split: {test: "${vars.größe}"}
+sources: [{kind: table, path: x.csv}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("overrides", "says"),
+    [
+        ([], "vars.all: no ${...} of the config reads it. Variables that are read: out, größe, of"),
+        (
+            ["+title=${vars.all.x}", "vars.out_=b"],
+            "vars.out_: no ${...} of the config reads it. Did you mean out?",
+        ),
+    ],
+)
+def test_a_variable_that_nothing_reads_is_refused(overrides, says, tmp_path):
+    (tmp_path / "x.yaml").write_text(VARS)
+    with pytest.raises(ConfigError, match=re.escape(says)):
+        compose(str(tmp_path / "x.yaml"), overrides)
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["+title=${vars.all.x}"],
+        ["filters.languages=${oc.dict.keys:vars}"],
+        ["+title=${vars.all.x}", "run_dir=b"],  # nothing reads `of` any longer, but the file's run_dir did
+    ],
+)
+def test_a_variable_may_be_read_anywhere(overrides, tmp_path):
+    (tmp_path / "x.yaml").write_text(VARS)
+    assert compose(str(tmp_path / "x.yaml"), overrides)
+
+
+def test_the_file_of_a_run_is_checked_for_aliases_once(tmp_path, monkeypatch):
+    (tmp_path / "x.yaml").write_text("run_dir: a\nsources: [{kind: table, path: x.csv}]\n")
+    checks, parse = [], yaml.parse
+    monkeypatch.setattr(yaml, "parse", lambda *given: checks.append(given) or parse(*given))
+    compose(str(tmp_path / "x.yaml"))
+    assert len(checks) == 1

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 from panel import JudgeServer, Script, make_tables, settings
 
+from pv_data.hookspecs import MethodEntry
 from pv_data.ids import PILOT, place
 from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof
 from pv_data.run.generate import Generating, methods
 from pv_data.run.local_executor import run_local
 from pv_data.table import read_rows, write_part
-from pv_rl.errors import ConfigError
+from pv_rl.errors import ConfigError, PluginError
 
 WRITTEN = (
     "We argue by induction. The case n = 0 is clear, and the step adds 1 to both sides of the identity. Done."
@@ -113,3 +114,9 @@ def test_a_share_is_of_the_questions_and_the_same_for_all_entries(tmp_path):
 def test_an_entry_that_cannot_be_is_refused(entry, says, tmp_path):
     with pytest.raises(ConfigError, match=says):
         methods(settings(tmp_path, "http://127.0.0.1:1/v1", generate=[entry]))
+
+
+def test_a_plugin_that_builds_no_method_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("pv_rl.plugins.Registry.named", lambda *_: MethodEntry(name="proof", build=dict))
+    with pytest.raises(PluginError, match=r"the method proof of .* lacks needs_proof, template, prepare"):
+        methods(settings(tmp_path, "http://127.0.0.1:1/v1", generate=[{"method": "proof", "model": "big"}]))

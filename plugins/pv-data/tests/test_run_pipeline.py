@@ -154,6 +154,7 @@ def test_a_dry_run_counts_what_the_command_would_still_ask(config, tmp_path):
         before = sorted(path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*.parquet"))
         assert calls() == 0
         told = invoke(str(config), url, "--dry-run", "budget_usd=1").output
+        assert "No model would be asked: the run would only collect, split and export." in told
         assert "120 questions of the run have been asked before and are not in the table" in told
         changed = invoke(str(config), url, "--dry-run", "labels.rule=majority")
         assert "labels.rule was" in " ".join(changed.output.split())

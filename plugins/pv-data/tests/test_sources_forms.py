@@ -6,7 +6,10 @@ import gzip
 import json
 import os
 import re
+import sys
+import types
 from collections.abc import Iterator, Sequence
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +19,11 @@ import pytest
 from sources_cases import jsonl, problems, proofs, read, reasons
 
 from pv_data.duplicates import problems_of
-from pv_data.hookspecs import MethodEntry, SourceEntry
+from pv_data.hookspecs import MethodEntry, SourceEntry, hookimpl
+from pv_data.plugins import SOURCES
 from pv_data.records import GROUND_TRUTH, Aside, Problem, Proof, Slice
 from pv_data.sources.opening import check_options, open_source
+from pv_rl import plugins
 from pv_rl.errors import ConfigError, DataError, PluginError
 
 STEP = {
@@ -289,6 +294,21 @@ def test_a_models_name_may_have_a_slash_and_an_entrys_may_not(monkeypatch):
             kind(name="a/b", **more)
 
 
+def test_a_source_without_a_signature_is_left_out_with_the_reason(monkeypatch):
+    module = types.ModuleType("theirs")
+    added = hookimpl(specname="pv_data_sources")(lambda: [SourceEntry(name="mine", read=dict)])
+    module.pv_data_sources = added  # pyright: ignore
+    monkeypatch.setitem(sys.modules, "theirs", module)
+    found = [EntryPoint(name="theirs", value="theirs", group="pv_data.plugins")]
+    with monkeypatch.context() as patch:
+        patch.setattr(plugins, "entry_points", lambda group: found)
+        plugins.forget_plugins(reload=True)
+        assert "no signature found for builtin" in SOURCES.broken()["? (theirs = theirs)"]
+        assert "table" in SOURCES.entries()
+        assert "mine" not in SOURCES.entries()
+    plugins.forget_plugins(reload=True)
+
+
 GRADED = {"set": "S", "problem_idx": 1, "problem": "Show it.", "proof": "Shown.", "max_rating": 7}
 
 
@@ -378,7 +398,6 @@ def test_a_csv_whose_cells_cannot_be_told_apart_is_refused_before_its_first_row(
     tmp_path: Path, text: str, said: str
 ):
     (tmp_path / "a.csv").write_text(text)
-    from pv_data.plugins import SOURCES
 
     with pytest.raises(DataError, match=said):
         next(SOURCES.named("table").read(tmp_path / "a.csv"))

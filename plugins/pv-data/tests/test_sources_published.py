@@ -248,8 +248,19 @@ def test_a_trial_shows_a_rejected_row_with_its_problem_and_reason(tmp_path: Path
     answer = CliRunner().invoke(app, ["sources", "--try", str(jsonl(tmp_path / "a.jsonl", *rows))])
     (line,) = [one for one in answer.output.splitlines() if one.startswith("a.jsonl:2 ")]
     assert "Problem 1?" in line
-    assert "rejected: no label: label (label is 'maybe', which is not in it;" in line
+    assert "rejected: no label: label (label is 'maybe', which is not in the option labels:" in line
     assert "table reads: 2 problems, 1 proof right, 1 rejected" in answer.output
+
+
+def test_a_trial_in_which_no_label_can_be_read_names_them_and_the_option(tmp_path: Path):
+    rows = [{"problem": f"P{n}?", "proof": "So.", "label": label} for n, label in enumerate(("good", "bad"))]
+    path = str(jsonl(tmp_path / "a.jsonl", *rows))
+    answer = CliRunner().invoke(app, ["sources", "--try", path])
+    assert "label is 'good', which is not in the option labels" in " ".join(answer.output.split())
+    assert "with --options '{labels: {WORD: true, OTHER: false}}'" in answer.output
+    given = ["--kind", "table", "--options", "{labels: {good: true, bad: false}}"]
+    answer = CliRunner().invoke(app, ["sources", "--try", path, *given])
+    assert "table reads: 2 problems, 1 proof right, 1 proof wrong" in answer.output
 
 
 def test_a_trial_in_which_no_proof_has_a_label_shows_the_columns(tmp_path: Path):

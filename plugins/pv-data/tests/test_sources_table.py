@@ -522,7 +522,9 @@ def test_a_label_means_what_the_map_says_and_nothing_else(
     if known in ("?", "two"):
         (aside,) = [one for one in rows if isinstance(one, Aside)]
         assert (aside.row, aside.reason) == ("a.jsonl:2", "no label: label")
-        assert ("both right and wrong" if known == "two" else "is not in it; the map is {") in aside.detail
+        assert (
+            "both right and wrong" if known == "two" else "is not in the option labels: {"
+        ) in aside.detail
         assert len(proofs(rows)) == 1
     else:
         assert proofs(rows)[1].known is known

@@ -66,6 +66,19 @@ def test_another_set_in_the_same_folder_leaves_the_first_task_as_it_was(exported
     assert json.loads((exported / "inspect" / "proof_verification_other.json").read_text())["n"] == 4
 
 
+def test_another_set_of_the_same_name_is_refused_and_the_same_set_is_written_again(exported, tmp_path):
+    first = {path: path.read_bytes() for path in exported.rglob("*") if path.is_file()}
+    (tmp_path / "other").mkdir()
+    other = small_set(tmp_path / "other", 4)
+    result = run("export", "--set", f"table:{other}", "--out", exported, "--to", "inspect")
+    assert result.exit_code == 1
+    assert f"{TASK}.jsonl is there, with other pairs" in " ".join(result.output.split())
+    assert {path: path.read_bytes() for path in exported.rglob("*") if path.is_file()} == first
+    named = ["--set", f"table:{other}", "--set-option", "name=second", "--out", exported]
+    again = ["--set", f"table:{tmp_path / 'set.jsonl'}", "--out", exported, "-n", 4]
+    assert [run("export", *given).exit_code for given in (named, again)] == [0, 0]
+
+
 def test_lm_eval_scores_as_our_own_function_does(exported):
     pytest.importorskip("datasets")
     utils = load(exported / "lm-eval" / f"{TASK}.py")

@@ -79,6 +79,25 @@ def test_full_points_that_are_not_those_of_the_set_are_noted(tmp_path, rows, poi
     assert (noted in result.output) if noted else ("set's full points" not in result.output)
 
 
+def test_a_set_with_grades_needs_a_format(tmp_path):
+    rows = [
+        {"id": f"p{n}", "problem": f"Prove {n}.", "proof": "By induction.", "points": n} for n in range(2)
+    ]
+    (tmp_path / "set.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "votes.jsonl").write_text('{"id": "p0", "grade": 7, "verdict": true}\n')
+    given = ["run", "--set", f"table:{tmp_path / 'set.jsonl'}", "--set-option", "max=10"]
+    given += ["--verifier", tmp_path / "votes.jsonl", "--no-report", "--out", tmp_path / "o"]
+    refused = run(*given)
+    assert refused.exit_code == 1
+    assert (
+        "the set set has grades. Add --format grade --format-option points=10 to ask for points, or --format "
+        in (" ".join(refused.output.split()))
+    )
+    assert not (tmp_path / "o").exists()
+    for form in (["grade", "--format-option", "points=10"], ["verdict"]):
+        assert run(*given, "--format", *form).exit_code == 0
+
+
 def test_a_graded_set_is_asked_for_grades_and_measured(tmp_path, made):
     arguments = ["run", "--set", "x", "--model", "m", "--out", tmp_path / "o", "-n", 2, "--format", "grade"]
     arguments += ["--format-option", "accept=5", "--no-reference"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import warnings
 from pathlib import Path
 
@@ -40,6 +41,18 @@ def test_one_command_gives_mae_kappa_and_best_of_k(tmp_path):
     assert found["best_of"]["curves"]["uniform"][1]["value"] == 7
     assert found["of_votes"]["missing"]["value"] == pytest.approx(1 / 6)
     assert found["grades"] == list(range(8))
+
+
+def test_a_second_file_is_compared_with_the_first(tmp_path):
+    first, out = lines(tmp_path / "mine.jsonl", ROWS), tmp_path / "o.json"
+    better = lines(tmp_path / "better.jsonl", [row | {"model_grades": [row["human_grade"]]} for row in ROWS])
+    result = run("grades", first, better, "--json", out)
+    assert result.exit_code == 0, result.output
+    assert "Grades of better against mine" in result.output
+    assert re.search(r"MAE, points +-1\.00", result.output)
+    (versus,) = json.loads(out.read_text())["versus"]
+    assert (versus["first"], versus["second"]) == ("mine", "better")
+    assert versus["comparison"]["differences"]["mae_points"]["value"] == pytest.approx(-1)
 
 
 def test_a_file_without_a_question_column_says_what_it_lacks(tmp_path):

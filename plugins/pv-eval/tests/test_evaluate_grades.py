@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from itertools import combinations, permutations
@@ -12,7 +13,7 @@ from scipy import stats
 
 from pv_eval import Pair, Vote, best_of_curve, check
 from pv_eval.checks import imply_labels
-from pv_eval.graded import Scale, evaluate_grades
+from pv_eval.graded import Scale, compare_grades, compare_with_first, evaluate_grades
 from pv_eval.intervals import Intervals
 from pv_eval.rank import rank_correlations
 from pv_eval.steps import evaluate_steps
@@ -57,6 +58,38 @@ def test_the_example_of_the_docstring():
     assert values(found.of_means) == pytest.approx(
         expected | {"spearman": 1, "kendall": 1, "kendall_within": 1}
     )
+
+
+def test_two_verifiers_by_hand():
+    """Errors 2, 2, 1 and 1, 0, 1 points; the second grades no proof of d, and the first none of e."""
+    first = graded([("a", 7, [5]), ("b", 0, [2]), ("c", 3, [4]), ("d", 1, [1]), ("e", 1, [None])])
+    second = graded([("a", 7, [6]), ("b", 0, [0, 0]), ("c", 3, [4]), ("d", 1, [None]), ("e", 1, [1])])
+    found = compare_grades(first, second, SEVEN)
+    assert (found.pairs, found.questions, found.left_out) == (3, 3, 2)
+    mae, error = found.differences["mae_points"], math.sqrt(1 / 3)
+    assert mae.value == pytest.approx(-1)  # without each: -1, -0.5, -1.5; df 2, t 4.303
+    assert (mae.low, mae.high) == pytest.approx((-1 - 4.302653 * error, -1 + 4.302653 * error))
+    assert found.p["mae_points"] == pytest.approx(0.2254, abs=1e-4)  # t = 1.732, two-sided
+    # E (y - x)^2: 3 and 2/3; D: 89/9 and 130/9 points^2
+    assert found.differences["qwk"].value == pytest.approx(27 / 89 - 6 / 130)
+    assert found.differences["exact"].value == pytest.approx(1 / 3)
+    assert found.differences["within_one"].value == pytest.approx(2 / 3)
+    back = compare_grades(second, first, SEVEN).differences["qwk"]
+    assert (back.value, back.low) == (pytest.approx(-27 / 89 + 6 / 130), -found.differences["qwk"].high)
+
+
+def test_verifiers_of_other_grades_or_proofs_are_not_compared():
+    first, other = graded([("a", 7, [5]), ("b", 0, [2])]), graded([("a", 6, [5]), ("b", 0, [2])])
+    named = [("one", *first, SEVEN), ("two", *other, SEVEN), ("three", *first, SEVEN)]
+    assert [one[:2] for one in compare_with_first(named, BARE)] == [("one", "three")]
+    with pytest.raises(
+        DataError, match="differ in the label, the grade, the question or the weight of 1 pair"
+    ):
+        compare_grades(first, other, SEVEN)
+    with pytest.raises(DataError, match="no pair is graded by both"):
+        compare_grades(
+            graded([("a", 7, [5]), ("b", 0, [None])]), graded([("a", 7, [None]), ("b", 0, [2])]), SEVEN
+        )
 
 
 def test_a_missing_grade_is_wrong_where_answers_are_counted_and_left_out_of_distances():

@@ -407,7 +407,7 @@ def test_what_is_missing_is_named_with_the_command_that_makes_it(tmp_path):
     assert ("o3", "proofbench") not in of  # the paper has no number there either
     assert ("Distill-Qwen3-8B", "opc") in of  # also for the gain
     words = shlex.split(of["my $(model)", "proofbench"])
-    assert words[:4] == ["pv-eval", "run", "--set", "proofbench:FILE"]
+    assert words[:6] == ["pv-eval", "run", "--set", "proofbench:FILE", "--format", "verdict"]  # it has grades
     assert words[words.index("--name") + 1] == "my $(model)"
     assert all(spec.partition(":")[0] in SETS for spec in SPECS.values())
     assert "No votes of Distill-Qwen3-8B, ProofVerifier-8B on best\\_of\\_k." in text

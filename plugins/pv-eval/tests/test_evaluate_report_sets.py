@@ -70,6 +70,27 @@ def test_runs_are_compared_within_their_set_and_keep_their_names(tmp_path):
     assert all(f"]({name})" in text for name in figures)
 
 
+def test_verifiers_that_gave_grades_are_compared_with_the_first_that_did(tmp_path):
+    grades = {"plain": [None] * 4, "base": [5, 2, 4, 1], "trained": [7, 0, 3, 1]}
+    for number, (name, given) in enumerate(grades.items()):
+        pairs, votes = made(*((*row[:3], row[3][0]) for row in SMALL))
+        pairs = [replace(pair, grade=points / 7) for pair, points in zip(pairs, (7, 0, 3, 2), strict=True)]
+        votes = [
+            replace(vote, grade=None if points is None else points / 7)
+            for vote, points in zip(votes, given, strict=True)
+        ]
+        scale = tuple(map(float, range(8))) if name != "plain" else ()
+        write_run(tmp_path / str(number), pairs, votes, RunInfo(verifier=name, set_name="opc", grades=scale))
+    write_report([tmp_path], tmp_path / "out", QUICK)
+    (versus,) = json.loads((tmp_path / "out" / "report.json").read_text())["grades_versus"]
+    assert (versus["set"], versus["first"], versus["second"]) == ("opc", "base", "trained")
+    # MAE: (2 + 2 + 1 + 1) / 4 and 1 / 4
+    assert versus["comparison"]["differences"]["mae_points"]["value"] == pytest.approx(-1.25)
+    text = (tmp_path / "out" / "report.md").read_text()
+    assert "### Grades of trained against base" in text
+    assert "| MAE, points | -1.25 (" in text
+
+
 def test_runs_of_one_verifier_are_told_apart_by_what_differs(tmp_path):
     folders = [
         run(tmp_path / "a", temperature=0.6, seed=1),

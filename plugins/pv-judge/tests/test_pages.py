@@ -168,7 +168,7 @@ def test_a_terminal_breaks_names_and_no_interval(width):
 
 def test_output_that_is_no_terminal_is_not_cut_at_columns(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    assert standard_output().width == 1000
+    assert standard_output().width == 120
 
 
 def test_an_interval_is_apart_from_its_number_in_html():

@@ -5,6 +5,7 @@ A package joins through an entry point of the group `pv_data.plugins` that names
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +54,7 @@ class SourceEntry:
 
     def __post_init__(self) -> None:
         _check_name(self.name)
+        inspect.signature(self.read)  # a builtin has none
 
 
 @dataclass(frozen=True, kw_only=True)

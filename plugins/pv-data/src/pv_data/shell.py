@@ -50,4 +50,4 @@ def print_registry(registry: Registry) -> None:
         Column("what it is", lambda name: known[name].meaning, left=True, wrap=True),
         Column("from", registry.owner, left=True),
     ]
-    print_blocks([Table.of(columns, known)], standard_output(200))
+    print_blocks([Table.of(columns, known)], standard_output())

@@ -115,7 +115,7 @@ def run(
         str, typer.Option(help="Trained questions: refuse, drop or keep.", show_default=False, hidden=True)
     ] = "refuse",
     limit: Annotated[int | None, typer.Option(help="Pairs, drawn by a hash.")] = None,
-    verdict_format: Format = "verdict",
+    verdict_format: Format = "",
     format_option: FormatOption = None,
     prompt: Annotated[
         Path | None,

@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -40,13 +41,24 @@ import numpy as np
 from pv_eval.best_of import BestOf, best_of_set
 from pv_eval.checks import Checked, Finding, check, same_proofs
 from pv_eval.counts import Columns, Floats, Statistic, Sums, VoteCounts, count_votes, quotient, ratio
-from pv_eval.intervals import Estimate, Intervals, cluster_t, estimate_all
+from pv_eval.intervals import Estimate, Intervals, cluster_t, estimate_all, zero_test
+from pv_eval.paired import OTHER, common, difference
 from pv_eval.rank import rank_correlations
 from pv_eval.run_files import RunInfo
 from pv_eval.votes import Pair, Vote
 from pv_rl.errors import ConfigError, DataError
 
-__all__ = ["FLOORS", "Graded", "Scale", "evaluate_grades", "grade_metrics", "grades_of"]
+__all__ = [
+    "FLOORS",
+    "GradeComparison",
+    "Graded",
+    "Scale",
+    "compare_grades",
+    "compare_with_first",
+    "evaluate_grades",
+    "grade_metrics",
+    "grades_of",
+]
 
 FLOORS = ("mean", "median", "most frequent")
 """Constant grades that a verifier has to beat, each the best constant for RMSE, MAE and exact on this very set."""
@@ -199,8 +211,7 @@ def evaluate_grades(
     how = how or Intervals()
     found = checked if isinstance(checked, Checked) else check(*checked, truth="grade")
     counts = count_votes(found)
-    human = np.array([pair.grade for pair in counts.pairs], dtype=float)
-    votes = np.array([np.nan if vote.grade is None else vote.grade for vote in counts.votes])
+    human, votes = _human(counts), _given(counts)
     of = counts.pair_of_vote
 
     def points(share: float) -> float:
@@ -220,15 +231,14 @@ def evaluate_grades(
         }
         return found | in_points
 
-    given = np.bincount(of, weights=~np.isnan(votes), minlength=len(human))
-    mean = ratio(np.bincount(of, weights=np.nan_to_num(votes), minlength=len(human)), given)
+    mean = _means(counts)
     ranks, ranked_within = _ranks(counts, human, mean, how)
     constant = _floors(human, counts.weight, scale)
     bare = Intervals(flips=0)
     couples = _couples(counts)
     first, second, shared = couples if couples is not None else (of[:0], of[:0], human[:0])
     full = (scale.place(human) == len(scale.grades) - 1).astype(float)
-    choice = len(counts.questions) < len(human) and bool(given.any())
+    choice = len(counts.questions) < len(human) and not np.isnan(mean).all()
     return Graded(
         pairs=len(human),
         questions=len(counts.questions),
@@ -255,6 +265,71 @@ def evaluate_grades(
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class GradeComparison:
+    """Grades of two verifiers: the means of their votes, on the proofs that both graded."""
+
+    pairs: int
+    questions: int
+    left_out: int
+    """Pairs that only one of them graded, or neither."""
+    differences: Mapping[str, Estimate]
+    """Second minus first, of `mae_points`, `qwk`, `exact` and `within_one` (see `grade_metrics`)."""
+    p: Mapping[str, float]
+    """By the same names, two-sided, by the t of the interval; NaN where it has none."""
+
+
+def compare_grades(
+    first: Checked | tuple[Sequence[Pair], Sequence[Vote]],
+    second: Checked | tuple[Sequence[Pair], Sequence[Vote]],
+    scale: Scale,
+    how: Intervals | None = None,
+) -> GradeComparison:
+    """Compare two verifiers by their grades; arguments as for `evaluate_grades`, the scale is of the first.
+
+    Raises:
+        DataError: a set is refused, the two share no pair or have other human grades, or no pair is graded by both.
+    """
+    both = [
+        count_votes(one if isinstance(one, Checked) else check(*one, truth="grade"))
+        for one in (first, second)
+    ]
+    one, two = common(*both)
+    keep = ~np.isnan(_means(one)) & ~np.isnan(_means(two))
+    if not keep.any():
+        raise DataError("no pair is graded by both verifiers; compare them on the same set")
+    one, two = one.part(keep), two.part(keep)
+    sums, other = (
+        _sums(one.question, one.weight, _human(one), _means(each), scale, len(one.questions))
+        for each in (one, two)
+    )
+    sums, metrics = sums.beside(other, OTHER), grade_metrics()
+    compared = {
+        "mae_points": lambda s: metrics["mae"](s) * scale.full,
+        **{name: metrics[name] for name in ("qwk", "exact", "within_one")},
+    }
+    moved = {name: difference(statistic) for name, statistic in compared.items()}
+    return GradeComparison(
+        pairs=len(one.pairs),
+        questions=len(one.questions),
+        left_out=len({pair.pair_id for counts in both for pair in counts.pairs}) - len(one.pairs),
+        differences=estimate_all(sums, moved, how or Intervals(), plain=True),
+        p={name: zero_test(sums, statistic) for name, statistic in moved.items()},
+    )
+
+
+def compare_with_first(
+    verifiers: Sequence[tuple[str, Sequence[Pair], Sequence[Vote], Scale]], how: Intervals
+) -> list[tuple[str, str, GradeComparison]]:
+    """The first verifier's name, that of a later one, and how it compares; without those that cannot be compared."""
+    found: list[tuple[str, str, GradeComparison]] = []
+    for other in verifiers[1:]:
+        first = verifiers[0]
+        with suppress(DataError):  # they are of other sets
+            found.append((first[0], other[0], compare_grades(first[1:3], other[1:3], first[3], how)))
+    return found
+
+
 def grades_of(
     pairs: Sequence[Pair], votes: Sequence[Vote], scale: Scale | None, how: Intervals
 ) -> Graded | None:
@@ -272,6 +347,23 @@ def grades_of(
             )
         return None
     return evaluate_grades((pairs, votes), scale, how)
+
+
+def _human(counts: VoteCounts) -> Floats:
+    """(P,) human grades."""
+    return np.array([pair.grade for pair in counts.pairs], dtype=float)
+
+
+def _given(counts: VoteCounts) -> Floats:
+    """(V,) grades of the votes, NaN where one is missing."""
+    return np.array([np.nan if vote.grade is None else vote.grade for vote in counts.votes])
+
+
+def _means(counts: VoteCounts) -> Floats:
+    """(P,) means of the grades of each pair, NaN where it has none."""
+    votes, of, number = _given(counts), counts.pair_of_vote, len(counts.pairs)
+    given = np.bincount(of, weights=~np.isnan(votes), minlength=number)
+    return ratio(np.bincount(of, weights=np.nan_to_num(votes), minlength=number), given)
 
 
 def _sums(question: Floats, weight: Floats, x: Floats, y: Floats, scale: Scale, number: int) -> Sums:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pv_rl.errors import ConfigError, DataError
 from pv_rl.exits import errors_to_exit
+
+if TYPE_CHECKING:
+    from pv_eval.graded import Scale
+    from pv_eval.votes import Pair, Vote
 
 __all__ = ["grades"]
 
@@ -55,7 +59,7 @@ def grades(
     Example: pv-eval grades mine.jsonl --points 7 --accept 6
     """
     from pv_eval.grade_file import read_grades
-    from pv_eval.graded import Graded, Scale, evaluate_grades
+    from pv_eval.graded import Graded, Scale, compare_with_first, evaluate_grades
     from pv_eval.intervals import Intervals
     from pv_eval.report.grade_tables import grade_blocks
     from pv_eval.run_files import read_run
@@ -64,16 +68,16 @@ def grades(
     from pv_judge.pages.terminal import print_blocks, print_line, standard_output
     from pv_judge.pages.writing import to_json
 
-    def measure(path: Path) -> tuple[str, Graded, tuple[str, ...]]:
-        """Name, numbers and notes of a file or a run."""
+    def read(path: Path) -> tuple[str, Sequence[Pair], Sequence[Vote], Scale, tuple[str, ...]]:
+        """Name, pairs, votes, scale and notes of a file or a run."""
         if path.is_dir():
             pairs, votes, info = read_run(path)
             scale = Scale.of(info)
             if scale is None:
                 raise DataError(f"{path} has no grades; make a run with `pv-eval run --format grade`")
             scale = scale if accept is None else replace(scale, accept=accept)
-            return info.verifier, evaluate_grades((pairs, votes), scale, how), info.notes
-        read = read_grades(
+            return info.verifier, pairs, votes, scale, info.notes
+        given = read_grades(
             path,
             points=points,
             grades=_numbers(allowed),
@@ -81,21 +85,25 @@ def grades(
             accept=accept,
             columns=by_meaning(column or [], "human=expert_rating"),
         )
-        return path.stem, evaluate_grades((read.pairs, read.votes), read.scale, how), read.notes
+        return path.stem, given.pairs, given.votes, given.scale, given.notes
 
     with errors_to_exit():
         how = Intervals()
         found: dict[str, Graded] = {}
+        verifiers: list[tuple[str, Sequence[Pair], Sequence[Vote], Scale]] = []
         notes: list[str] = []
         for path in files:
-            name, graded, of_it = measure(path)
+            name, pairs, votes, scale, of_it = read(path)
             name = name if name not in found else f"{name} ({len(found) + 1})"
-            found[name] = graded
+            found[name] = evaluate_grades((pairs, votes), scale, how)
+            verifiers.append((name, pairs, votes, scale))
             notes += [f"{name}: {note}" for note in of_it]
         console = standard_output()
-        print_blocks([Items(notes), *grade_blocks(list(found.items()), terminal=True)], console)
+        against = compare_with_first(verifiers, how)
+        print_blocks([Items(notes), *grade_blocks(list(found.items()), against, terminal=True)], console)
         if json_file is not None:
-            text = to_json({"notes": notes, "verifiers": found})
+            versus = [{"first": first, "second": second, "comparison": one} for first, second, one in against]
+            text = to_json({"notes": notes, "verifiers": found, "versus": versus})
             write_atomically(json_file, lambda file: file.write_text(text, encoding="utf-8"))
             print_line(console, f"wrote {json_file}")
 

@@ -21,9 +21,20 @@ from pv_eval.metrics import METRICS, class_sums
 from pv_judge.pages.text import plural
 from pv_rl.errors import DataError
 
-__all__ = ["Comparison", "common", "compare", "mcnemar", "metric_differences", "question_test", "sign_flip"]
+__all__ = [
+    "OTHER",
+    "Comparison",
+    "common",
+    "compare",
+    "difference",
+    "mcnemar",
+    "metric_differences",
+    "question_test",
+    "sign_flip",
+]
 
 OTHER = "second "
+"""Before the names of the second verifier's sums."""
 EXACT = 15
 """Up to this many questions that differ, all 2^Q sign flips are enumerated."""
 FEWEST = 8
@@ -61,7 +72,7 @@ def common(first: VoteCounts, second: VoteCounts) -> tuple[VoteCounts, VoteCount
     """The counts of both on the pairs that both have, in the same order.
 
     Raises:
-        DataError: they share no pair, or a pair has another label, question or weight in the second.
+        DataError: they share no pair, or a pair has another label, grade, question or weight in the second.
     """
     of_second = {pair.pair_id: pair for pair in second.pairs}
     shared = [(pair, of_second[pair.pair_id]) for pair in first.pairs if pair.pair_id in of_second]
@@ -70,11 +81,12 @@ def common(first: VoteCounts, second: VoteCounts) -> tuple[VoteCounts, VoteCount
     odd = [
         one.pair_id
         for one, other in shared
-        if (one.label, one.question_id, one.weight) != (other.label, other.question_id, other.weight)
+        if (one.label, one.grade, one.question_id, one.weight)
+        != (other.label, other.grade, other.question_id, other.weight)
     ]
     if odd:
         raise DataError(
-            f"the two sets differ in the label, the question or the weight of {plural(len(odd), 'pair')}, "
+            f"the two sets differ in the label, the grade, the question or the weight of {plural(len(odd), 'pair')}, "
             f"{odd[0][:80]!r} the first: "
             "evaluate both on one set"
         )
@@ -129,10 +141,11 @@ def metric_differences(
 ) -> dict[str, Estimate]:
     """By the names of `only`, second minus first, on the same pairs in the same order."""
     sums = class_sums(one).beside(class_sums(two), OTHER)
-    return estimate_all(sums, {name: _difference(METRICS[name]) for name in only}, how, plain=True)
+    return estimate_all(sums, {name: difference(METRICS[name]) for name in only}, how, plain=True)
 
 
-def _difference(statistic: Statistic) -> Statistic:
+def difference(statistic: Statistic) -> Statistic:
+    """Second minus first, of sums that stand `beside` each other under `OTHER`."""
     return lambda s: statistic({name: s[OTHER + name] for name in s if OTHER + name in s}) - statistic(s)
 
 

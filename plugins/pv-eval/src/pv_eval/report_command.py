@@ -86,7 +86,7 @@ def report(
             [
                 _upright(main_table(group.entries)),
                 Items(_problems(group)),
-                *grade_blocks(graded, terminal=True),
+                *grade_blocks(graded, group.grades_versus, terminal=True),
                 *step_blocks(named, terminal=True),
             ],
             console,

@@ -72,8 +72,8 @@ class Request:
     overlap: str = "refuse"
     """One of `pv_eval.sets.overlap.ACTIONS`."""
     limit: int | None = None
-    verdict_format: str = "verdict"
-    """Of `pv_verdicts`: how traces are asked for and read."""
+    verdict_format: str = ""
+    """Of `pv_verdicts`: how traces are asked for and read. Empty for `verdict`, where the set has no grades."""
     format_options: Mapping[str, Any] = field(default_factory=dict)
     prompt: Path | None = None
     """None for the format's."""
@@ -96,4 +96,4 @@ class Request:
         Raises:
             ConfigError: there is no such format, or an option is unknown or out of bounds.
         """
-        return build_format(self.verdict_format, self.format_options)
+        return build_format(self.verdict_format or "verdict", self.format_options)

@@ -42,6 +42,7 @@ def evaluate_verifier(request: Request, console: Console) -> Path:
         OSError: a file cannot be read or written.
     """
     found = prepare_set(request)
+    request = replace(request, verdict_format=request.verdict_format or "verdict")
     for sentence in found.describe():
         _say(console, sentence)
     traces, info = gather(request, found, console)
@@ -143,7 +144,14 @@ def prepare_set(request: Request) -> EvalSet:
     Raises:
         PvRlError: an option or the set is wrong, or no pair has the format's truth.
     """
-    found = _with_truth(open_set(request.set_spec, request.set_options), request.form)
+    found = open_set(request.set_spec, request.set_options)
+    if not request.verdict_format and any(pair.grade is not None for pair in found.pairs):
+        points = "".join(f" --format-option points={one:g}" for one in found.full if len(found.full) == 1)
+        raise ConfigError(
+            f"the set {found.name} has grades. Add --format grade{points} to ask for points, or --format verdict to "
+            "ask whether a proof is right (has all points, or those of --set-option positive=N)"
+        )
+    found = _with_truth(found, request.form)
     full = request.form.grades[-1:]
     if full and (others := sorted(found.full - {*full})):
         points = ", ".join(f"{one:g}" for one in others[:SHOWN]) + ", ..." * (len(others) > SHOWN)

@@ -16,19 +16,8 @@ __all__ = ["MODES", "app"]
 
 app = typer.Typer()
 JUDGE = "reward.custom_reward_function.reward_kwargs.judge"
-MODES = [
-    "grpo",
-    "dapo",
-    "balanced",
-    "dr_grpo",
-    "vl_norm",
-    "ba",
-    "prompt_mean",
-    "token_mean",
-    "seq_mean",
-    "constant",
-    "luspo",
-]
+MODES = ["grpo", "dapo", "balanced", "dr_grpo", "vl_norm", "ba"]
+MODES += ["prompt_mean", "token_mean", "seq_mean", "constant", "luspo"]
 """Our modes, for the completion of --mode, which does not import torch."""
 
 

@@ -72,11 +72,10 @@ def plan(
 
     Example: pv-data audit plan --slice-size 600
     """
-    from rich.console import Console
-
     from pv_data.audit.figure import draw_comparison
     from pv_data.audit.tables import print_comparison
     from pv_judge.pages.figure import check_plot
+    from pv_judge.pages.terminal import standard_output
 
     with errors_to_exit():
         if plot is not None:
@@ -103,8 +102,8 @@ def plan(
                 typer.echo(text, nl=False)
                 return
             write_atomically(json_file, lambda file: file.write_text(text, encoding="utf-8"))
-        console = Console(highlight=False)
-        print_comparison(result, console if console.is_terminal else Console(highlight=False, width=130))
+        console = standard_output()
+        print_comparison(result, console)
         if large:
             console.print(f"left out, they read more than {size} proofs: {'; '.join(large)}", soft_wrap=True)
         for file in (plot, json_file):

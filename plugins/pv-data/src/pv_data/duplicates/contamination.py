@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -42,6 +42,7 @@ def contamination(
     threshold: float = THRESHOLD,
     embeddings: Endpoint | None = None,
     decisions: Mapping[tuple[str, str], str] | None = None,
+    split_of: Mapping[str, str] | None = None,
 ) -> Contamination:
     """Look for each problem in the test sets. Run and sets are held in memory, some kilobytes a problem.
 
@@ -52,12 +53,14 @@ def contamination(
             to 0.12 below it are shown to a person, at most three for a test problem.
         embeddings: server whose embeddings show further pairs to a person.
         decisions: `same` or `different`, by the ids of the problem and of the test problem.
+        split_of: `train` or `test`, by the id of the problem.
 
     Raises:
         ConfigError: the threshold is no similarity.
         SetupError, DataError: the embedding server does not answer, or in another form.
     """
     check_threshold(threshold)
+    splits = split_of or {}
     here = list({problem.id: problem for problem in problems}.values())
     sets = {name: {one.id: one for one in several} for name, several in test_sets.items()}
     there = [(name, one) for name, several in sets.items() for one in several.values()]
@@ -78,7 +81,8 @@ def contamination(
         (name, test), pair = there[to], (at, to)
         value = values[pair] if pair in values else similarity(ours[at], theirs[to], WEIGHTS)
         hit = _hit(here[at], name, test, value, spelt)
-        hit = replace(hit, cosine=cosines.get(pair), decision=decided.get(pair, ""))
+        split = splits.get(here[at].id, "")
+        hit = replace(hit, split=split, cosine=cosines.get(pair), decision=decided.get(pair, ""))
         hits[hit.decision or ("same" if value >= threshold else "")].append(hit)
     for several in hits.values():
         several.sort(key=_order)
@@ -87,20 +91,13 @@ def contamination(
         hits=tuple(hits["same"]),
         undecided=tuple(hits[""]),
         rejected=tuple(hits["different"]),
-        problems=_counts(one.source for one in here),
+        problems=Counter((one.source, splits.get(one.id, "")) for one in here),
         test_problems={name: len(several) for name, several in sets.items()},
     )
 
 
 def _order(hit: Hit) -> tuple[Any, ...]:
     return (-hit.similarity, -(hit.cosine or 0), hit.source, hit.problem_id, hit.test_set, hit.test_id)
-
-
-def _counts(names: Iterable[str]) -> dict[str, int]:
-    found: defaultdict[str, int] = defaultdict(int)
-    for name in names:
-        found[name] += 1
-    return dict(found)
 
 
 def _kept(

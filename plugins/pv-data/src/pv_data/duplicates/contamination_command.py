@@ -21,7 +21,7 @@ DECISIONS = ("same", "different")
 IDS = ("problem_id", "test_problem_id")
 COLUMNS = (
     *("decision", "similarity", "cosine", "text", "test_text", "shared", "only_here", "only_there"),
-    *("source", "native_id", "test_set", "test_id", *IDS),
+    *("source", "native_id", "split", "test_set", "test_id", *IDS),
 )
 """Of the sheet: fields of `Hit`."""
 CELL = 20_000
@@ -101,8 +101,9 @@ def contamination_command(
     """
     from pv_data.duplicates.contamination import contamination, problems_of
     from pv_data.duplicates.embeddings import parse_endpoint
+    from pv_data.run.finalize import EXPORT
     from pv_data.run.manifest import check_run
-    from pv_data.table import read_rows
+    from pv_data.table import column, read_rows
     from pv_judge.files import check_target, write_atomically
 
     with errors_to_exit():
@@ -117,12 +118,14 @@ def contamination_command(
                 raise ConfigError(f"--against {one}: give KIND:PATH, for example processbench:gsm8k.jsonl")
             sets[f"{kind} {Path(path).name}"] = problems_of(kind, Path(path))
         decisions = read_decisions(pairs) if pairs else {}
+        triples = run / EXPORT / "qpc"
         report = contamination(
             read_rows(run / "problems", Problem),
             sets,
             threshold=threshold,
             embeddings=parse_endpoint(embeddings, api_key_env) if embeddings else None,
             decisions=decisions,
+            split_of=dict(zip(column(triples, "problem_id"), column(triples, "split"), strict=True)),
         )
         if pairs:
             lost = decisions.keys() - {(row["problem_id"], row["test_problem_id"]) for row in report.rows()}

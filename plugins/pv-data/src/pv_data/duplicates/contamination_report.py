@@ -26,6 +26,8 @@ class Hit:
     source: str
     problem_id: str
     native_id: str
+    split: str = ""
+    """`train` or `test`; empty for a problem of which the run has exported no proof."""
     test_set: str
     test_problem_id: str
     test_id: str
@@ -55,15 +57,15 @@ class Contamination:
     """Pairs near the threshold, and those that the embeddings show. The most similar first."""
     rejected: tuple[Hit, ...]
     """Pairs that a person decided are different."""
-    problems: Mapping[str, int]
-    """Problems of the run by source."""
+    problems: Mapping[tuple[str, str], int]
+    """Problems of the run by source and split."""
     test_problems: Mapping[str, int]
     """Problems by test set."""
 
-    def counts(self) -> Counter[tuple[str, str]]:
-        """Problems of the run that are in the set, by source and set."""
-        pairs = {(hit.source, hit.test_set, hit.problem_id) for hit in self.hits}
-        return Counter((source, name) for source, name, _ in pairs)
+    def counts(self) -> Counter[tuple[str, str, str]]:
+        """Problems of the run that are in the set, by source, split and set."""
+        pairs = {(hit.source, hit.split, hit.test_set, hit.problem_id) for hit in self.hits}
+        return Counter(one[:3] for one in pairs)
 
     def rows(self) -> list[dict[str, Any]]:
         """All pairs as plain values: those to decide first, then those that count, then the rejected ones."""
@@ -75,11 +77,12 @@ class Contamination:
 
     def _blocks(self) -> Iterator[Block]:
         counts = self.counts()
-        by_source: list[Column[str]] = [
-            Column("source", plain, left=True),
-            Column("problems", lambda source: str(self.problems[source])),
+        by_source: list[Column[tuple[str, str]]] = [
+            Column("source", lambda row: plain(row[0]), left=True),
+            Column("split", lambda row: row[1] or "none", left=True),
+            Column("problems", lambda row: str(self.problems[row])),
             *(
-                Column(f"{plain(one)} ({number})", lambda source, one=one: str(counts[source, one]))
+                Column(f"{plain(one)} ({number})", lambda row, one=one: str(counts[*row, one]))
                 for one, number in sorted(self.test_problems.items())
             ),
         ]
@@ -112,6 +115,7 @@ PAIRS: tuple[Column[Hit], ...] = (
     Column("similarity", lambda hit: f"{hit.similarity:.2f}"),
     Column("cosine", lambda hit: "" if hit.cosine is None else f"{hit.cosine:.2f}"),
     Column("problem", lambda hit: plain(f"{hit.source} {hit.native_id}", SHOWN), left=True),
+    Column("split", lambda hit: hit.split, left=True),
     Column("test set", lambda hit: plain(f"{hit.test_set} {hit.test_id}", SHOWN), left=True),
     Column("text", lambda hit: plain(hit.text, SHOWN), left=True),
     Column("text there", lambda hit: plain(hit.test_text, SHOWN), left=True),

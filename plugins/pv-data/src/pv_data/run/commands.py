@@ -56,12 +56,13 @@ def run_command(
     from pv_data.run.finalize import EXPORT
     from pv_data.run.pipeline import run
     from pv_data.run.plan import plan
+    from pv_judge.pages.terminal import standard_output
 
     console = Console(stderr=True)
     with errors_to_exit():
         settings = compose(config, overrides or [])
         if dry_run:
-            plan(settings, Console(), redo=redo)
+            plan(settings, standard_output(), redo=redo)
             return
         try:
             folder = run(settings, console, redo=redo, export_only=export_only)
@@ -231,14 +232,13 @@ def status(
 
     Example: pv-data audit status runs/mine
     """
-    from rich.console import Console
-
     from pv_data.audit import prove, read_audit, slices_above
     from pv_data.audit.marks import latest_marks
     from pv_data.audit.readers import readers
     from pv_data.audit.tables import print_proven, print_readers
     from pv_data.run.finalize import discard_override
     from pv_data.run.reading_list import all_marks
+    from pv_judge.pages.terminal import standard_output
 
     with errors_to_exit():
         audit, people = read_audit(run), readers(latest_marks(all_marks(run)))
@@ -255,8 +255,7 @@ def status(
         if json_file is not None:
             check_target("--json", json_file)
             write_atomically(json_file, lambda file: file.write_text(text, "utf-8", "replace"))
-    console = Console()
-    console = console if console.is_terminal else Console(width=130)
+    console = standard_output()
     print_proven(proven, console)
     print_readers(people, console)
     if shown is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +18,6 @@ from pv_data.shell import config_names, load_yaml
 from pv_judge.config import STRICT, Budget, Price, read_config
 from pv_judge.hydra_errors import unreadable
 from pv_judge.json_schema import json_schema
-from pv_judge.yaml_errors import load_settings
 from pv_rl.errors import ConfigError
 from pv_rl.plugins import nearest
 
@@ -291,8 +292,9 @@ def compose(config: str, overrides: Sequence[str] = ()) -> RunConfig:
         if not path.is_file():
             raise ConfigError(f"{path} is not a file. Give a YAML file or one of {', '.join(config_names())}")
         try:
-            load_yaml(path.read_text(encoding="utf-8"))
-            load_settings(path)
+            load_yaml(
+                path.read_text(encoding="utf-8")
+            )  # unlike Hydra's reader, it refuses 0 twice, and bounds aliases
         except (ValueError, OSError) as error:
             raise ConfigError(f"{config} cannot be read as YAML: {error}") from error
         opened = initialize_config_dir(str(path.parent.resolve()), version_base="1.3")
@@ -307,6 +309,12 @@ def compose(config: str, overrides: Sequence[str] = ()) -> RunConfig:
     try:
         with opened:
             found = hydra_compose(name, [_adding(override) for override in overrides])
+            if _unread(found) and (unread := _unread(found, hydra_compose(name))):
+                known = [one for one in found.vars if one not in unread]
+                raise ValueError(
+                    f"vars.{unread[0]}: no ${{...}} of the config reads it.{nearest(str(unread[0]), known)} "
+                    f"Variables that are read: {', '.join(map(str, known)) or 'none'}"
+                )
         values = OmegaConf.to_container(found, resolve=True, throw_on_missing=True)
     except (HydraException, OmegaConfBaseException, OSError, ValueError) as error:
         raise ConfigError(f"{config}: {unreadable(error)}") from error
@@ -314,6 +322,24 @@ def compose(config: str, overrides: Sequence[str] = ()) -> RunConfig:
         raise ConfigError(f"{config} is not a mapping of settings")
     values.pop("vars", None)  # what a config interpolates
     return read_run(values)
+
+
+def _unread(config: Any, *others: Any) -> list[Any]:
+    """The names under `vars` that no interpolation of these configs contains.
+
+    The config as its file has it is one of the others: an override may replace what reads a variable of the file.
+    """
+    from omegaconf import OmegaConf
+
+    plain: list[Any] = [OmegaConf.to_container(one) for one in (config, *others)]
+    lines = json.dumps(
+        plain, indent=0, default=str, skipkeys=True, ensure_ascii=False
+    ).splitlines()  # a value a line
+    text = "\n".join(line for line in lines if "${" in line)
+    given = plain[0].get("vars")
+    if not isinstance(given, dict) or re.search(r"\bvars\b(?![.\[])", text):  # all of them
+        return []
+    return [name for name in given if not re.search(rf"[.\[]{re.escape(str(name))}\b", text)]
 
 
 def _adding(override: str) -> str:

@@ -20,7 +20,7 @@ from pv_data.run.stage import Asked, Chunk, Job, Resources, Tables, chunks_of, r
 from pv_data.run.worker import gather_all
 from pv_data.table import read_group
 from pv_judge.answer import JudgeFailure
-from pv_rl.errors import ConfigError
+from pv_rl.errors import ConfigError, PluginError
 from pv_rl.plugins import misfit
 
 __all__ = ["Generating", "methods"]
@@ -35,6 +35,7 @@ def methods(config: RunConfig) -> list[Method]:
 
     Raises:
         ConfigError: a method that does not exist, an option that it does not know, a model that it lacks.
+        PluginError: what a plugin builds is no method.
     """
     found = []
     for number, spec in enumerate(config.generate):
@@ -47,6 +48,11 @@ def methods(config: RunConfig) -> list[Method]:
             raise ConfigError(f"{where}.options of {spec.method}: {why}") from None
         except ConfigError as error:
             raise ConfigError(f"{where}: {error}") from error
+        if lacks := [one for one in ("needs_proof", "template", "prepare") if not hasattr(method, one)]:
+            raise PluginError(
+                f"the method {spec.method} of {METHODS.owner(spec.method)} lacks {', '.join(lacks)}; its `build` "
+                "has to return a pv_data.methods.base.Method"
+            )
         if bool(method.template) != bool(spec.model):
             needs = "asks a model: name one" if method.template else "asks no model: name none"
             raise ConfigError(f"{where}.model: the method {spec.method} {needs}")

@@ -233,6 +233,8 @@ def plan(config: RunConfig, console: Console, *, redo: str = "") -> None:
             highlight=False,
             markup=False,
         )
+    if not any(one.calls for one in found):
+        console.print("No model would be asked: the run would only collect, split and export.")
     if done := sum(one.done for one in found):
         console.print(
             f"{plural(done, 'question', ',')} of the run {'has' if done == 1 else 'have'} been asked before and "

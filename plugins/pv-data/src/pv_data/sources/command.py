@@ -82,7 +82,7 @@ def _try(path: Path, kind: str, options: dict[str, Any], rows: int) -> None:
     from pv_judge.pages.terminal import print_blocks, standard_output
     from pv_judge.pages.text import visible
 
-    console = standard_output(160)
+    console = standard_output()
     kinds = [kind] if kind else [PLAIN] if options else fitting_kinds(path)
     try:
         made = trial((kinds or [PLAIN])[0], path, options, shown=rows)
@@ -92,7 +92,10 @@ def _try(path: Path, kind: str, options: dict[str, Any], rows: int) -> None:
         raise
     print_blocks(made.blocks(), console)
     if not made.labelled and (block := columns_block(path)):
-        typer.echo("No proof has a label. The file has these columns; name them with --column:\n")
+        typer.echo(
+            "No proof has a label. The file has these columns; name them with --column, and the words of its labels "
+            "with --options '{labels: {WORD: true, OTHER: false}}':\n"
+        )
         print_blocks([block], console)
     if len(kinds) > 1:
         typer.echo(f"Also read by {', '.join(kinds[1:])}: choose one with --kind.")

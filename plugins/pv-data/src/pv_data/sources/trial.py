@@ -151,7 +151,9 @@ def fitting_kinds(path: Path) -> list[str]:
         proofs = sum(count for what, count in one.counts.items() if what.startswith(("proofs", "references")))
         if not proofs + one.counts["problems"]:
             continue
-        rank = (proofs > 0, proofs + one.counts["problems"] - one.counts["rejected"], kind != PLAIN)
+        number, rejected = proofs + one.counts["problems"], one.counts["rejected"]
+        # of kinds that reject every proof the plain one gives the reason that the user can do something about
+        rank = (proofs > 0, number - rejected, (kind != PLAIN) is (proofs > 0 or not rejected))
         found.append((rank, kind))
     best = any(
         rank[0] for rank, _ in found

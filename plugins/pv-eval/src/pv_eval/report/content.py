@@ -214,7 +214,8 @@ def _best_of(group: Group) -> Iterator[Block]:
 
 
 def _grades(group: Group) -> Iterator[Block]:
-    yield from grade_blocks([(entry.name, entry.graded) for entry in group.entries if entry.graded])
+    graded = [(entry.name, entry.graded) for entry in group.entries if entry.graded]
+    yield from grade_blocks(graded, group.grades_versus)
     yield from step_blocks([(entry.name, entry.steps) for entry in group.entries if entry.steps])
 
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from pv_eval.best_of import BestOf
-from pv_eval.graded import FLOORS, Graded
+from pv_eval.graded import FLOORS, GradeComparison, Graded
 from pv_eval.intervals import Estimate
 from pv_eval.steps import Steps
-from pv_judge.pages.blocks import Block, Column, Heading, Items, Table
-from pv_judge.pages.text import MISSING, coefficient, estimate, percent, plural
+from pv_judge.pages.blocks import Block, Column, Heading, Items, Paragraph, Table
+from pv_judge.pages.text import MISSING, coefficient, estimate, p_value, percent, plural, points
 
 __all__ = ["grade_blocks", "step_blocks", "upright"]
 
@@ -43,6 +43,12 @@ AGREEMENT: Shown = (
     ("accuracy", "accuracy", "accepted or not, %", percent),
     ("balanced_accuracy", "balanced", "accuracy, %", percent),
 )
+COMPARED: Shown = (
+    ("mae_points", "MAE", "points", _signed),
+    ("qwk", "QWK", "", lambda value: f"{round(value, 3) + 0.0:+.3f}"),
+    ("exact", "exact", "% points", points),
+    ("within_one", "within one grade", "% points", points),
+)
 RANKS: Shown = (
     ("spearman", "Spearman", "all pairs", coefficient),
     ("kendall", "tau-b", "all pairs", coefficient),
@@ -74,11 +80,17 @@ OF_STEPS = (
 )
 
 
-def grade_blocks(found: Sequence[tuple[str, Graded]], *, terminal: bool = False) -> Iterator[Block]:
+def grade_blocks(
+    found: Sequence[tuple[str, Graded]],
+    against: Sequence[tuple[str, str, GradeComparison]] = (),
+    *,
+    terminal: bool = False,
+) -> Iterator[Block]:
     """Tables of verifiers that gave grades; nothing for none.
 
     Args:
         found: by the verifier's name.
+        against: two verifiers, and how the second compares with the first.
         terminal: whether to show a metric a line, since a terminal is not wide enough for a line a verifier.
     """
     if not found:
@@ -96,6 +108,14 @@ def grade_blocks(found: Sequence[tuple[str, Graded]], *, terminal: bool = False)
         yield _table(lines, DISTANCE)
         yield _table(lines, AGREEMENT)
         yield _table(own, RANKS)
+    for first, second, compared in against:
+        yield Heading(f"Grades of {second} against {first}", level=3)
+        yield Paragraph(
+            f"{second} minus {first}, on {plural(compared.pairs, 'pair')} of "
+            f"{plural(compared.questions, 'question')} that both graded ({plural(compared.left_out, 'other')} left "
+            "out), by the means of their votes. p is by the t of the interval."
+        )
+        yield _against(compared)
     chosen = [(name, one) for name, one in found if one.best_of is not None]
     if chosen:
         yield Heading("Grade of the best of k", level=3)
@@ -146,6 +166,15 @@ def _table(lines: Sequence[Line], shown: Shown) -> Table:
         ),
     ]
     return Table.of(columns, lines, repeated=2)
+
+
+def _against(compared: GradeComparison) -> Table:
+    columns: list[Column[Any]] = [
+        Column("metric", lambda row: f"{row[1]}, {row[2]}" if row[2] else row[1], left=True),
+        Column("difference", lambda row: _cell(compared.differences[row[0]], row[3])),
+        Column("p", lambda row: p_value(compared.p[row[0]])),
+    ]
+    return Table.of(columns, COMPARED)
 
 
 def _cell(found: Estimate | None, write: Callable[[float], str]) -> str:

@@ -46,7 +46,7 @@ class Missing:
     def command(self) -> str:
         """The command that makes them; the user replaces the words in capitals."""
         return (
-            f"pv-eval run --set {SPECS[self.set_name]} --verifier URL_OR_PATH --model MODEL "
+            f"pv-eval run --set {SPECS[self.set_name]} --format verdict --verifier URL_OR_PATH --model MODEL "
             f"--name {shlex.quote(plain(self.verifier))} -n {SAMPLES} --out FOLDER"
         )
 

@@ -10,7 +10,7 @@ from pv_eval.best_of import BestOf, best_of_set
 from pv_eval.counted import CountedRun, read_counted
 from pv_eval.counts import VoteCounts
 from pv_eval.evaluation import Evaluation, evaluate
-from pv_eval.graded import Graded
+from pv_eval.graded import GradeComparison, Graded, Scale, compare_with_first
 from pv_eval.intervals import Intervals
 from pv_eval.paired import Comparison, common, compare
 from pv_eval.report.cases import Case, Split, disagreements, worst_errors
@@ -62,6 +62,8 @@ class Group:
     entries: Sequence[Entry]
     """One or more; the first is what others are compared with."""
     versus: Sequence[Versus]
+    grades_versus: Sequence[tuple[str, str, GradeComparison]]
+    """The first verifier that gave grades, a later one, and how that compares with it."""
     cases: int
     """How many single cases of a kind are shown; 0 for none."""
     prefix: str
@@ -152,6 +154,11 @@ def _group(
     )
     entries = [_entry(run, how, cases, name=one) for run, one in zip(runs, names, strict=True)]
     first = entries[0]
+    graded = [
+        (entry.name, run.pairs, run.votes, scale)
+        for entry, run in zip(entries, runs, strict=True)
+        if entry.graded is not None and (scale := Scale.of(run.info)) is not None
+    ]
     versus = [
         Versus(
             second=entry,
@@ -165,6 +172,7 @@ def _group(
         set_name=runs[0].info.set_name,
         entries=entries,
         versus=versus,
+        grades_versus=compare_with_first(graded, how),
         cases=cases,
         prefix=prefix,
         apart=apart,

@@ -58,8 +58,9 @@ def document(summary: Summary) -> dict[str, Any]:
     Keys: `format`, `pv_data` (version), `intervals`; `sets`, each with `name`, `set_name` and the names of its `runs`
     (the first is the base of comparison, each is unique in its set); `runs`, each with its `set`, `name`, `info`,
     `evaluation` (see `Evaluation`), `best_of`, `grades` (see `Graded`), `first_errors` (see `Steps`) and the names of
-    the pairs in `worst`; `versus`, each with `set`, `first`, `second`, `comparison` and `differ_most`; `paper`, its
-    title and printed numbers by set name.
+    the pairs in `worst`; `versus`, each with `set`, `first`, `second`, `comparison` and `differ_most`; `grades_versus`,
+    each with `set`, `first`, `second` and `comparison` (see `GradeComparison`); `paper`, its title and printed numbers
+    by set name.
     """
     return {
         "format": FORMAT,
@@ -86,6 +87,11 @@ def document(summary: Summary) -> dict[str, Any]:
             }
             for group in summary.groups
             for versus in group.versus
+        ],
+        "grades_versus": [
+            {"set": group.name, "first": first, "second": second, "comparison": comparison}
+            for group in summary.groups
+            for first, second, comparison in group.grades_versus
         ],
         "paper": {
             "title": PAPER,

@@ -23,6 +23,7 @@ from pv_eval.sets.truth import Judges, PointRule, first_error_of, given, grade_o
 from pv_eval.sets.values import LABELS, id_of, is_missing, label_of, list_of, number_of, text_of
 from pv_eval.votes import Pair
 from pv_rl.errors import ConfigError, DataError
+from pv_rl.plugins import nearest
 
 __all__ = ["MEANINGS", "Form", "Names", "form_rows"]
 
@@ -75,7 +76,8 @@ class Form:
         chosen = {ALSO.get(meaning, meaning): column for meaning, column in columns.items()}
         if unknown := chosen.keys() - set(MEANINGS):
             raise ConfigError(
-                f"columns has {', '.join(sorted(map(str, unknown)))}; expected {', '.join(MEANINGS)}"
+                f"columns has {', '.join(sorted(map(str, unknown)))}.{nearest(str(min(unknown, key=str)), MEANINGS)} "
+                f"Expected {', '.join(MEANINGS)}"
             )
         if wrong := [
             meaning for meaning, column in chosen.items() if not isinstance(column, str) or not column

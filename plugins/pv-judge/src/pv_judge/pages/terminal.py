@@ -39,7 +39,7 @@ NAME = 12
 """Characters of a line of a name, at least, where a table is too wide."""
 
 
-def standard_output(width: int = 1000) -> Console:
+def standard_output(width: int = 120) -> Console:
     """A console as wide as the terminal; where output is no terminal, `width` columns wide, whatever COLUMNS says.
 
     Python's readline puts COLUMNS into the environment of all processes that are started later.

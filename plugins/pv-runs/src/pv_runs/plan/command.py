@@ -69,7 +69,7 @@ def show(plan: Plan, *, json_file: str | None = None) -> None:
             return
         check_target("--json", Path(json_file))
         write_atomically(Path(json_file), lambda file: file.write_text(text, encoding="utf-8"))
-    console = standard_output(120)
+    console = standard_output()
     print_blocks(blocks(plan), console)
     if json_file is not None:
         print_line(console, f"wrote {json_file}")

@@ -85,9 +85,10 @@ class LabelMap:
         elif name is not None and (number := _finite(name)) is not None:
             meanings += [meaning for sign, than, meaning in self._compared if SIGNS[sign](number, than)]
         if len(set(meanings)) != 1:
-            problem = "means both right and wrong" if meanings else "is not in it"
+            problem = "means both right and wrong in" if meanings else "is not in"
             raise Unusable(
-                "no label: label", f"{what} is {short(value)}, which {problem}; the map is {{{self._shown}}}"
+                "no label: label",
+                f"{what} is {short(value)}, which {problem} the option labels: {{{self._shown}}}",
             )
         return meanings[0]
 
