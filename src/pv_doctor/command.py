@@ -9,7 +9,6 @@ import os
 import sys
 import tempfile
 from collections.abc import Sequence
-from unittest.mock import patch
 
 from pv_rl.errors import ConfigError, PvRlError
 from pv_rl.hookspecs import Finding
@@ -30,6 +29,8 @@ def check_command(words: Sequence[str]) -> Finding:
     Raises:
         PvRlError: the command runs another module, or pv-rl stops the run.
     """
+    from unittest.mock import patch  # it imports asyncio, which completion in the shell should not wait for
+
     place = list(words).index("-m")
     module, *arguments = words[place + 1 :] or [""]
     if module != MAIN:
