@@ -29,6 +29,7 @@ LONGEST = 500
 """Characters of a stranger's error message."""
 
 _only_check: ContextVar[bool] = ContextVar("pv_rl_only_check", default=False)
+"""Whether `build_reward` only checks. Not an argument, since a reward calls it for the rewards inside it."""
 
 
 def check_reward(name: str, options: Mapping[str, Any] | None = None) -> LabelKind:
@@ -66,7 +67,7 @@ def build_reward(name: str, options: Mapping[str, Any] | None = None) -> Checked
                 with suppress(ValueError):  # a class of C or Rust may have no signature
                     # A decorator may take more than what it wraps.
                     inspect.signature(entry.build, follow_wrapped=False).bind(**(options or {}))
-                reward = SimpleNamespace(label_kind="any", score=entry.build)  # in its place
+                reward = SimpleNamespace(label_kind="any", score=entry.build)  # a stand-in: never scored
         except TypeError as error:
             why = misfit(entry.build, options or {}, error)
             raise ConfigError(f"the options of {_describe(name)} do not fit it: {why}") from error
