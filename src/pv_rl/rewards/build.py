@@ -67,7 +67,7 @@ def build_reward(name: str, options: Mapping[str, Any] | None = None) -> Checked
                 with suppress(ValueError):  # a class of C or Rust may have no signature
                     # A decorator may take more than what it wraps.
                     inspect.signature(entry.build, follow_wrapped=False).bind(**(options or {}))
-                reward = SimpleNamespace(label_kind="any", score=entry.build)  # a stand-in: never scored
+                reward = SimpleNamespace(label_kind="any", score=entry.build)  # in its place
         except TypeError as error:
             why = misfit(entry.build, options or {}, error)
             raise ConfigError(f"the options of {_describe(name)} do not fit it: {why}") from error
