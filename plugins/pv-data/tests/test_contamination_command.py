@@ -53,7 +53,7 @@ def test_near_problems_are_counted_and_listed(run):
     )
     assert told.exit_code == 0, told.output
     text = (run / "out.md").read_text()
-    assert "| S | none | 2 | 1 |" in text
+    assert "| S | not exported | 2 | 1 |" in text
     assert "Suppose n be a positive integer" in text
 
 
@@ -122,7 +122,7 @@ def near(run: Path) -> Path:
 
 def test_a_sheet_has_both_texts_and_what_they_share(near: Path):
     text = asked(near, "--pairs", str(near / "pairs.csv"))
-    assert "| S | none | 2 | 1 |" in text
+    assert "| S | not exported | 2 | 1 |" in text
     assert "Pairs for a person to decide, which do not count:" in text
     open_one, sure = sheet(near / "pairs.csv")
     assert (open_one["text"], open_one["test_text"]) == (TEXT, NEAR)
@@ -142,7 +142,7 @@ def test_what_a_person_decides_counts_and_stays_in_the_sheet(near: Path):
     decide(path, "different", "Different")
     text = asked(near, "--pairs", str(path), "--threshold", "0.9")
     assert "2 pairs do not count: a person decided that they are different." in text
-    assert "| S | none | 2 | 0 |" in text
+    assert "| S | not exported | 2 | 0 |" in text
 
 
 def test_decisions_that_cannot_be_read_or_would_be_lost_are_refused(near: Path):
@@ -226,7 +226,7 @@ def test_embeddings_show_a_translation_to_a_person(run: Path, server: Server, mo
     (run / "set.jsonl").write_text(json.dumps({"problem": chinese, "proof": "用归纳法证明。"}) + "\n")
     options = ["--embeddings", f"team/model@http://127.0.0.1:{server.server_port}/v1"]
     text = asked(run, *options, "--api-key-env", "MY_KEY", "--pairs", str(run / "pairs.csv"))
-    assert "| S | none | 2 | 0 |" in text
+    assert "| S | not exported | 2 | 0 |" in text
     [row] = sheet(run / "pairs.csv")
     assert (row["text"], row["test_text"], row["cosine"]) == (TEXT, chinese, "1.0000")
     assert [(one["path"], one["model"], len(one["input"]), one["key"]) for one in server.seen] == [

@@ -220,7 +220,7 @@ def test_contamination_is_counted_by_source_and_set_and_written_as_markdown():
     assert report.rows()[0]["test_set"] == "mine"
     lines = report.to_markdown().splitlines()
     assert "| source | split | problems | mine (2) | process (413) |" in lines
-    assert "| A \\| B | none | 1 | 1 | 0 |" in lines
-    assert "| C | none | 1 | 0 | 0 |" in lines
+    assert "| A \\| B | not exported | 1 | 1 | 0 |" in lines
+    assert "| C | not exported | 1 | 0 | 0 |" in lines
     assert not any("<b>" in line for line in lines)
     assert "No pair was found." in contamination([run[1]], {"mine": sets["mine"]}).to_markdown()

@@ -253,9 +253,11 @@ def test_a_trial_shows_a_rejected_row_with_its_problem_and_reason(tmp_path: Path
 
 
 def test_a_trial_in_which_no_label_can_be_read_names_them_and_the_option(tmp_path: Path):
-    rows = [{"problem": f"P{n}?", "proof": "So.", "label": label} for n, label in enumerate(("good", "bad"))]
+    both = {"proof": "So.", "steps": ["So."]}  # ProcessBench has steps, and numbers as labels
+    rows = [{"id": f"p{n}", "problem": f"P{n}?", **both, "label": ("good", "bad")[n]} for n in range(2)]
     path = str(jsonl(tmp_path / "a.jsonl", *rows))
     answer = CliRunner().invoke(app, ["sources", "--try", path])
+    assert "Also read by processbench" in answer.output
     assert "label is 'good', which is not in the option labels" in " ".join(answer.output.split())
     assert "with --options '{labels: {WORD: true, OTHER: false}}'" in answer.output
     given = ["--kind", "table", "--options", "{labels: {good: true, bad: false}}"]

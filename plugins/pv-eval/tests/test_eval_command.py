@@ -40,12 +40,8 @@ def test_votes_and_their_record_are_written_and_the_report_with_them(tmp_path):
     label = {pair.pair_id: pair.label for pair in pairs}
     wrong = {vote.pair_id for vote in votes if vote.verdict is (not label[vote.pair_id])}
     assert wrong == {"p3"}
-    assert (info.verifier, info.set_name, info.length_unit, info.temperature) == (
-        "judge",
-        "set",
-        "tokens",
-        0.6,
-    )
+    assert (info.verifier, info.set_name, info.length_unit) == ("judge", "set", "tokens")
+    assert (info.verdict_format, info.temperature) == ("verdict", 0.6)
     assert "Traces without a verdict because of the model itself, of 16: refusal: 1." in info.notes
     spent = info.settings["spent"]
     assert spent["requests"] == 16

@@ -72,7 +72,7 @@ def test_another_set_of_the_same_name_is_refused_and_the_same_set_is_written_aga
     other = small_set(tmp_path / "other", 4)
     result = run("export", "--set", f"table:{other}", "--out", exported, "--to", "inspect")
     assert result.exit_code == 1
-    assert f"{TASK}.jsonl is there, with other pairs" in " ".join(result.output.split())
+    assert f"{TASK}.jsonl exists, with other pairs" in " ".join(result.output.split())
     assert {path: path.read_bytes() for path in exported.rglob("*") if path.is_file()} == first
     named = ["--set", f"table:{other}", "--set-option", "name=second", "--out", exported]
     again = ["--set", f"table:{tmp_path / 'set.jsonl'}", "--out", exported, "-n", 4]

@@ -333,6 +333,7 @@ def test_a_sweep_over_options_and_hydras_own_options_pass():
         (["recipe=dapo", f"{MODE}=token-mean"], ConfigError, "undoes the recipe.* asks for dapo@prompt"),
         (["actor_rollout_ref.rollout.n=1"], ConfigError, "rollout.n=1 leaves .* without effect"),
         (["reward=verdict", f"+{KWARGS}.veto=abstain"], ConfigError, "options of the reward 'verdict'"),
+        (["reward.reward_manager.name=rate_limited"], ConfigError, "one of naive, dapo"),
         (
             ["++algorithm.filter_groups={enable: true, metric: acc}"],
             ConfigError,
@@ -403,6 +404,12 @@ def test_a_validation_leaves_the_environment_as_it_was(monkeypatch):
     before = dict(os.environ)
     validate(config)
     assert os.environ == before
+
+
+def test_a_plan_needs_no_data_and_refuses_a_reward_that_does_not_exist():
+    check(compose("8b", ["judge=rules"]), to_run=False)
+    with pytest.raises(ConfigError, match=r"there is no reward 'verdct'\. Did you mean verdict"):
+        check(compose("8b", ["reward.custom_reward_function.name=verdct"]), to_run=False)
 
 
 def test_data_that_is_not_named_is_said():

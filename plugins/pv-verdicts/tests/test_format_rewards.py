@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from pv_rl import plugins
 from pv_rl.cli import app
 from pv_rl.errors import ConfigError, DataError, PluginError
+from pv_rl.plugins import REWARDS
 from pv_rl.rewards import RewardInput, RewardOutput, build_reward, named
 from pv_verdicts import Answer, hookspecs
 from pv_verdicts.formats import FORMATS
@@ -138,6 +139,11 @@ def test_a_format_of_another_package_is_a_reward_of_verl_and_trl() -> None:
         assert (by_key["score"], by_key["acc"]) == (1, 1)
     with pytest.raises(ConfigError, match="no reward 'confidence'"):
         named.confidence  # noqa: B018
+
+
+def test_the_driver_builds_formats_of_ours_and_of_no_other_package() -> None:
+    with installed(FormatEntry(name="confidence", build=Confidence)):
+        assert [REWARDS.find(name).cheap for name in ("grade", "confidence")] == [True, False]
 
 
 def test_a_format_that_fails_is_named_with_its_package() -> None:

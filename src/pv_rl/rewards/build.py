@@ -29,6 +29,7 @@ LONGEST = 500
 """Characters of a stranger's error message."""
 
 _only_check: ContextVar[bool] = ContextVar("pv_rl_only_check", default=False)
+"""Whether `build_reward` only checks. Not an argument, since a reward calls it for the rewards inside it."""
 
 
 def check_reward(name: str, options: Mapping[str, Any] | None = None) -> LabelKind:

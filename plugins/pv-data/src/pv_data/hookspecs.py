@@ -54,7 +54,7 @@ class SourceEntry:
 
     def __post_init__(self) -> None:
         _check_name(self.name)
-        inspect.signature(self.read)  # a builtin has none
+        inspect.signature(self.read)  # raises for a builtin: the plugin is left out, with this reason
 
 
 @dataclass(frozen=True, kw_only=True)

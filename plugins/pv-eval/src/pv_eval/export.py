@@ -31,7 +31,7 @@ def export_tasks(
     """Write `out/HARNESS/...` for each harness; all files or none. Files of other tasks there stay as they are.
 
     Raises:
-        ConfigError: a harness is unknown, or the folder has another set, or another prompt, under the task's name.
+        ConfigError: a harness is unknown, or the task's file in the folder is of another set or prompt.
     """
     found = found.labelled()
     if not harnesses or not set(harnesses) <= HARNESSES.keys():
@@ -59,8 +59,8 @@ def export_tasks(
     for path, text in texts.items():
         if path.name == f"{settings['task']}.jsonl" and path.exists() and path.read_bytes() != text.encode():
             raise ConfigError(
-                f"{path} is there, with other pairs or of another prompt. Give another --out, or another name of the "
-                "set (--set-option name=NAME, for a set that has this option), or delete the file"
+                f"{path} exists, with other pairs or another prompt. Give another --out, or delete the file. If the "
+                "set has the option name, --set-option name=NAME also helps"
             )
         path.parent.mkdir(parents=True, exist_ok=True)
     write_together({path: text.encode("utf-8", "replace") for path, text in texts.items()})

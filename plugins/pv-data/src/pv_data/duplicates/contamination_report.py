@@ -79,7 +79,7 @@ class Contamination:
         counts = self.counts()
         by_source: list[Column[tuple[str, str]]] = [
             Column("source", lambda row: plain(row[0]), left=True),
-            Column("split", lambda row: row[1] or "none", left=True),
+            Column("split", lambda row: row[1] or "not exported", left=True),
             Column("problems", lambda row: str(self.problems[row])),
             *(
                 Column(f"{plain(one)} ({number})", lambda row, one=one: str(counts[*row, one]))

@@ -292,9 +292,8 @@ def compose(config: str, overrides: Sequence[str] = ()) -> RunConfig:
         if not path.is_file():
             raise ConfigError(f"{path} is not a file. Give a YAML file or one of {', '.join(config_names())}")
         try:
-            load_yaml(
-                path.read_text(encoding="utf-8")
-            )  # unlike Hydra's reader, it refuses 0 twice, and bounds aliases
+            # Hydra reads the file again, but takes a number twice as a key, and aliases without a bound.
+            load_yaml(path.read_text(encoding="utf-8"))
         except (ValueError, OSError) as error:
             raise ConfigError(f"{config} cannot be read as YAML: {error}") from error
         opened = initialize_config_dir(str(path.parent.resolve()), version_base="1.3")
@@ -332,9 +331,8 @@ def _unread(config: Any, *others: Any) -> list[Any]:
     from omegaconf import OmegaConf
 
     plain: list[Any] = [OmegaConf.to_container(one) for one in (config, *others)]
-    lines = json.dumps(
-        plain, indent=0, default=str, skipkeys=True, ensure_ascii=False
-    ).splitlines()  # a value a line
+    # With indent=0, each value is on a line of its own.
+    lines = json.dumps(plain, indent=0, default=str, skipkeys=True, ensure_ascii=False).splitlines()
     text = "\n".join(line for line in lines if "${" in line)
     given = plain[0].get("vars")
     if not isinstance(given, dict) or re.search(r"\bvars\b(?![.\[])", text):  # all of them

@@ -152,12 +152,11 @@ def fitting_kinds(path: Path) -> list[str]:
         if not proofs + one.counts["problems"]:
             continue
         number, rejected = proofs + one.counts["problems"], one.counts["rejected"]
-        # of kinds that reject every proof the plain one gives the reason that the user can do something about
+        # If every kind rejects every proof, `table` is first: its reasons name options that the user can set.
         rank = (proofs > 0, number - rejected, (kind != PLAIN) is (proofs > 0 or not rejected))
         found.append((rank, kind))
-    best = any(
-        rank[0] for rank, _ in found
-    )  # a kind that reads the problems alone is none beside one with proofs
+    # If a kind reads proofs, those that read only problems are left out.
+    best = any(rank[0] for rank, _ in found)
     return [kind for rank, kind in sorted(found, reverse=True) if rank[0] or not best]
 
 
