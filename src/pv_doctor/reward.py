@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, ListConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from pv_rl.errors import ConfigError, DataError, PvRlError
@@ -103,9 +103,9 @@ def check_reward(config: DictConfig, *, build_all: bool = False) -> LabelKind:
                 f"{FUNCTION}.path={path}: there is no such module. Rewards by name are in {NAMED}"
             )
         return "any"
-    name: Any = function.get("name")
-    options = function.get("reward_kwargs") or {}
+    name: Any = None
     try:
+        name, options = function.get("name"), function.get("reward_kwargs") or {}
         options = plain(options) if isinstance(options, Mapping) else options
         return (
             build.build_reward(name, options).label_kind if build_all else build.check_reward(name, options)
@@ -169,9 +169,11 @@ def _is_elsewhere(config: DictConfig) -> bool:
     try:
         address = f"{value(config, 'ray_kwargs.ray_init.address')} {os.environ.get('RAY_ADDRESS')}"
         environment: Any = value(config, "ray_kwargs.ray_init.runtime_env") or {}
+        if not isinstance(environment, Mapping):
+            return True
         set_here = [key for key in environment if environment[key]]
         own = [key for key in set_here if key != "env_vars" or "PYTHONPATH" in environment[key]]
-    except ConfigError:  # a value that cannot be resolved here
+    except (ConfigError, OmegaConfBaseException):  # a value that cannot be resolved here
         return True
     return "://" in address or bool(own)
 
@@ -184,7 +186,10 @@ def _files_in_use(config: DictConfig) -> dict[str, tuple[list[str], int | None]]
     for split, needed in (("train", not value(config, "trainer.val_only")), ("val", validates)):
         key = f"data.{split}_files"
         given: Any = value(config, key) or ()
-        names = [os.path.expanduser(str(one)) for one in ([given] if isinstance(given, str) else given)]
+        names = [
+            os.path.expanduser(str(one))
+            for one in (given if isinstance(given, ListConfig | tuple) else [given])
+        ]
         paths = [path for name in names for path in (sorted(glob.glob(name)) if "*" in name else [name])]
         others = [path for path in paths if not path.endswith(".parquet") or not os.path.isfile(path)]
         if others:
@@ -231,6 +236,8 @@ def _labels(path: str) -> Iterator[tuple[int, Any]]:
             raise TypeError(f"{column} has the type {kind}")  # it may be one that `datasets` decodes
         elif kind.get_field_index(field) < 0:
             missing = f"{column} has no {field}; it has {[one.name for one in kind]!r:.400}"
+        elif isinstance(kind.field(field).type, pa.BaseExtensionType):
+            raise TypeError(f"{column}.{field} has the type {kind.field(field).type}")  # of JSON, for example
         if missing:
             fault = DataError(f"{missing}. verl gives the reward {column}.{field} as the label.")
             yield from ((number, fault) for number in range(1, file.metadata.num_rows + 1))
