@@ -152,6 +152,19 @@ def test_a_variable_may_be_read_anywhere(overrides, tmp_path):
     assert compose(str(tmp_path / "x.yaml"), overrides)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "vars: {which: one, one: a}\ntitle: ${vars.${vars.which}}",
+        "vars: {which: one, one: a}\ntitle: ${vars[${vars.which}]}",
+        "vars: {c+: a}\ntitle: ${vars.c+}",  # no word character at the end, as in decomposed Unicode
+    ],
+)
+def test_a_name_of_a_variable_may_be_computed_or_end_in_any_character(text, tmp_path):
+    (tmp_path / "x.yaml").write_text(f"{text}\nrun_dir: r\nsources: [{{kind: table, path: x.csv}}]\n")
+    assert compose(str(tmp_path / "x.yaml")).title == "a"
+
+
 def test_the_file_of_a_run_is_checked_for_aliases_once(tmp_path, monkeypatch):
     (tmp_path / "x.yaml").write_text("run_dir: a\nsources: [{kind: table, path: x.csv}]\n")
     checks, parse = [], yaml.parse

@@ -337,9 +337,10 @@ def _unread(config: Any, *others: Any) -> list[Any]:
     ).splitlines()  # a value a line
     text = "\n".join(line for line in lines if "${" in line)
     given = plain[0].get("vars")
-    if not isinstance(given, dict) or re.search(r"\bvars\b(?![.\[])", text):  # all of them
+    # All of them are read by ${oc.dict.keys:vars}, and any of them by ${vars.${vars.which}}.
+    if not isinstance(given, dict) or re.search(r"\bvars\b(?![.\[])|\$\{[^{}]*[.\[]\$\{", text):
         return []
-    return [name for name in given if not re.search(rf"[.\[]{re.escape(str(name))}\b", text)]
+    return [name for name in given if not re.search(rf"[.\[]{re.escape(str(name))}(?!\w)", text)]
 
 
 def _adding(override: str) -> str:
