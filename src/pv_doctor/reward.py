@@ -129,8 +129,8 @@ def _is_module(name: str) -> bool:
 def check_labels(config: DictConfig, kind: LabelKind) -> None:
     """Refuse data whose labels the reward cannot read, for most rows: such a run would end after its first step.
 
-    It reads the labels of local Parquet files, for `BUDGET_S` seconds. Fewer wrong labels are a warning, since their
-    rows abstain.
+    It reads the labels of local Parquet files, for `BUDGET_S` seconds, and takes those that it did not read for right.
+    Fewer wrong labels are a warning, since their rows abstain.
 
     Args:
         config: verl's.
@@ -155,6 +155,7 @@ def check_labels(config: DictConfig, kind: LabelKind) -> None:
                 wrong, first = wrong + 1, first or fault
         if not wrong:
             continue
+        total = max(total, _rows(files, most))
         text = f"{key}: the reward cannot read the labels of {wrong:,} of {total:,} rows. The first: {first}"
         if 2 * wrong > total:
             raise DataError(text)
@@ -220,6 +221,17 @@ def _read(files: Sequence[str], kind: LabelKind, most: int | None) -> Iterator[s
                 yield fault
         except Exception as error:  # noqa: BLE001 - pyarrow is missing or cannot read it; verl reads it next
             logger.info("the labels of %s are not checked: %s", path, error)
+
+
+def _rows(files: Sequence[str], most: int | None) -> int:
+    """How many rows verl takes, those included that `_read` leaves out; 0 where a file cannot be read."""
+    import pyarrow.parquet as pq
+
+    try:
+        found = sum(pq.read_metadata(path).num_rows for path in files)
+    except Exception:  # noqa: BLE001 - as in `_read`
+        return 0
+    return found if most is None else min(found, most)
 
 
 def _labels(path: str) -> Iterator[tuple[int, Any]]:

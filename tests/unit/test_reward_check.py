@@ -301,6 +301,16 @@ def test_what_cannot_be_read_here_is_left_to_verl(tmp_path, monkeypatch):
     check(train_files=wrong)
 
 
+def test_labels_that_were_not_read_are_taken_for_right(tmp_path, monkeypatch, caplog):
+    pq.write_table(pa.table({"reward_model": ["{}"] * 3}), tmp_path / "texts.parquet")  # verl may decode them
+    check(train_files=[write(tmp_path / "w.parquet", WRONG), str(tmp_path / "texts.parquet")])
+    times = iter([0.0] * 4)
+    monkeypatch.setattr(reward, "time", types.SimpleNamespace(monotonic=lambda: next(times, 9.0)))
+    check(train_files=write(tmp_path / "sorted.parquet", [*WRONG, *RIGHT]))
+    said = [record.getMessage() for record in caplog.records]
+    assert ["of 3 of 7 rows. The first" in said[0], "of 3 of 8 rows. The first" in said[1]] == [True, True]
+
+
 def test_reading_stops_when_its_time_is_over(tmp_path, monkeypatch):
     wrong = write(tmp_path / "w.parquet", WRONG)
     monkeypatch.setattr(reward, "BUDGET_S", -1.0)
