@@ -287,14 +287,13 @@ def compose(config: str, overrides: Sequence[str] = ()) -> RunConfig:
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
-    path = Path(config)
+    path, given = Path(config), None
     if path.suffix in (".yaml", ".yml"):
         if not path.is_file():
             raise ConfigError(f"{path} is not a file. Give a YAML file or one of {', '.join(config_names())}")
         try:
-            load_yaml(
-                path.read_text(encoding="utf-8")
-            )  # unlike Hydra's reader, it refuses 0 twice, and bounds aliases
+            # unlike Hydra's reader, it refuses 0 twice, and bounds aliases
+            given = load_yaml(path.read_text(encoding="utf-8"))
         except (ValueError, OSError) as error:
             raise ConfigError(f"{config} cannot be read as YAML: {error}") from error
         opened = initialize_config_dir(str(path.parent.resolve()), version_base="1.3")
@@ -309,7 +308,15 @@ def compose(config: str, overrides: Sequence[str] = ()) -> RunConfig:
     try:
         with opened:
             found = hydra_compose(name, [_adding(override) for override in overrides])
-            if _unread(found) and (unread := _unread(found, hydra_compose(name))):
+            unread = _unread(found)
+            if unread:
+                plain = hydra_compose(name)
+                unread = _unread(found, plain)
+                if (
+                    isinstance(given, dict) and "defaults" in given
+                ):  # it may replace what reads their variables
+                    unread = [one for one in unread if one not in (plain.get("vars") or ())]
+            if unread:
                 known = [one for one in found.vars if one not in unread]
                 raise ValueError(
                     f"vars.{unread[0]}: no ${{...}} of the config reads it.{nearest(str(unread[0]), known)} "
