@@ -13,8 +13,8 @@ from rich.console import Console
 import pv_doctor as doctor
 from pv_doctor.findings import print_findings
 from pv_rl import plugins
-from pv_rl.plugins import LOSS_MODES, REWARDS
 from pv_rl.hookspecs import Finding, hookimpl
+from pv_rl.plugins import LOSS_MODES, REWARDS
 
 
 def test_a_plugin_that_is_left_out_is_wrong_and_named_also_without_verl(monkeypatch):

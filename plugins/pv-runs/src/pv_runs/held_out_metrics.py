@@ -40,7 +40,7 @@ def held_out_metrics(
         `balanced`, the mean of these two; `accepted`, `missing`, shares of all verdicts; `rows`, and `abstained`, a
         share of all rows. Under `slice/NAME/` the same but `abstained`, where there is more than one. With lengths:
         `length/OF`, means over `all` rows, over `right` and `wrong` verdicts, over `accepted`, `rejected`
-        and `missing`; `length/short/acc` (`middle`, `long`), the accuracy of each third of the rows by length, where equal
+        and `missing`; `length/short/acc` (`middle`, `long`), the accuracy of each third of the rows by length; equal
         lengths are in the same third, the shortest that holds one of them. A number that has no rows is not there.
     """
     rows = _rows(data_sources, infos, lengths)
