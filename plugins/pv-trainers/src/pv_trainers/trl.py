@@ -12,7 +12,7 @@ from torch import Tensor
 from pv_rl.errors import ConfigError
 from pv_rl.losses import resolve_mode, response_weights, scale_advantages
 from pv_rl.metric_names import TOKEN_WEIGHT_MAX, TOKEN_WEIGHT_MIN, UPDATE_MASS
-from pv_trainers.trl_rewards import check_columns, drop_groups
+from pv_trainers import trl_labels, trl_rewards
 
 __all__ = ["WeightedAdvantages", "WeightedGRPOTrainer"]
 
@@ -40,12 +40,12 @@ class WeightedAdvantages(cast(Any, object)):  # for type checkers: it has every 
                 f"loss_type={loss_type} of {type(self).__name__} in trl {trl.__version__} divides by an unknown count, "
                 f"or a micro-batch's. With GRPOTrainer of trl 1.15 or 1.16, set loss_type to {', '.join(DENOMINATORS)}."
             )
-        check_columns(self)
+        trl_labels.check_labels(self)
 
     def _calculate_rewards(self, *args: Any, **kwargs: Any) -> Tensor:
         rewards = super()._calculate_rewards(*args, **kwargs)  # (rows of all ranks, functions), NaN for None
         if self.model.training:
-            drop_groups(rewards, self.reward_funcs, self.num_generations, self.accelerator.gather)
+            trl_rewards.drop_groups(rewards, self.reward_funcs, self.num_generations, self.accelerator.gather)
         self._scored = ~rewards.isnan().all(dim=1)
         return rewards
 

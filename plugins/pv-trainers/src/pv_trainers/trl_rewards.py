@@ -8,12 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pv_rl.errors import ConfigError, DataError, RunHalted
+from pv_rl.errors import ConfigError, RunHalted
 from pv_rl.reward_hooks import reward_numbers
 from pv_rl.rewards import build_reward
 from pv_rl.rewards.named import DROP_GROUP, ERROR, VALID, last_error, row, scorer
+from pv_trainers.trl_labels import check_label
 
-__all__ = ["check_columns", "drop_groups", "reward_function"]
+__all__ = ["drop_groups", "reward_function"]
 
 
 def reward_function(name: str, *, label: str = "label", **options: Any) -> Callable[..., Any]:
@@ -32,13 +33,8 @@ def reward_function(name: str, *, label: str = "label", **options: Any) -> Calla
     build_reward(name, options).prepare()
     score, failed = scorer(name), deque[bool](maxlen=64)
 
-    def check(columns: Sequence[str]) -> None:
-        if label not in columns:
-            lacks = f"no column {label!r} for the labels of the reward {name!r}, among {', '.join(columns)}"
-            raise DataError(f"the data set has {lacks}. Rename one, or set reward_function(label=...)")
-
     async def rewards(completions: Sequence[Any], log_metric: Any = None, **given: Any) -> list[float | None]:
-        check([key for key, value in given.items() if isinstance(value, list)])
+        check_label(rewards, [key for key, value in given.items() if isinstance(value, list)])
         row.set({"step": getattr(given.get("trainer_state"), "global_step", None)})
         sources = given.get("data_source", [""] * len(completions))
         columns = {k: v for k, v in given.items() if isinstance(v, list) and len(v) == len(completions)}
@@ -54,22 +50,8 @@ def reward_function(name: str, *, label: str = "label", **options: Any) -> Calla
             raise RunHalted(f"the reward {name!r} failed for most of the last rows: {last_error[name]}")
         return [info["score"] if info[VALID] else None for info in infos]
 
-    rewards.__name__, vars(rewards)["check_columns"] = name, check
+    rewards.__name__, vars(rewards)["pv_rl_label"] = name, label
     return rewards
-
-
-def check_columns(trainer: Any) -> None:
-    """Refuse a data set of `trl.GRPOTrainer` without the labels of a reward.
-
-    A `rollout_func` may add columns, and so may a transform of the data set.
-    """
-    sets = trainer.eval_dataset if isinstance(trainer.eval_dataset, dict) else {"": trainer.eval_dataset}
-    for dataset in () if getattr(trainer, "rollout_func", None) else (trainer.train_dataset, *sets.values()):
-        transformed = (getattr(dataset, "format", None) or {}).get("type") == "custom"
-        for function in (
-            trainer.reward_funcs if getattr(dataset, "column_names", None) and not transformed else ()
-        ):
-            getattr(function, "check_columns", list)(dataset.column_names)
 
 
 def drop_groups(rewards: Tensor, functions: Sequence[Any], group_size: int, gather: Any) -> None:
