@@ -128,7 +128,7 @@ def _cautions(group: Group) -> list[str]:
             )
         if found.without_length:
             lines.append(f"{entry.name}: {plural(found.without_length, 'vote')} without a length.")
-    return lines + [
+    return [*lines, *group.grades_apart] + [
         f"{'All' if len(names) == len(group.entries) > 1 else ', '.join(names)}: {note}"
         for note, names in whose.items()
     ]
