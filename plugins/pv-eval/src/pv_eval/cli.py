@@ -329,6 +329,12 @@ def export(
 
         sampling = Sampling(n=samples, temperature=temperature, top_p=top_p, max_tokens=max_tokens)
         found = open_set(set_spec, read_options(None, set_option or []))
+        if any(pair.grade is not None for pair in found.pairs):
+            typer.echo(
+                f"note: the set {found.name} has grades. The tasks leave them out and ask whether a proof is right "
+                "(has all points, or those of --set-option positive=N)",
+                err=True,
+            )
         for path in export_tasks(found, out, VerifierPrompt.load(prompt), sampling, to or list(HARNESSES)):
             typer.echo(f"wrote {path}")
 
