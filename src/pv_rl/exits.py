@@ -68,6 +68,8 @@ def errors_to_exit() -> Iterator[None]:
     """Print an error that the user can fix, without control characters, and exit."""
     try:
         yield
+    except BrokenPipeError:  # of `| head`: typer exits without a word
+        raise
     except (PvRlError, OSError) as error:
         from rich.console import Console
         from rich.markup import escape

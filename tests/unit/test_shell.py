@@ -193,6 +193,7 @@ class Stopped(DataError):
         ),
         (FileExistsError(17, "File exists", "out"), 1, "error out: it is a file; name a folder\n"),
         (Stopped("again"), 3, "error again\n"),
+        (BrokenPipeError(32, "Broken pipe"), 1, ""),
         (KeyboardInterrupt(), 130, "stopped; nothing is left running\n"),
     ],
 )

@@ -168,7 +168,7 @@ def test_traces_of_a_file_need_no_server(tmp_path):
     assert read_run(tmp_path / "of")[2].verifier == "grpo-seed-0, step 40"
 
     chosen = run("best-of-k", tmp_path / "out", "--json", tmp_path / "best.json")
-    assert "best of k by share of accepting votes: " in chosen.output
+    assert "best of k by share of accepting votes: 2 problems with 4 candidates each\n" in chosen.output
     assert chosen.exit_code == 0, chosen.output
     curves = json.loads((tmp_path / "best.json").read_text())["verifiers"]["traces"]["curves"]
     # two of four candidates are right; a perfect verifier misses only where both of k are wrong: 1 - 1/6 for k = 2

@@ -50,6 +50,17 @@ def test_both_folders_hold_each_pair_once_and_no_label_in_its_prompt(exported):
         assert all("p0" not in row["prompt"] and row["prompt"].rstrip().endswith("### False") for row in rows)
 
 
+def test_a_set_with_grades_says_that_the_tasks_leave_them_out(tmp_path):
+    rows = [{"id": f"p{n}", "problem": "P.", "proof": f"Proof {n}.", "points": n} for n in (0, 6, 7)]
+    path = tmp_path / "set.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = run("export", "--set", f"graded:{path}", "--out", tmp_path / "tasks")
+    assert result.exit_code == 0, result.output
+    assert "leave them out and ask whether a proof is right (has all points" in result.stderr
+    graded = (tmp_path / "tasks" / "inspect" / f"{TASK}.jsonl").read_text().splitlines()
+    assert [json.loads(line)["target"] for line in graded] == ["False", "False", "True"]
+
+
 def test_another_set_in_the_same_folder_leaves_the_first_task_as_it_was(exported, tmp_path):
     first = {path: path.read_bytes() for path in exported.rglob("*") if path.is_file()}
     other = tmp_path / "other.jsonl"

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from eval_cases import run
+from places import ROOT
 
-from pv_eval.grade_file import read_grades
+from pv_eval.grade_file import COLUMNS, read_grades
 from pv_rl.errors import ConfigError, DataError
 
 ROWS = [
@@ -219,3 +220,27 @@ def test_several_files_are_beside_each_other(tmp_path):
     result = run("grades", first, second, third, "--json", tmp_path / "o.json", "--points", 7)
     assert result.exit_code == 0, result.output
     assert json.loads((tmp_path / "o.json").read_text())["verifiers"].keys() == {"a", "b", "a (3)"}
+
+
+def test_a_file_of_other_pairs_says_why_it_is_not_compared(tmp_path):
+    first = lines(tmp_path / "a.jsonl", [row | {"pair": f"p{n}"} for n, row in enumerate(ROWS)])
+    second = lines(tmp_path / "b.jsonl", [row | {"pair": f"q{n}"} for n, row in enumerate(ROWS)])
+    result = run("grades", first, second, "--json", tmp_path / "o.json")
+    reason = "b is not compared with a: the two verifiers have no pair in common"
+    assert reason in " ".join(result.output.split())
+    assert any(note.startswith(reason) for note in json.loads((tmp_path / "o.json").read_text())["notes"])
+
+
+def test_rows_of_one_pair_are_its_votes_and_samples_without_a_pair_are_noted(tmp_path):
+    rows = [{"pair": "p", "sample": n, "human": 7, "model": 5 + n} for n in range(3)]
+    found = read_grades(lines(tmp_path / "a.jsonl", rows))
+    assert ([pair.pair_id for pair in found.pairs], len(found.votes)) == (["p"], 3)
+    unnamed = [{name: value for name, value in row.items() if name != "pair"} for row in rows]
+    assert "--column pair=COLUMN" in " ".join(read_grades(lines(tmp_path / "b.jsonl", unnamed)).notes)
+    assert "--column pair=COLUMN" not in " ".join(found.notes)
+
+
+def test_the_guide_lists_the_names_of_columns():
+    guide = (ROOT / "docs" / "guides" / "evaluation.md").read_text()
+    for meaning, names in COLUMNS.items():
+        assert f"{meaning}: {', '.join(f'`{name}`' for name in names)}" in " ".join(guide.split())

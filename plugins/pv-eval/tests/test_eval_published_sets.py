@@ -338,6 +338,14 @@ def test_points_may_be_anywhere_in_a_row(tmp_path):
     assert truths(found) == [(False, 0.0, None), (True, 1.0, None)]
 
 
+@pytest.mark.parametrize("kind", ["graded", "table"])
+@pytest.mark.parametrize(("pair", "question"), [("id", "problem_id"), ("proof_id", "question_id")])
+def test_both_kinds_of_plain_files_find_the_ids_of_pairs_and_questions(kind, pair, question, tmp_path):
+    rows = [{pair: f"x{n}", question: "q", "problem": "P.", "proof": f"p{n}", "points": n} for n in (0, 7)]
+    found = open_set(f"{kind}:{lines(tmp_path / 'a.jsonl', rows)}")
+    assert [(one.pair_id, one.question_id) for one in found.pairs] == [("x0", "q"), ("x7", "q")]
+
+
 @pytest.mark.parametrize(
     ("rating", "reason"),
     [

@@ -208,7 +208,8 @@ def test_a_sample_that_is_there_twice_and_a_file_of_another_set_are_refused(tmp_
         read_traces(lines(tmp_path / "a.jsonl", twice), small_set())
     with pytest.raises(
         DataError,
-        match=r"b\.jsonl has no vote on the set small: in every row, pair_id is not in .*such as 'p0'$",
+        match=r"b\.jsonl has no vote on the set small: in every row, pair_id is not in .*such as 'p0'\. If .* "
+        r"--set-option columns\.pair_id=COLUMN$",
     ):
         read_traces(lines(tmp_path / "b.jsonl", [{"pair_id": "z", "trace": "a"}]), small_set())
     with pytest.raises(DataError, match=r"its sample is 1\.5"):

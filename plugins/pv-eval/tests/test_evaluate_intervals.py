@@ -135,7 +135,7 @@ def test_where_nothing_can_be_said_there_is_a_note_and_no_interval():
     assert math.isnan(one.low)
     one = interval(np.full(12, 0.5))
     assert math.isnan(one.high)
-    assert "no certainty" in one.note
+    assert "its error is unknown" in one.note
     rare = counted(("a", False, "q", "TF"), *((f"p{n}", True, f"q{n}", "TF"[n % 2] * 2) for n in range(12)))
     one = estimate_all(class_sums(rare), METRICS, Intervals())["accuracy_wrong"]
     assert one.value == 0.5

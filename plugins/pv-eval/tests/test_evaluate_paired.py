@@ -110,7 +110,7 @@ def test_few_questions_have_the_p_of_the_interval():
     assert (many.tests["accuracy"], many.sign_flip_p["accuracy"]) == ("sign flips", 2 / 2**8)
     same = compare(*better([], [2, 2, 2]))  # no spread, so no t and no interval
     assert (same.tests["accuracy"], same.sign_flip_p["accuracy"]) == ("sign flips", 0.25)
-    assert "no certainty" in same.differences["accuracy"].note
+    assert "its error is unknown" in same.differences["accuracy"].note
 
 
 def test_a_comparison_by_hand():

@@ -134,7 +134,7 @@ def test_sets_that_rank_nothing_have_no_number_and_a_note():
     assert (one_class.average_precision.value, one_class.within) == (1, 0)
     perfect = rank_by(counted(*((f"p{n}", n % 2 == 0, f"q{n // 2}", "FT"[n % 2 == 0]) for n in range(20))))
     assert (perfect.auroc.value, perfect.average_precision.value) == (1, 1)
-    assert "no certainty" in perfect.auroc.note
+    assert "its error is unknown" in perfect.auroc.note
     # in each of ten questions the right proof comes first: exact over these
     assert (perfect.auroc_within.value, perfect.auroc_within.low) == (1, pytest.approx(0.025**0.1))
     blind = rank_by(counted(*((f"p{n}", n % 3 == 0, f"q{n // 2}", "NN") for n in range(20))))

@@ -277,10 +277,13 @@ def _print(name: str, best: BestOf, score: str) -> None:
 
     fewest, most = best.candidates
     counted = (
-        f"{plain(name, 80)}, best of k by {CHOSEN_BY[score]}: {plural(best.problems, 'problem')}, "
-        f"{fewest} to {most} candidates each; {best.left_out} with "
-        f"fewer left out; {best.without_score} candidates without a score"
+        f"{plain(name, 80)}, best of k by {CHOSEN_BY[score]}: {plural(best.problems, 'problem')} with "
+        f"{fewest if fewest == most else f'{fewest} to {most}'} candidates each"
     )
+    if best.left_out:
+        counted += f"; {plural(best.left_out, 'problem')} with fewer candidates left out"
+    if best.without_score:
+        counted += f"; {plural(best.without_score, 'candidate')} without a score, ranked last"
     titles = {
         "ties: worst": "pessimistic",
         "ties: best": "optimistic",
@@ -329,6 +332,12 @@ def export(
 
         sampling = Sampling(n=samples, temperature=temperature, top_p=top_p, max_tokens=max_tokens)
         found = open_set(set_spec, read_options(None, set_option or []))
+        if any(pair.grade is not None for pair in found.pairs):
+            typer.echo(
+                f"note: the set {found.name} has grades. The tasks leave them out and ask whether a proof is right "
+                "(has all points, or those of --set-option positive=N)",
+                err=True,
+            )
         for path in export_tasks(found, out, VerifierPrompt.load(prompt), sampling, to or list(HARNESSES)):
             typer.echo(f"wrote {path}")
 

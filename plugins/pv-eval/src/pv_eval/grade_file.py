@@ -36,7 +36,7 @@ COLUMNS: Mapping[str, Sequence[str]] = {
         "average_automatic_rating", "verifier", "judge", "model",
     ),
     "question": ("question_id", "problem_id", "Problem ID", "problem_idx", "question", "problem", "Problem"),
-    "pair": ("pair_id", "proof_id", "Grading ID", "grading_id", "id"),
+    "pair": ("pair_id", "proof_id", "pair", "Grading ID", "grading_id", "id"),
     "proof": ("proof", "model_solution", "solution", "response", "Response"),
     "max": ("max_rating", "max_points", "max_score", "max_grade", "full_points"),
     "sample": ("sample",),
@@ -156,6 +156,12 @@ def read_grades(
         notes.append(f"The verifier's grades go up to {of_model:g}, {why}.")
     elif full > 1 and {1.0} <= {one for row in rows for one in row.model} <= {0.0, 1.0, None}:
         notes.append("The verifier's grades are all 0 or 1. If 1 means full points, give --model-points 1.")
+    samples = {str(row.values["sample"]) for row in rows if "sample" in found}
+    if len(samples) > 1 and not {"pair", "proof"} & found.keys():
+        notes.append(
+            f"No column names the pair, so each row counts as a proof of its own, although {found['sample']!r} numbers "
+            "the votes. Name the column by --column pair=COLUMN."
+        )
     if "question" not in found:
         notes.append(
             "No column names the question, so each proof is a question of its own: intervals draw proofs, and ranks "

@@ -32,7 +32,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -320,14 +319,17 @@ def compare_grades(
 
 def compare_with_first(
     verifiers: Sequence[tuple[str, Sequence[Pair], Sequence[Vote], Scale]], how: Intervals
-) -> list[tuple[str, str, GradeComparison]]:
-    """The first verifier's name, that of a later one, and how it compares; without those that cannot be compared."""
+) -> tuple[list[tuple[str, str, GradeComparison]], list[str]]:
+    """The first verifier's name, that of a later one, and how it compares; and why others cannot be compared."""
     found: list[tuple[str, str, GradeComparison]] = []
+    reasons: list[str] = []
     for other in verifiers[1:]:
         first = verifiers[0]
-        with suppress(DataError):  # they are of other sets
+        try:
             found.append((first[0], other[0], compare_grades(first[1:3], other[1:3], first[3], how)))
-    return found
+        except DataError as error:
+            reasons.append(f"{other[0]} is not compared with {first[0]}: {error}.")
+    return found, reasons
 
 
 def grades_of(

@@ -99,7 +99,8 @@ def grades(
             verifiers.append((name, pairs, votes, scale))
             notes += [f"{name}: {note}" for note in of_it]
         console = standard_output()
-        against = compare_with_first(verifiers, how)
+        against, reasons = compare_with_first(verifiers, how)
+        notes += reasons
         print_blocks([Items(notes), *grade_blocks(list(found.items()), against, terminal=True)], console)
         if json_file is not None:
             versus = [{"first": first, "second": second, "comparison": one} for first, second, one in against]

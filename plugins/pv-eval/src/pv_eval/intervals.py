@@ -17,8 +17,8 @@ A share that is 0 or 1 in each question has no spread. Its interval is exact (Cl
 taken as one draw, however many proofs it has; a note gives their number.
 
 Cases without an interval (NaN, with a note): the value is undefined; there is one question; the value is undefined
-without one of the questions (a class occurs in that one only); another number is the same without each question, which
-is no certainty.
+without one of the questions (a class occurs in that one only); another number is the same without each question, so
+its error is unknown.
 
 Example: a share with values 0.2, 0.4, 0.6 in three questions of equal weight. Value 0.4, without each 0.5, 0.4, 0.3:
 se = sqrt(2/3 * 0.02) = 0.115, K = 3 * 0.0002 / 0.0004 = 1.5, df = min(2, 12) = 2, t = 4.303. On the logit scale
@@ -160,7 +160,10 @@ def cluster_t(
     if error <= NEAR * max(1.0, abs(value)):
         if alone is not None and value in (0.0, 1.0) and (draws := int((~np.isnan(alone)).sum())):
             return exact(round(value * draws), draws, how)
-        return Estimate(value=value, note="the same without each question, which is no certainty")
+        return Estimate(
+            value=value,
+            note="no interval: the number is the same without any one question, so its error is unknown",
+        )
     reach = float(stdtrit(freedom, (1 + how.level) / 2)) * error
     least = -1.0 if signed else 0.0
     limited &= bool(least <= value <= 1 and least - NEAR <= left_out.min() and left_out.max() <= 1 + NEAR)

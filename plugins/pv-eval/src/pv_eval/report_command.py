@@ -85,7 +85,7 @@ def report(
         print_blocks(
             [
                 _upright(main_table(group.entries)),
-                Items(_problems(group)),
+                Items([*_problems(group), *group.grades_apart]),
                 *grade_blocks(graded, group.grades_versus, terminal=True),
                 *step_blocks(named, terminal=True),
             ],

@@ -134,7 +134,7 @@ def _budget_table(found: Aggregation) -> Table:
         Column("cost", lambda one: number(one.best.cost) if one.best else "", found.unit),
         Column(measure, lambda one: _share(one.optimistic), "on the same questions, %"),
         Column(measure, lambda one: _share(one.honest), "on other questions, %"),
-        Column("chosen", lambda one: percent(one.stable), "by halves, %"),
+        Column("same choice", lambda one: percent(one.stable), "on random halves, %"),
     ]
     return Table.of(columns, found.choices)
 

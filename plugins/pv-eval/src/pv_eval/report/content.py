@@ -127,8 +127,11 @@ def _cautions(group: Group) -> list[str]:
                 f"{100 * found.sampling_error:.1f} points (standard error)."
             )
         if found.without_length:
-            lines.append(f"{entry.name}: {plural(found.without_length, 'vote')} without a length.")
-    return lines + [
+            lines.append(
+                f"{entry.name}: the length of {plural(found.without_length, 'trace')} is unknown; lengths are of the "
+                "others."
+            )
+    return [*lines, *group.grades_apart] + [
         f"{'All' if len(names) == len(group.entries) > 1 else ', '.join(names)}: {note}"
         for note, names in whose.items()
     ]
@@ -251,8 +254,8 @@ def _candidates(entry: Entry) -> Iterator[str]:
     low, high = found.candidates
     span = str(low) if low == high else f"{low} to {high}"
     yield (
-        f"{entry.name}: {plural(found.problems, 'question')} with {span} proofs each; "
-        f"{plural(found.left_out, 'question')} with fewer left out."
+        f"{entry.name}: {plural(found.problems, 'question')} with {span} proofs each"
+        + (f"; {plural(found.left_out, 'question')} with fewer proofs left out." if found.left_out else ".")
     )
 
 

@@ -52,7 +52,7 @@ class Panel:
         best = self.curves[0][1]
         low, high = best.candidates
         span = f"{low}" if low == high else f"{low} to {high}"
-        left = f"; {best.left_out} with fewer left out" if best.left_out else ""
+        left = f"; {plural(best.left_out, 'problem')} with fewer proofs left out" if best.left_out else ""
         name = plain(self.set_name, 40) or "(no name)"
         return f"{name}: {plural(best.problems, 'problem')} with {span} proofs each{left}"
 

@@ -64,6 +64,8 @@ class Group:
     versus: Sequence[Versus]
     grades_versus: Sequence[tuple[str, str, GradeComparison]]
     """The first verifier that gave grades, a later one, and how that compares with it."""
+    grades_apart: Sequence[str]
+    """Why the grades of other verifiers are not compared."""
     cases: int
     """How many single cases of a kind are shown; 0 for none."""
     prefix: str
@@ -167,12 +169,14 @@ def _group(
         )
         for entry in entries[1:]
     ]
+    grades_versus, grades_apart = compare_with_first(graded, how)
     return Group(
         name=name,
         set_name=runs[0].info.set_name,
         entries=entries,
         versus=versus,
-        grades_versus=compare_with_first(graded, how),
+        grades_versus=grades_versus,
+        grades_apart=grades_apart,
         cases=cases,
         prefix=prefix,
         apart=apart,

@@ -40,8 +40,8 @@ OF_TABLE: Names = {
 }
 OF_GRADED: Names = {
     **OF_ALL,
-    "pair_id": ("Grading ID", "grading_id", "pair_id"),
-    "question_id": ("problem_id", "Problem ID", "problem_idx"),
+    "pair_id": ("Grading ID", "grading_id", "pair_id", "proof_id", "id"),
+    "question_id": ("question_id", "problem_id", "Problem ID", "problem_idx"),
     "problem": ("problem", "Problem", "question"),
     "proof": ("model_solution", "Response", "proof", "response"),
     "slice": ("generator", "model", "model_id"),

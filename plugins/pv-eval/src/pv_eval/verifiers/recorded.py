@@ -209,7 +209,9 @@ def _why_none(left: Mapping[str, int], columns: Sequence[str], found: EvalSet, f
     """Why a file has no votes, and what it needs."""
     why = f"in every row, {next(iter(left))}" if len(left) == 1 else in_words(left) or "it has no rows"
     if left and all(reason.endswith("not in the set") for reason in left):
-        return f"{why}. The set's pairs have ids such as {found.pairs[0].pair_id!r:.80}"
+        named = ". If they are in another column of the set's file, add --set-option columns.pair_id=COLUMN"
+        by_id = any(reason.endswith("id is not in the set") for reason in left)
+        return f"{why}. The set's pairs have ids such as {found.pairs[0].pair_id!r:.80}" + named * by_id
     has = f" It has the columns {', '.join(columns)[:300]}." if columns else ""
     if f"neither trace nor {_column(form)}" in left:
         has += "".join(f" To read {one}, add --format {one}." for one in sorted(ANSWER & {*columns}))
