@@ -155,7 +155,6 @@ class Asker(Kept):
         self._patience = patience
         self._spent = spent
         self._watching: asyncio.Task[None] | None = None
-        self._failure = "its server could not be reached, or answered with errors"
         self._logged: set[str] = set()
         self._asked: dict[str, asyncio.Event] = {}
         self._in_vain = 0
@@ -326,8 +325,8 @@ class Asker(Kept):
             await asyncio.sleep(LOOK_S)
             down_s = down_s + LOOK_S if self._client.down else 0.0
         self.stop(
-            f"{self._model.model} has not answered for {OUTAGE_S:.0f} s; the last failure: {self._failure}. All "
-            "answers so far are kept. Fix the server, and run the same command again"
+            f"{self._model.model} has not answered for {OUTAGE_S:.0f} s; the last failure: {self._client.failures}. "
+            "Start or fix the server"
         )
 
     def _usd(self, answer: CachedAnswer) -> float:
@@ -335,7 +334,6 @@ class Asker(Kept):
 
     def _count(self, failure: JudgeFailure) -> None:
         """Stop on a failure that all further questions would share."""
-        self._failure = str(failure)
         if failure.kind not in self._logged:
             self._logged.add(failure.kind)
             logger.warning(
@@ -354,7 +352,6 @@ class Asker(Kept):
             self._put(*DOUBT)
             self.stop(
                 f"{self._model.model} gave no usable answer to {plural(self._in_vain, 'question')} in a row; the last: "
-                f"{failure}. All answers so far are kept. Fix the model or its prompt, or raise `patience`, and run "
-                "the same command again"
+                f"{failure}. Fix the model or its prompt, or raise `patience`"
             )
             raise Stopped(self._why or "") from failure
