@@ -63,22 +63,22 @@ def examine(run: Sequence[str] = ()) -> dict[str, Finding]:
 
 
 def all_checks(run: Sequence[str] = ()) -> dict[str, Callable[[], Finding]]:
-    """The checks by name, ours and those of plugins; see `pv_rl.hookspecs.pv_rl_doctor_checks`."""
+    """The checks by name, ours and those of plugins; see `pv_rl.hookspecs.pv_rl_doctor_checks`.
+
+    Of a command of verl: only those of the installation, and that of the command.
+    """
     checks: dict[str, Callable[[], Finding]] = {
         "python": _python,
         "packages": _packages,
         "plugins": _plugins,
         "device": _device,
         "driver": _driver,
-        "weights": _weights,
-        "reward": _reward,
-        "config": lambda: _config(() if is_command(run) else run),
-        "worker": _worker,
     }
-    for added in hook_results("pv_rl_doctor_checks", run=() if is_command(run) else tuple(run)):
-        checks |= added
     if is_command(run):
-        checks["command"] = lambda: check_command(run)
+        return checks | {"worker": _worker, "command": lambda: check_command(run)}
+    checks |= {"weights": _weights, "reward": _reward, "config": lambda: _config(run), "worker": _worker}
+    for added in hook_results("pv_rl_doctor_checks", run=tuple(run)):
+        checks |= added
     return checks
 
 
@@ -179,8 +179,8 @@ def _adapter_finding(state: dict[str, Any], where: str) -> Finding:
         )
     if state["problem"]:
         return Finding(state="wrong", text=state["problem"], remedy="follow that message")
-    names = f"modes {', '.join(state['modes'])}; rewards {', '.join(state['rewards'])}"
-    text = f"{state['verl']} loads pv-rl in {where}; {names}. {state['remark']}".rstrip(". ")
+    number = f"modes: {len(state['modes'])}, rewards: {len(state['rewards'])}"
+    text = f"{state['verl']} loads pv-rl in {where} ({number}). {state['remark']}".rstrip(". ")
     return Finding(state="note" if state["remark"] else "ok", text=text)
 
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, ListConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from pv_rl.errors import ConfigError, DataError, PvRlError
@@ -103,9 +103,9 @@ def check_reward(config: DictConfig, *, build_all: bool = False) -> LabelKind:
                 f"{FUNCTION}.path={path}: there is no such module. Rewards by name are in {NAMED}"
             )
         return "any"
-    name: Any = function.get("name")
-    options = function.get("reward_kwargs") or {}
+    name: Any = None
     try:
+        name, options = function.get("name"), function.get("reward_kwargs") or {}
         options = plain(options) if isinstance(options, Mapping) else options
         return (
             build.build_reward(name, options).label_kind if build_all else build.check_reward(name, options)
@@ -129,8 +129,8 @@ def _is_module(name: str) -> bool:
 def check_labels(config: DictConfig, kind: LabelKind) -> None:
     """Refuse data whose labels the reward cannot read, for most rows: such a run would end after its first step.
 
-    It reads the labels of local Parquet files, for `BUDGET_S` seconds. Fewer wrong labels are a warning, since their
-    rows abstain.
+    It reads the labels of local Parquet files, for `BUDGET_S` seconds, and takes those that it did not read for right.
+    Fewer wrong labels are a warning, since their rows abstain.
 
     Args:
         config: verl's.
@@ -155,6 +155,7 @@ def check_labels(config: DictConfig, kind: LabelKind) -> None:
                 wrong, first = wrong + 1, first or fault
         if not wrong:
             continue
+        total = max(total, _rows(files, most))
         text = f"{key}: the reward cannot read the labels of {wrong:,} of {total:,} rows. The first: {first}"
         if 2 * wrong > total:
             raise DataError(text)
@@ -169,9 +170,11 @@ def _is_elsewhere(config: DictConfig) -> bool:
     try:
         address = f"{value(config, 'ray_kwargs.ray_init.address')} {os.environ.get('RAY_ADDRESS')}"
         environment: Any = value(config, "ray_kwargs.ray_init.runtime_env") or {}
+        if not isinstance(environment, Mapping):
+            return True
         set_here = [key for key in environment if environment[key]]
         own = [key for key in set_here if key != "env_vars" or "PYTHONPATH" in environment[key]]
-    except ConfigError:  # a value that cannot be resolved here
+    except (ConfigError, OmegaConfBaseException):  # a value that cannot be resolved here
         return True
     return "://" in address or bool(own)
 
@@ -184,7 +187,10 @@ def _files_in_use(config: DictConfig) -> dict[str, tuple[list[str], int | None]]
     for split, needed in (("train", not value(config, "trainer.val_only")), ("val", validates)):
         key = f"data.{split}_files"
         given: Any = value(config, key) or ()
-        names = [os.path.expanduser(str(one)) for one in ([given] if isinstance(given, str) else given)]
+        names = [
+            os.path.expanduser(str(one))
+            for one in (given if isinstance(given, ListConfig | tuple) else [given])
+        ]
         paths = [path for name in names for path in (sorted(glob.glob(name)) if "*" in name else [name])]
         others = [path for path in paths if not path.endswith(".parquet") or not os.path.isfile(path)]
         if others:
@@ -217,6 +223,17 @@ def _read(files: Sequence[str], kind: LabelKind, most: int | None) -> Iterator[s
             logger.info("the labels of %s are not checked: %s", path, error)
 
 
+def _rows(files: Sequence[str], most: int | None) -> int:
+    """How many rows verl takes, those included that `_read` leaves out; 0 where a file cannot be read."""
+    import pyarrow.parquet as pq
+
+    try:
+        found = sum(pq.read_metadata(path).num_rows for path in files)
+    except Exception:  # noqa: BLE001 - as in `_read`
+        return 0
+    return found if most is None else min(found, most)
+
+
 def _labels(path: str) -> Iterator[tuple[int, Any]]:
     """Number, from 1, and label of each row; a `DataError` in place of a label that the file has no column for."""
     import pyarrow as pa
@@ -231,6 +248,8 @@ def _labels(path: str) -> Iterator[tuple[int, Any]]:
             raise TypeError(f"{column} has the type {kind}")  # it may be one that `datasets` decodes
         elif kind.get_field_index(field) < 0:
             missing = f"{column} has no {field}; it has {[one.name for one in kind]!r:.400}"
+        elif isinstance(kind.field(field).type, pa.BaseExtensionType):
+            raise TypeError(f"{column}.{field} has the type {kind.field(field).type}")  # of JSON, for example
         if missing:
             fault = DataError(f"{missing}. verl gives the reward {column}.{field} as the label.")
             yield from ((number, fault) for number in range(1, file.metadata.num_rows + 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import sys
 import types
@@ -83,6 +84,18 @@ def test_a_wrong_name_or_option_is_refused_with_the_full_name_of_its_setting(nam
     assert str(caught.value).startswith(f"{FUNCTION}.")
 
 
+class Aliased(Costly):
+    """Like pydantic's models, it takes words that its `__signature__` lacks."""
+
+    __signature__ = inspect.Signature()
+
+
+@pytest.mark.parametrize("setting", ["name", "reward_kwargs"])
+def test_a_setting_that_only_a_worker_can_resolve_is_left_to_it(setting):
+    function = {"path": NAMED, "name": "verdict", setting: "${oc.env:PV_RL_TEST_ONLY_THE_WORKER_HAS_IT}"}
+    assert check_reward(OmegaConf.create({"reward": {"custom_reward_function": function}})) == "any"
+
+
 @pytest.mark.parametrize("path", ["pkg://pv_rl.rewards.nmaed", f"{NAMED}.verdict"])
 def test_a_module_of_ours_that_does_not_exist_is_refused(path):
     with pytest.raises(ConfigError, match=rf"{FUNCTION}.path={path}: there is no such module\. .*{NAMED}"):
@@ -96,13 +109,15 @@ def test_a_module_of_ours_that_does_not_exist_is_refused(path):
         ("weighted", {"rewards": {"costly": 1.0}, "options": {"costly": {"words": 1}}}),
         ("verdict_fluency", {"reward": "costly", "reward_options": {"words": 1, "lines": 2}}),
         ("wrapped", {"cache": True}),
+        ("aliased", {"n_words": 1}),
         ("builtin", {"a": 1}),
         ("verdict_fluency", {"veto": "${oc.env:PV_RL_TEST_ONLY_THE_WORKER_HAS_IT}"}),
     ],
 )
 def test_a_reward_is_neither_built_nor_refused_where_only_a_worker_can_know(name, options):
     entries = [RewardEntry(name="costly", build=Costly), RewardEntry(name="wrapped", build=wrapped)]
-    with adding(*entries, RewardEntry(name="builtin", build=dict)):  # dict has no signature
+    entries += [RewardEntry(name="aliased", build=Aliased), RewardEntry(name="builtin", build=dict)]
+    with adding(*entries):  # dict has no signature
         assert check_reward(config(name, options=options)) == "any"
 
 
@@ -128,7 +143,14 @@ def test_a_reward_of_a_plugin_that_is_cheap_is_built_for_its_values_and_its_labe
 
 
 @pytest.mark.parametrize(
-    "environment", [{"pip": ["theirs"]}, {"working_dir": "."}, {"env_vars": {"PYTHONPATH": "/theirs"}}]
+    "environment",
+    [
+        {"pip": ["theirs"]},
+        {"working_dir": "."},
+        {"env_vars": {"PYTHONPATH": "/theirs"}},
+        {"env_vars": "${oc.env:PV_RL_UNSET}"},
+        "wrong",
+    ],
 )
 def test_a_package_that_only_the_workers_have_is_left_to_them(environment, monkeypatch):
     elsewhere = config("theirs", ray_kwargs={"ray_init": {"runtime_env": environment}})
@@ -248,6 +270,11 @@ def test_files_are_found_as_verl_finds_them(tmp_path, monkeypatch):
 def test_what_cannot_be_read_here_is_left_to_verl(tmp_path, monkeypatch):
     wrong, broken = write(tmp_path / "w.parquet", WRONG), tmp_path / "broken.parquet"
     broken.write_bytes(b"PAR1")
+    labels = pa.ExtensionArray.from_storage(pa.json_(), pa.array(['"True"']))  # `datasets` gives verl True
+    pq.write_table(
+        pa.table({"reward_model": pa.StructArray.from_arrays([labels], ["ground_truth"])}),
+        tmp_path / "json.parquet",
+    )
     (tmp_path / "a.jsonl").write_text("{}")
     texts = pa.table({"reward_model": ["{}", "{}"]})
     pq.write_table(texts, tmp_path / "texts.parquet")
@@ -257,9 +284,11 @@ def test_what_cannot_be_read_here_is_left_to_verl(tmp_path, monkeypatch):
         f"{tmp_path}/a.jsonl",
         broken,
         tmp_path / "texts.parquet",
+        tmp_path / "json.parquet",
     ):
         check(train_files=str(name))
     check(train_files=[wrong, "hdfs://a.parquet"])
+    check(train_files=3)
     unset = "${oc.env:PV_RL_TEST_ONLY_THE_WORKER_HAS_IT}"
     check(train_files=f"{unset}/a.parquet")
     check(train_files=[wrong, f"{unset}/a.parquet"])
@@ -270,6 +299,16 @@ def test_what_cannot_be_read_here_is_left_to_verl(tmp_path, monkeypatch):
     check(train_files=wrong, ray_init={"runtime_env": {"working_dir": "."}})
     monkeypatch.setenv("RAY_ADDRESS", "ray://head:10001")
     check(train_files=wrong)
+
+
+def test_labels_that_were_not_read_are_taken_for_right(tmp_path, monkeypatch, caplog):
+    pq.write_table(pa.table({"reward_model": ["{}"] * 3}), tmp_path / "texts.parquet")  # verl may decode them
+    check(train_files=[write(tmp_path / "w.parquet", WRONG), str(tmp_path / "texts.parquet")])
+    times = iter([0.0] * 4)
+    monkeypatch.setattr(reward, "time", types.SimpleNamespace(monotonic=lambda: next(times, 9.0)))
+    check(train_files=write(tmp_path / "sorted.parquet", [*WRONG, *RIGHT]))
+    said = [record.getMessage() for record in caplog.records]
+    assert ["of 3 of 7 rows. The first" in said[0], "of 3 of 8 rows. The first" in said[1]] == [True, True]
 
 
 def test_reading_stops_when_its_time_is_over(tmp_path, monkeypatch):

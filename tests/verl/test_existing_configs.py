@@ -311,7 +311,7 @@ DOCTOR = """
 import sys
 from pv_doctor import _guarded, all_checks
 for more in {more}:
-    checks = all_checks(["python3", "-m", "verl.trainer.main_ppo", *{script}, *more])
+    checks = all_checks(["EPOCHS=2", "python3", "-m", "wrapper", "-m", "verl.trainer.main_ppo", *{script}, *more])
     finding = _guarded(checks["command"])
     sys.stdout.write(f"{{finding.state}} {{' '.join(finding.text.split())}} {{finding.remedy}}\\n")
 sys.stdout.write(_guarded(all_checks(["python3", "-m", "mine"])["command"]).text + "\\n")
@@ -320,10 +320,25 @@ sys.stdout.write(f"{{'ray' in sys.modules and sys.modules['ray'].is_initialized(
 
 
 def test_the_doctor_checks_a_command_as_verls_driver_does_and_starts_nothing(tmp_path):
-    more = [[], [NAMED, NAME.format("verdct")], ["+recipe=dapo"], ["data.train_fils=x"]]
-    done = run_fresh(DOCTOR.format(script=[*SCRIPTS["grpo"], *OURS], more=more), cwd=tmp_path)
-    fine, name, group, key, other, started = done.stdout.splitlines()
-    assert fine == "ok verl.trainer.main_ppo accepts the command "
+    accepted = [
+        [],
+        ["--config-path=./config"],
+        ["trainer.total_epochs=1,2", "--multirun"],
+        ["trainer.total_epochs=${oc.env:EPOCHS}"],
+    ]
+    refused = [
+        [NAMED, NAME.format("verdct")],
+        ["+recipe=dapo"],
+        ["data.train_fils=x"],
+        ["--help"],
+        ["--infos"],
+    ]
+    script = [*SCRIPTS["grpo"], *OURS]
+    done = run_fresh(DOCTOR.format(script=script, more=[*accepted, *refused]), cwd=tmp_path)
+    *fine, name, group, key, printed, parser, other, started = done.stdout.splitlines()
+    assert fine == ["ok verl.trainer.main_ppo accepts the command "] * len(accepted)
+    assert printed == "wrong the command starts no run leave out --help, --cfg and the like"
+    assert parser.startswith("wrong verl.trainer.main_ppo: error: unrecognized arguments: --infos ")
     assert name.startswith("wrong reward.custom_reward_function.name=verdct: there is no reward 'verdct'.")
     assert "undoes the recipe, which asks for dapo@prompt" in group  # as Hydra alone knows
     assert re.search(r"^wrong .*Could not override 'data.train_fils'.* correct the command$", key)

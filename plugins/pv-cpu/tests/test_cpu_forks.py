@@ -79,6 +79,17 @@ def test_workers_draw_different_ids_of_ray_after_what_they_import_with_it(tmp_pa
     assert one[1] != two[1]
 
 
+def test_another_version_of_ray_may_keep_its_ids_elsewhere_or_draw_them_otherwise(monkeypatch):
+    import ray.actor as actor
+
+    with fork_server.no_ids_of_ray():
+        assert actor.ActorClassID.nil().is_nil()
+        assert not actor.ActorClassID.from_random().is_nil()
+    monkeypatch.delattr(actor, "ActorClassID")
+    with fork_server.no_ids_of_ray():
+        pass
+
+
 @linux
 @pytest.mark.parametrize(
     "how",

@@ -164,6 +164,29 @@ def test_a_variable_may_be_read_anywhere(overrides, tmp_path):
     assert compose(str(tmp_path / "x.yaml"), overrides)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "vars: {which: one, one: a}\ntitle: ${vars.${vars.which}}",
+        "vars: {which: one, one: a}\ntitle: ${vars[${vars.which}]}",
+        "vars: {c+: a}\ntitle: ${vars.c+}",  # no word character at the end, as in decomposed Unicode
+    ],
+)
+def test_a_name_of_a_variable_may_be_computed_or_end_in_any_character(text, tmp_path):
+    (tmp_path / "x.yaml").write_text(f"{text}\nrun_dir: r\nsources: [{{kind: table, path: x.csv}}]\n")
+    assert compose(str(tmp_path / "x.yaml")).title == "a"
+
+
+def test_a_file_may_replace_what_reads_a_variable_of_its_defaults(tmp_path):
+    (tmp_path / "base.yaml").write_text(
+        "vars: {x: a}\nrun_dir: ${vars.x}\nsources: [{kind: table, path: x.csv}]\n"
+    )
+    (tmp_path / "x.yaml").write_text("defaults: [base, _self_]\nrun_dir: r\n")
+    assert compose(str(tmp_path / "x.yaml")).run_dir == "r"
+    with pytest.raises(ConfigError, match=r"vars\.y: no "):
+        compose(str(tmp_path / "x.yaml"), ["vars.y=a"])
+
+
 def test_the_file_of_a_run_is_checked_for_aliases_once(tmp_path, monkeypatch):
     (tmp_path / "x.yaml").write_text("run_dir: a\nsources: [{kind: table, path: x.csv}]\n")
     checks, parse = [], yaml.parse

@@ -64,6 +64,13 @@ def test_lengths_are_split_by_verdict_and_accuracy_by_thirds():
     assert not any("length" in name for name in numbers(lengths=[1, 2]))  # of another set of rows
 
 
+def test_equal_lengths_are_in_the_same_third():
+    found = numbers(lengths=[19] * 6)
+    assert found["length/short/acc"] == found["acc"]
+    assert "length/middle/acc" not in found
+    assert "length/long/acc" not in found
+
+
 def test_a_row_that_abstains_is_in_no_accuracy():
     found = numbers(infos=INFOS | {"reward_valid": [1.0, 0.0, 1.0, 1.0, 1.0, 1.0]})
     assert found["abstained"] == pytest.approx(1 / 6)

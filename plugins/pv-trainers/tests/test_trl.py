@@ -304,6 +304,15 @@ GOOD, BAD = ({"prompt": ["w2"] * 2, name: [True] * 2} for name in ("correct", "a
         (GOOD, {}, False),
         (GOOD, {"eval_dataset": driver.Dataset.from_dict(BAD)}, True),
         (GOOD, {"eval_dataset": {"a": driver.Dataset.from_dict(BAD)}}, True),
+        (
+            GOOD,
+            {
+                "eval_dataset": driver.Dataset.from_dict(BAD).with_transform(
+                    lambda rows: rows | {"correct": [1]}
+                )
+            },
+            False,
+        ),
         (BAD, {"rollout_func": print}, False),  # it may return the labels
     ],
 )

@@ -64,9 +64,10 @@ def build_reward(name: str, options: Mapping[str, Any] | None = None) -> Checked
             if entry.cheap or not _only_check.get():
                 reward = entry.build(**(options or {}))
             else:
-                with suppress(ValueError):  # a class of C or Rust may have no signature
-                    # A decorator may take more than what it wraps.
-                    inspect.signature(entry.build, follow_wrapped=False).bind(**(options or {}))
+                # A class of C or Rust may have no signature, and pydantic's __signature__ lacks some aliases.
+                with suppress(ValueError):  # follow_wrapped: a decorator may take more than what it wraps
+                    if not hasattr(entry.build, "__signature__"):
+                        inspect.signature(entry.build, follow_wrapped=False).bind(**(options or {}))
                 reward = SimpleNamespace(label_kind="any", score=entry.build)  # in its place
         except TypeError as error:
             why = misfit(entry.build, options or {}, error)

@@ -40,8 +40,8 @@ def held_out_metrics(
         `balanced`, the mean of these two; `accepted`, `missing`, shares of all verdicts; `rows`, and `abstained`, a
         share of all rows. Under `slice/NAME/` the same but `abstained`, where there is more than one. With lengths:
         `length/OF`, means over `all` rows, over `right` and `wrong` verdicts, over `accepted`, `rejected`
-        and `missing`; `length/short/acc` (`middle`, `long`), the accuracy of each third of the rows by length. A
-        number that has no rows is not there.
+        and `missing`; `length/short/acc` (`middle`, `long`), the accuracy of each third of the rows by length; equal
+        lengths are in the same third, the shortest that holds one of them. A number that has no rows is not there.
     """
     rows = _rows(data_sources, infos, lengths)
     if not rows:
@@ -123,10 +123,10 @@ def _by_length(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     }
     found = {"length/all": _mean(rows, "length")}
     found |= {f"length/{name}": _mean(part, "length") for name, part in parts.items() if part}
-    order = sorted(rows, key=lambda row: row["length"])
-    for number, name in enumerate(THIRDS):
-        part = order[number * len(order) // 3 : (number + 1) * len(order) // 3]
-        if part:
+    order = sorted(row["length"] for row in rows)
+    ends = [order[-(-len(order) * third // 3) - 1] for third in (1, 2, 3)]
+    for name, above, end in zip(THIRDS, (-1, *ends), ends, strict=False):
+        if part := [row for row in rows if above < row["length"] <= end]:
             found[f"length/{name}/acc"] = _mean(part, "acc")
     return found
 

@@ -59,10 +59,16 @@ def reward_function(name: str, *, label: str = "label", **options: Any) -> Calla
 
 
 def check_columns(trainer: Any) -> None:
-    """Refuse a data set of `trl.GRPOTrainer` without the labels of a reward; a `rollout_func` may add columns."""
+    """Refuse a data set of `trl.GRPOTrainer` without the labels of a reward.
+
+    A `rollout_func` may add columns, and so may a transform of the data set.
+    """
     sets = trainer.eval_dataset if isinstance(trainer.eval_dataset, dict) else {"": trainer.eval_dataset}
     for dataset in () if getattr(trainer, "rollout_func", None) else (trainer.train_dataset, *sets.values()):
-        for function in trainer.reward_funcs if getattr(dataset, "column_names", None) else ():
+        transformed = (getattr(dataset, "format", None) or {}).get("type") == "custom"
+        for function in (
+            trainer.reward_funcs if getattr(dataset, "column_names", None) and not transformed else ()
+        ):
             getattr(function, "check_columns", list)(dataset.column_names)
 
 

@@ -22,7 +22,6 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NoReturn
 
 # fmt: off
@@ -106,11 +105,11 @@ def no_ids_of_ray() -> Iterator[None]:
     """
     try:
         actor: Any = importlib.import_module("ray.actor")
-    except ImportError:
+        ids = actor.ActorClassID
+    except (ImportError, AttributeError):  # of another version of Ray
         yield
         return
-    ids = actor.ActorClassID
-    actor.ActorClassID = SimpleNamespace(from_random=lambda: ids(os.urandom(ids.size())))
+    actor.ActorClassID = type("ActorClassID", (ids,), {"from_random": lambda: ids(os.urandom(ids.size()))})
     try:
         yield
     finally:

@@ -288,13 +288,13 @@ def compose(config: str, overrides: Sequence[str] = ()) -> RunConfig:
     from omegaconf import OmegaConf
     from omegaconf.errors import InterpolationToMissingValueError, OmegaConfBaseException
 
-    path = Path(config)
+    path, given = Path(config), None
     if path.suffix in (".yaml", ".yml"):
         if not path.is_file():
             raise ConfigError(f"{path} is not a file. Give a YAML file or one of {', '.join(config_names())}")
         try:
             # Hydra reads the file again, but takes a number twice as a key, and aliases without a bound.
-            load_yaml(path.read_text(encoding="utf-8"))
+            given = load_yaml(path.read_text(encoding="utf-8"))
         except (ValueError, OSError) as error:
             raise ConfigError(f"{config} cannot be read as YAML: {error}") from error
         opened = initialize_config_dir(str(path.parent.resolve()), version_base="1.3")
@@ -311,7 +311,15 @@ def compose(config: str, overrides: Sequence[str] = ()) -> RunConfig:
             found = hydra_compose(name, [_adding(override) for override in overrides])
             with contextlib.suppress(InterpolationToMissingValueError):  # `vars` may have the value misspelt
                 OmegaConf.to_container(found, resolve=True)  # a misspelt reference leaves its variable unread
-            if _unread(found) and (unread := _unread(found, hydra_compose(name))):
+            unread = _unread(found)
+            if unread:
+                plain = hydra_compose(name)
+                unread = _unread(found, plain)
+                if (
+                    isinstance(given, dict) and "defaults" in given
+                ):  # it may replace what reads their variables
+                    unread = [one for one in unread if one not in (plain.get("vars") or ())]
+            if unread:
                 known = [one for one in found.vars if one not in unread]
                 raise ValueError(
                     f"vars.{unread[0]}: no ${{...}} of the config reads it.{nearest(str(unread[0]), known)} "
@@ -338,9 +346,10 @@ def _unread(config: Any, *others: Any) -> list[Any]:
     lines = json.dumps(plain, indent=0, default=str, skipkeys=True, ensure_ascii=False).splitlines()
     text = "\n".join(line for line in lines if "${" in line)
     given = plain[0].get("vars")
-    if not isinstance(given, dict) or re.search(r"\bvars\b(?![.\[])", text):  # all of them
+    # All of them are read by ${oc.dict.keys:vars}, and any of them by ${vars.${vars.which}}.
+    if not isinstance(given, dict) or re.search(r"\bvars\b(?![.\[])|\$\{[^{}]*[.\[]\$\{", text):
         return []
-    return [name for name in given if not re.search(rf"[.\[]{re.escape(str(name))}\b", text)]
+    return [name for name in given if not re.search(rf"[.\[]{re.escape(str(name))}(?!\w)", text)]
 
 
 def _adding(override: str) -> str:
