@@ -272,8 +272,7 @@ class Asker(Kept):
                 f"Wait, lower the model's limits.requests_per_minute, or: {remedy[0].lower()}{remedy[1:]}"
             )
         self.stop(
-            f"{self._model.model} refuses every request: {failure}. No row is rejected for this. {remedy}, and run the "
-            "same command again"
+            f"{self._model.model} refuses every request: {failure}. No row is rejected for this. {remedy}"
         )
         raise Stopped(self._why or "") from failure
 
@@ -343,7 +342,7 @@ class Asker(Kept):
         if failure.kind == "budget":
             self.stop(
                 "the budget is used up: what is left would not pay for an answer of sampling.max_tokens. Raise "
-                "budget_usd and run the same command again; money that other processes have left is then shared. The "
+                "budget_usd; money that other processes have left is then shared. The "
                 f"refused request: {failure}"
             )
             raise Stopped(self._why or "") from failure
