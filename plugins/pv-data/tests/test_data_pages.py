@@ -62,7 +62,7 @@ def test_simulated_judges_know_a_proof_as_a_prompt_shows_it(tmp_path):
 
 def test_simulated_judges_read_columns_of_any_name(tmp_path, monkeypatch, capsys):
     file = tmp_path / "probs.jsonl"
-    file.write_text('{"question": "Q?", "solution": "A proof.", "is_right": true}\n')
+    file.write_text('{"question": "Q?", "solution": "A proof.", "is_right": true}\n' * 2)
     served = []
 
     def started(*given: str) -> str:
@@ -72,7 +72,9 @@ def test_simulated_judges_read_columns_of_any_name(tmp_path, monkeypatch, capsys
         monkeypatch.setattr(Judges, "serve_forever", lambda judges: served.append(judges.labels))
         with contextlib.suppress(SystemExit):
             main()
-        return " ".join(capsys.readouterr().err.split())
+        out, err = capsys.readouterr()
+        assert not out or "1 label (equal proofs count once), http://" in out
+        return " ".join(err.split())
 
     named = ["--column", "problem=question", "--column", "proof=solution"]
     assert (

@@ -169,7 +169,7 @@ def test_the_card_counts_what_there_is(tmp_path):
         "| USAMO | not known | 1 |",
         "- 5 of 6 labels are those of language models alone, which accept some wrong proofs and reject some right "
         "ones.",
-        "- 1 of 2 slices have no label of the panel that people checked.",
+        "- People checked labels of the panel in 1 of 2 slices.",
         "- test has proofs of one class only.",
         "- Of 1 triples the licence of the problem is not known.",
         "| filter | geometry | 7 |",

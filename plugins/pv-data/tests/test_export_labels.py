@@ -80,6 +80,9 @@ def test_auditors_decide_by_majority_and_nobody_decides_for_them():
     assert label_of(PROOF, ACCEPTED, unsure[:2]) == LeftOut(
         reason="auditors disagree", detail="1 of 2 find it right, 1 cannot tell"
     )
+    assert label_of(PROOF, ACCEPTED, unsure[1:2]) == LeftOut(
+        reason="nobody could tell", detail="0 of 1 find it right, 1 cannot tell"
+    )
 
 
 def test_a_later_mark_of_the_same_person_replaces_the_earlier():

@@ -167,6 +167,13 @@ def test_the_card_says_of_each_slice_what_its_audit_came_to(tmp_path):
     told, lines, _ = exported(tmp_path, discarded=("S/proof/b",))
     assert (lines["S/proof/b"][0], lines["S/proof/b"][-1]) == ("failed", "left out")
     assert "leave them out" not in told
+    assert "discarded: 270 labels of the panel removed by split.discarded." in told
+    told, _, _ = exported(tmp_path, discarded=[f"S/proof/{name}" for name in "abcd"])
+    assert (
+        "nothing is left for training: it had labels of the panel only, all in slices of split.discarded"
+        in told
+    )
+    assert "draw an audit from fewer questions" not in told
 
 
 def test_an_audit_that_leaves_nothing_for_training_is_said_so(tmp_path):

@@ -126,7 +126,19 @@ sources: [{kind: table, path: x.csv}]
 @pytest.mark.parametrize(
     ("overrides", "says"),
     [
-        ([], "vars.all: no ${...} of the config reads it. Variables that are read: out, größe, of"),
+        (
+            [],
+            "vars.all: no ${...} of the config reads it. Remove it, or correct the name. "
+            "Variables that are read: out, größe, of",
+        ),
+        (
+            ["run_dir=${vars.al}", "title=${vars.al}"],
+            "run_dir refers to vars.al, which the config does not have",
+        ),
+        (
+            ["+title=${vars.all.x}", "vars.out=???", "vars.out_=b"],
+            "vars.out_: no ${...} of the config reads it",
+        ),
         (
             ["+title=${vars.all.x}", "vars.out_=b"],
             "vars.out_: no ${...} of the config reads it. Did you mean out?",

@@ -88,6 +88,12 @@ def test_a_pilot_that_is_too_small_says_so_and_a_larger_one_goes_on(tmp_path):
     assert "needs" not in told
     assert "with the proofs read before, 10 of 100 questions" in told
     assert len(questions_of(tmp_path, tmp_path / "b.csv")) == 5
+    assert "the proofs read before" not in told.replace("with the proofs read before", "")
+    fill(tmp_path / "b.csv", lambda number, _: "yes" if number % 3 else "")
+    record_sheet(tmp_path, tmp_path / "b.csv", "A")
+    told = CliRunner().invoke(app, [*call, str(tmp_path / "c.csv")]).output
+    assert "no file was written: all proofs of a pilot of 0.05 have been read" in told
+    assert "the proofs read before are of a pilot of 0.1 (with --seed 0): give the --pilot and --seed" in told
 
 
 def test_an_audit_of_every_question_is_warned_of(tmp_path):

@@ -277,6 +277,23 @@ def test_a_copy_of_a_folder_goes_on_where_its_sources_are_not(config, tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
+        ("sources.0.options.license=MIT", "the source table has no option 'license'. Did you mean licence?"),
+        ("generate=[{method: naive_negative, options: {leest: 1}}]", "generate[0].options of naive_negative"),
+    ],
+)
+def test_an_unknown_option_is_refused_before_folder_and_settings(wrong, says, config, tmp_path):
+    with JudgeServer(Script(reply=by_mark)) as server:
+        url = f"vars.url={server.url}"
+        assert says in " ".join(invoke(str(config), url, wrong).output.split())
+        assert not (tmp_path / "run").exists()
+        assert invoke(str(config), url).exit_code == 0
+        for arguments in ([wrong], [wrong, "--dry-run"]):
+            assert says in " ".join(invoke(str(config), url, *arguments).output.split())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
         ("sources.0.options.columns.problem=qestion", "qestion"),
         ("labels.of=[prof]", "'prof' does not exist"),
         ("sources.0.path=none.jsonl", "none.jsonl"),

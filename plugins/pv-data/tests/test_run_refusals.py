@@ -55,7 +55,7 @@ def test_an_account_that_is_empty_stops_the_run_and_the_same_command_asks_the_re
         job = Judging(run=tmp_path, config=models)
         for _ in range(2):
             with pytest.raises(
-                Stopped, match=r"(big|small) refuses every request: .*run the same command again"
+                Stopped, match=r"(big|small) refuses every request: .*the request's fields$"
             ) as stopped:
                 run_local(job, 1)
             assert ("Wait, lower the model's limits" in str(stopped.value)) == (" 429 " in text)

@@ -98,7 +98,9 @@ def test_a_server_that_is_gone_ends_the_run_and_a_stop_does_not_wait_for_it(tmp_
     slow = {name: replace(one, breaker=Breaker(**breaker)) for name, one in config.models.items()}
     job = Judging(run=tmp_path, config=replace(config, models=slow))
     monkeypatch.setattr(asker, "OUTAGE_S", 1.0)
-    with pytest.raises(Stopped, match="has not answered for 1 s; the last failure"):
+    with pytest.raises(
+        Stopped, match=r"not answered for 1 s; the last failure: http://127.0.0.1:9/v1: .*connect"
+    ):
         run_local(job, 1)
     monkeypatch.setattr(asker, "OUTAGE_S", 600.0)
     threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT)).start()

@@ -24,6 +24,7 @@ from pv_data.records import Proof
 from pv_data.sources.command import source_options
 from pv_data.sources.opening import open_source
 from pv_judge.files import load_json
+from pv_judge.pages.text import plural
 from pv_rl.errors import DataError, PvRlError
 
 __all__ = ["Judges", "labels_of"]
@@ -157,7 +158,8 @@ def main() -> None:
         why = f"port {asked.port} is in use (another simulated_judges?); stop it, or give --port"
         parser.exit(1, f"error {why if in_use else error}\n")
     with judges:
-        print(f"{len(labels)} labels, http://127.0.0.1:{judges.server_port}/v1", flush=True)  # noqa: T201
+        url = f"http://127.0.0.1:{judges.server_port}/v1"
+        print(f"{plural(len(labels), 'label')} (equal proofs count once), {url}", flush=True)  # noqa: T201
         judges.serve_forever()
 
 

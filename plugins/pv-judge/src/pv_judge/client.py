@@ -138,6 +138,11 @@ class JudgeClient:
         return all(not route.breaker.closed for route in self.router.routes)
 
     @property
+    def failures(self) -> str:
+        """The last failed request of each endpoint, by URL."""
+        return "; ".join(f"{one.endpoint.url}: {one.failure}" for one in self.router.routes if one.failure)
+
+    @property
     def refusals(self) -> dict[str, str]:
         """Endpoints whose last two requests or more were refused for the key, the account, the address or the model's
         name, by URL, and what they said."""

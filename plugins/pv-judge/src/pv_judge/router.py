@@ -37,6 +37,8 @@ class Route:
     breaker: CircuitBreaker
     max_tokens: int
     """Of an answer; 0 without such a setting."""
+    failure: RequestFailed | None = None
+    """The last one."""
     refusal: RequestFailed | None = None
     """The last failure of a kind in `REFUSED`."""
     refused: tuple[int, str] = (0, "")
@@ -67,6 +69,7 @@ class Lease:
         limiter = self.route.limiter
         if failure is not None and failure.retry_after_s and failure.kind in PAUSES:
             limiter.pause(failure.retry_after_s)
+        self.route.failure = failure or self.route.failure
         if failure is not None and failure.kind in REFUSED:
             self.route.refusal = failure
         if failure is None:

@@ -155,7 +155,6 @@ class Asker(Kept):
         self._patience = patience
         self._spent = spent
         self._watching: asyncio.Task[None] | None = None
-        self._failure = "its server could not be reached, or answered with errors"
         self._logged: set[str] = set()
         self._asked: dict[str, asyncio.Event] = {}
         self._in_vain = 0
@@ -273,8 +272,7 @@ class Asker(Kept):
                 f"Wait, lower the model's limits.requests_per_minute, or: {remedy[0].lower()}{remedy[1:]}"
             )
         self.stop(
-            f"{self._model.model} refuses every request: {failure}. No row is rejected for this. {remedy}, and run the "
-            "same command again"
+            f"{self._model.model} refuses every request: {failure}. No row is rejected for this. {remedy}"
         )
         raise Stopped(self._why or "") from failure
 
@@ -326,8 +324,8 @@ class Asker(Kept):
             await asyncio.sleep(LOOK_S)
             down_s = down_s + LOOK_S if self._client.down else 0.0
         self.stop(
-            f"{self._model.model} has not answered for {OUTAGE_S:.0f} s; the last failure: {self._failure}. All "
-            "answers so far are kept. Fix the server, and run the same command again"
+            f"{self._model.model} has not answered for {OUTAGE_S:.0f} s; the last failure: {self._client.failures}. "
+            "Start or fix the server"
         )
 
     def _usd(self, answer: CachedAnswer) -> float:
@@ -335,7 +333,6 @@ class Asker(Kept):
 
     def _count(self, failure: JudgeFailure) -> None:
         """Stop on a failure that all further questions would share."""
-        self._failure = str(failure)
         if failure.kind not in self._logged:
             self._logged.add(failure.kind)
             logger.warning(
@@ -345,7 +342,7 @@ class Asker(Kept):
         if failure.kind == "budget":
             self.stop(
                 "the budget is used up: what is left would not pay for an answer of sampling.max_tokens. Raise "
-                "budget_usd and run the same command again; money that other processes have left is then shared. The "
+                "budget_usd; money that other processes have left is then shared. The "
                 f"refused request: {failure}"
             )
             raise Stopped(self._why or "") from failure
@@ -354,7 +351,6 @@ class Asker(Kept):
             self._put(*DOUBT)
             self.stop(
                 f"{self._model.model} gave no usable answer to {plural(self._in_vain, 'question')} in a row; the last: "
-                f"{failure}. All answers so far are kept. Fix the model or its prompt, or raise `patience`, and run "
-                "the same command again"
+                f"{failure}. Fix the model or its prompt, or raise `patience`"
             )
             raise Stopped(self._why or "") from failure

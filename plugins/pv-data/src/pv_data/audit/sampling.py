@@ -116,6 +116,8 @@ class Drawn:
     """Questions of these proofs and of those that were read before."""
     questions: int
     """That there are."""
+    earlier: float = 0.0
+    """The smallest pilot, with the same seed, that has all questions that were read before; 0: this one has them."""
     disputed: int = 0
     """Proofs that are left out because readers differ on them; they wait for a third reader."""
     again: tuple[str, ...] = ()
@@ -170,13 +172,22 @@ def draw(
                     slice=state.slice, round=state.round, missing=state.missing, there=number, enough=enough
                 )
             )
+    outside = set(touched) - chosen
     asked = {of for own in proofs.values() for proof, of in own.items() if proof in wanted}
     return Drawn(
         proofs=wanted,
         short=tuple(short),
         touched=len(asked | set(touched)),
         questions=sum(map(len, questions.values())),
+        earlier=max((_pilot_of(outside, ids, seed) for ids in questions.values()), default=0.0),
     )
+
+
+def _pilot_of(touched: Collection[str], ids: Collection[str], seed: int) -> float:
+    """The smallest pilot, in thousandths, with all of `touched` that a source has."""
+    order = pilot_questions(ids, 1, seed=seed)
+    last = max((place for place, one in enumerate(order, start=1) if one in touched), default=0)
+    return ceil(1000 * last / len(order)) / 1000 if last else 0.0
 
 
 def _enough(unread: Mapping[str, str], order: Collection[str], missing: int) -> float | None:

@@ -181,11 +181,11 @@ def _quality(report: LabelReport | None) -> str:
 def _limits(facts: CardFacts, written: Written) -> list[str]:
     slices = {name for _, name, _ in written.slices}
     by_panel = sum(number for (_, rule), number in written.rules.items() if rule.startswith("panel: "))
-    not_audited = len(slices - set(facts.audit.audited.slices if facts.audit else ()))
+    audited = len(slices & set(facts.audit.audited.slices if facts.audit else ()))
     lines = [
         f"{by_panel:,} of {written.rows.total():,} labels are those of language models alone, which accept some wrong "
         "proofs and reject some right ones.",
-        f"{not_audited:,} of {plural(len(slices), 'slice', ',')} have no label of the panel that people checked.",
+        f"People checked labels of the panel in {audited:,} of {plural(len(slices), 'slice', ',')}.",
         *_trained_on(facts.audit, written),
         "A final answer that is right does not make a proof right: labels known by final answer are about the answer.",
     ]

@@ -13,6 +13,7 @@ from pv_rl.errors import ConfigError, DataError
 
 __all__ = [
     "AUTHORITIES",
+    "DISCARDED",
     "LabelRules",
     "LeftOut",
     "Panel",
@@ -27,6 +28,7 @@ __all__ = [
 
 AUTHORITIES = ("audit", "known", "panel")
 """`audit`: people who marked the proof in the audit. `known`: its source, or how it was made. `panel`: the judges."""
+DISCARDED = "slice not accepted"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +137,9 @@ def winner(
             if human is None:
                 unsure = f", {said[None]} cannot tell" if said[None] else ""
                 detail = f"{said[True]} of {number} find it right{unsure}"
-                return LeftOut(reason="auditors disagree", detail=detail)
+                return LeftOut(
+                    reason="nobody could tell" if said[None] == number else "auditors disagree", detail=detail
+                )
             return Won(label=human, rule=f"audit: {said[human]} of {number}")
         if authority == "known" and proof.known is not None and not doubted:
             return Won(label=proof.known, rule=f"known: {proof.known_by or 'not said how'}")
@@ -148,7 +152,7 @@ def winner(
     if panel.value is None:
         return LeftOut(reason="judges disagree", detail=f"{sum(panel.votes)} of {len(panel.votes)} accept it")
     if discarded:
-        return LeftOut(reason="slice not accepted", detail=proof.slice)
+        return LeftOut(reason=DISCARDED, detail=proof.slice)
     return LeftOut(reason="label of the panel only", detail=panel.rule)
 
 

@@ -16,18 +16,27 @@ from typing import Any
 from rich.console import Console
 
 from pv_data.filters import geometry, language, length
+from pv_data.plugins import SOURCES
 from pv_data.records import OTHER_LABEL, Aside, Problem, Proof, Row
-from pv_data.run.collected import FOLDERS, Collected, checksums, drop_unfinished, parts_of, read_collected
+from pv_data.run.collected import (
+    FOLDERS,
+    Collected,
+    checksums,
+    drop_unfinished,
+    is_collected,
+    parts_of,
+    read_collected,
+)
 from pv_data.run.config import Filters, RunConfig, Source
 from pv_data.run.generate import methods
 from pv_data.run.stage import ROWS
-from pv_data.sources.opening import open_source
+from pv_data.sources.opening import check_options, open_source
 from pv_data.table import PartWriter, column, read_rows
 from pv_judge.pages.text import plural, visible
 from pv_rl.errors import ConfigError, DataError
 from pv_rl.plugins import nearest
 
-__all__ = ["SourceFilter", "check_names", "collect"]
+__all__ = ["SourceFilter", "check_entries", "check_names", "collect"]
 
 PARTS = ("source", "method", "model")
 """Columns that make up the name of a slice."""
@@ -35,6 +44,21 @@ PARTS = ("source", "method", "model")
 
 PART_ROWS = 4096
 KINDS: dict[str, type[Row]] = {one.kind: one for one in (Problem, Proof, Aside)}
+
+
+def check_entries(folder: Path, config: RunConfig) -> None:
+    """Refuse sources, methods and options that do not exist, before a run's folder is made or compared with a config.
+
+    A source that was read may be gone: its plugin is not needed any more.
+
+    Raises:
+        ConfigError: there is one.
+    """
+    methods(config)
+    for number, source in enumerate(config.sources):
+        if source.kind in SOURCES.entries() or not is_collected(folder, number):
+            with _named(number):
+                check_options(source.kind, SOURCES.named(source.kind).read, source.options)
 
 
 def collect(folder: Path, config: RunConfig, console: Console) -> None:

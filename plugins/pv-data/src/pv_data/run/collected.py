@@ -17,7 +17,15 @@ from pv_data.checksums import checksum_of, remedy
 from pv_judge.files import load_json, verified, with_checksum, write_atomically
 from pv_rl.errors import DataError
 
-__all__ = ["FOLDERS", "Collected", "checksums", "drop_unfinished", "parts_of", "read_collected"]
+__all__ = [
+    "FOLDERS",
+    "Collected",
+    "checksums",
+    "drop_unfinished",
+    "is_collected",
+    "parts_of",
+    "read_collected",
+]
 
 FOLDERS = {"problem": "problems/{}", "proof": "proofs/{}", "aside": "aside/collect-{}"}
 """Parts by the kind of their rows; a part's name begins with the number of its source."""
@@ -77,6 +85,11 @@ def read_collected(run: Path, number: int) -> Collected | None:
         if checksum_of(run / part) != checksum:
             raise DataError(f"{run / part} is not the file that was written there. {remedy(run / part)}")
     return found
+
+
+def is_collected(run: Path, number: int) -> bool:
+    """Whether source `number` was read to its end."""
+    return _path(run, number).exists()
 
 
 def checksums(run: Path, number: int) -> dict[str, str]:

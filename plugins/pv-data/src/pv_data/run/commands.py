@@ -105,7 +105,9 @@ def draw(
     ] = False,
     pilot: Annotated[
         float,
-        typer.Option(help="Share of each source's questions to draw proofs from; 1 for all."),
+        typer.Option(
+            help="Share of each source's questions to draw proofs from; 1 for all. Keep it for all rounds of a run."
+        ),
     ] = 0.05,
     seed: Annotated[int, typer.Option(help="Seed of pilot and sample. Keep it for all rounds of a run.")] = 0,
 ) -> None:
@@ -131,7 +133,7 @@ def draw(
     if not drawn.proofs:
         why = "no proof waits for a third reader" if third else "all slices are accepted or discarded"
         if drawn.short:
-            why = "all proofs of the pilot have been read"
+            why = f"all proofs of a pilot of {pilot:g} have been read"
         elif drawn.disputed:
             why = "all others have been read"
         typer.echo(f"no proofs to read; no file was written: {why}")
@@ -146,6 +148,11 @@ def draw(
     if drawn.disputed:
         typer.echo(
             f"{plural(drawn.disputed, 'proof')} on which readers differ: draw for a third person with --third"
+        )
+    if drawn.short and drawn.earlier:
+        typer.echo(
+            f"the proofs read before are of a pilot of {drawn.earlier:g} (with --seed {seed}): give the --pilot and "
+            "--seed of the rounds before"
         )
     for one in drawn.short:
         more = "all questions have too few" if one.enough is None else f"--pilot {one.enough:g} has them"

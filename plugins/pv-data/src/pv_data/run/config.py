@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Sequence
@@ -285,7 +286,7 @@ def compose(config: str, overrides: Sequence[str] = ()) -> RunConfig:
     from hydra import initialize_config_dir, initialize_config_module
     from hydra.errors import HydraException
     from omegaconf import OmegaConf
-    from omegaconf.errors import OmegaConfBaseException
+    from omegaconf.errors import InterpolationToMissingValueError, OmegaConfBaseException
 
     path, given = Path(config), None
     if path.suffix in (".yaml", ".yml"):
@@ -308,6 +309,8 @@ def compose(config: str, overrides: Sequence[str] = ()) -> RunConfig:
     try:
         with opened:
             found = hydra_compose(name, [_adding(override) for override in overrides])
+            with contextlib.suppress(InterpolationToMissingValueError):  # `vars` may have the value misspelt
+                OmegaConf.to_container(found, resolve=True)  # a misspelt reference leaves its variable unread
             unread = _unread(found)
             if unread:
                 plain = hydra_compose(name)
@@ -320,7 +323,7 @@ def compose(config: str, overrides: Sequence[str] = ()) -> RunConfig:
                 known = [one for one in found.vars if one not in unread]
                 raise ValueError(
                     f"vars.{unread[0]}: no ${{...}} of the config reads it.{nearest(str(unread[0]), known)} "
-                    f"Variables that are read: {', '.join(map(str, known)) or 'none'}"
+                    f"Remove it, or correct the name. Variables that are read: {', '.join(map(str, known)) or 'none'}"
                 )
         values = OmegaConf.to_container(found, resolve=True, throw_on_missing=True)
     except (HydraException, OmegaConfBaseException, OSError, ValueError) as error:

@@ -13,7 +13,7 @@ from rich.console import Console
 from pv_data.asking.refused import NOT_SERVED, REFUSED
 from pv_data.export.audit_lines import trained_on
 from pv_data.export.exporting import Exported, ExportSettings, Tables, export
-from pv_data.export.triples import LabelRules
+from pv_data.export.triples import DISCARDED, LabelRules
 from pv_data.records import Problem
 from pv_data.run.config import RunConfig
 from pv_data.splits import SplitRules
@@ -83,7 +83,11 @@ def finalize(folder: Path, config: RunConfig, console: Console, *, left: int = 0
         f"{count} {name}" for name, count in sorted(exported.written.rows.items(), reverse=True)
     )
     console.print(f"export: {counts}, left out {sum(exported.left_out.values())}", highlight=False)
-    for line in (*_rejected(exported), *_of_the_split(exported, split.test), *_of_the_audit(exported)):
+    for line in (
+        *_rejected(exported),
+        *_of_the_split(exported, split.test),
+        *_of_the_audit(exported, discards=bool(split.discarded)),
+    ):
         console.print(visible(line), style="yellow", highlight=False, markup=False, soft_wrap=True)
     return exported
 
@@ -121,20 +125,31 @@ def _of_the_split(exported: Exported, asked: float) -> Iterator[str]:
         )
 
 
-def _of_the_audit(exported: Exported) -> Iterator[str]:
+def _of_the_audit(exported: Exported, *, discards: bool) -> Iterator[str]:
     """What is to be known of it before the set is used."""
     splits, audit, by_panel = exported.splits, exported.audit, exported.written.by_panel
     held_out = sum(one.why == "audited" for one in splits.placed.values())
+    if discards:
+        yield (
+            f"discarded: {plural(exported.left_out[DISCARDED], 'label')} of the panel removed by split.discarded. "
+            "Labels of people and of the source stay"
+        )
     if held_out:
         yield (
             f"audit: {held_out} of {plural(len(splits.placed), 'question')} have a mark and are held out "
             "for the test set"
         )
-    if held_out and not exported.written.rows["train"]:
-        yield (
-            "audit: nothing is left for training; draw an audit from fewer questions (pv-data audit draw --pilot), or "
-            "set split.hold_out_audited=false"
-        )
+    if not exported.written.rows["train"]:
+        if exported.left_out[DISCARDED] and any(one.split == "train" for one in splits.placed.values()):
+            yield (
+                "discarded: nothing is left for training: it had labels of the panel only, all in slices of "
+                "split.discarded. Take a slice out of it, or generate proofs with another model or method"
+            )
+        elif held_out:
+            yield (
+                "audit: nothing is left for training; draw an audit from fewer questions (pv-data audit draw --pilot), "
+                "or set split.hold_out_audited=false"
+            )
     if failed := [name for name in audit.discarded if by_panel["train", name] + by_panel["test", name]]:
         yield (
             f"audit: {plural(len(failed), 'slice')} failed, and are in the set; leave them out: "

@@ -12,7 +12,7 @@ from typing import Any
 
 from pv_data.asking.settings import Model
 from pv_data.labels.check import CHECK_TEMPLATE
-from pv_data.run.collected import read_collected
+from pv_data.run.collected import is_collected, read_collected
 from pv_data.run.config import RunConfig
 from pv_data.run.generate import methods
 from pv_data.serving.checkpoint import fingerprint, model_folder
@@ -156,11 +156,7 @@ def _made(run: Path, settings: dict[str, Any], redo: str) -> dict[str, Any]:
     names = [name for stage in begun for name in OF_STAGE[stage]]
     made = {name: settings[name] for name in names}
     if "sources" in made:
-        made["sources"] = [
-            source
-            for n, source in enumerate(made["sources"])
-            if (run / "collected" / f"{n:02d}.json").exists()
-        ]
+        made["sources"] = [source for n, source in enumerate(made["sources"]) if is_collected(run, n)]
     return made
 
 

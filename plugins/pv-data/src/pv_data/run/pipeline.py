@@ -10,7 +10,7 @@ from rich.console import Console
 
 from pv_data.asking.asker import Stopped
 from pv_data.asking.refused import NOT_SERVED
-from pv_data.run.collect import check_names, collect
+from pv_data.run.collect import check_entries, check_names, collect
 from pv_data.run.config import RunConfig
 from pv_data.run.finalize import finalize
 from pv_data.run.folder import fold, forget_doubtful, forget_failures, locked, take_refusals
@@ -45,6 +45,7 @@ def run(config: RunConfig, console: Console, *, redo: str = "", export_only: boo
     if redo and export_only:
         raise ConfigError("--export-only exports what exists and --redo makes it again. Give one of the two")
     check_stage(redo)
+    check_entries(folder, config)
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder), Servers(folder, console) as servers, contextlib.ExitStack() as started:
         config = with_revisions(config, folder)

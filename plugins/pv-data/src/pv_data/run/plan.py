@@ -17,7 +17,7 @@ from pv_data.filters import CHARACTERS_PER_TOKEN
 from pv_data.labels.check import check_messages
 from pv_data.methods.base import Ask, Unfit
 from pv_data.records import Problem
-from pv_data.run.collect import check_names, collect
+from pv_data.run.collect import check_entries, check_names, collect
 from pv_data.run.config import RunConfig
 from pv_data.run.folder import answers_path, spent
 from pv_data.run.generate import Generating, methods
@@ -184,6 +184,7 @@ def plan(config: RunConfig, console: Console, *, redo: str = "") -> None:
     """
     check_stage(redo)
     run = Path(config.run_dir)
+    check_entries(run, config)
     begun = (run / FILE).is_file()
     with tempfile.TemporaryDirectory(prefix="pv-data-plan-") as name:
         folder = Path(name)
