@@ -336,7 +336,9 @@ def test_a_data_set_without_labels_is_refused_before_the_training(models, tmp_pa
         )
 
     if refused:
-        with pytest.raises(DataError, match=r"no column 'correct', .* 'verdict' looks for labels; it has prompt, answer"):
+        with pytest.raises(
+            DataError, match=r"no column 'correct', .* 'verdict' looks for labels; it has prompt, answer"
+        ):
             make()
     else:
         make()
