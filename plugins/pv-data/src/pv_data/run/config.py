@@ -311,20 +311,9 @@ def compose(config: str, overrides: Sequence[str] = ()) -> RunConfig:
             found = hydra_compose(name, [_adding(override) for override in overrides])
             with contextlib.suppress(InterpolationToMissingValueError):  # `vars` may have the value misspelt
                 OmegaConf.to_container(found, resolve=True)  # a misspelt reference leaves its variable unread
-            unread = _unread(found)
-            if unread:
-                plain = hydra_compose(name)
-                unread = _unread(found, plain)
-                if (
-                    isinstance(given, dict) and "defaults" in given
-                ):  # it may replace what reads their variables
-                    unread = [one for one in unread if one not in (plain.get("vars") or ())]
-            if unread:
-                known = [one for one in found.vars if one not in unread]
-                raise ValueError(
-                    f"vars.{unread[0]}: no ${{...}} of the config reads it.{nearest(str(unread[0]), known)} "
-                    f"Remove it, or correct the name. Variables that are read: {', '.join(map(str, known)) or 'none'}"
-                )
+            if _unread(found):
+                extends = isinstance(given, dict) and "defaults" in given
+                _check_variables(found, hydra_compose(name), extends=extends)
         values = OmegaConf.to_container(found, resolve=True, throw_on_missing=True)
     except (HydraException, OmegaConfBaseException, OSError, ValueError) as error:
         raise ConfigError(f"{config}: {unreadable(error)}") from error
@@ -332,6 +321,28 @@ def compose(config: str, overrides: Sequence[str] = ()) -> RunConfig:
         raise ConfigError(f"{config} is not a mapping of settings")
     values.pop("vars", None)  # what a config interpolates
     return read_run(values)
+
+
+def _check_variables(config: Any, of_file: Any, *, extends: bool) -> None:
+    """Refuse a variable that nothing reads.
+
+    Args:
+        config: with the overrides.
+        of_file: without them.
+        extends: whether the file has a `defaults` list. It may then replace what reads the variables of its base.
+
+    Raises:
+        ValueError: there is one.
+    """
+    unread = _unread(config, of_file)
+    if extends:
+        unread = [one for one in unread if one not in (of_file.get("vars") or ())]
+    if unread:
+        known = [one for one in config.vars if one not in unread]
+        raise ValueError(
+            f"vars.{unread[0]}: no ${{...}} of the config reads it.{nearest(str(unread[0]), known)} "
+            f"Remove it, or correct the name. Variables that are read: {', '.join(map(str, known)) or 'none'}"
+        )
 
 
 def _unread(config: Any, *others: Any) -> list[Any]:
