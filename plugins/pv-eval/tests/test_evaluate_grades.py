@@ -82,7 +82,7 @@ def test_verifiers_of_other_grades_or_proofs_are_not_compared():
     first, other = graded([("a", 7, [5]), ("b", 0, [2])]), graded([("a", 6, [5]), ("b", 0, [2])])
     named = [("one", *first, SEVEN), ("two", *other, SEVEN), ("three", *first, SEVEN)]
     compared, (reason,) = compare_with_first(named, BARE)
-    assert [one[:2] for one in compared] == [("one", "three")]
+    assert [(one.first, one.second) for one in compared] == [("one", "three")]
     assert reason.startswith("two is not compared with one: the two sets differ in the label, the grade")
     with pytest.raises(
         DataError, match="differ in the label, the grade, the question or the weight of 1 pair"

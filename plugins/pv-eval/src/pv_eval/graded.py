@@ -50,6 +50,7 @@ from pv_rl.errors import ConfigError, DataError
 __all__ = [
     "FLOORS",
     "GradeComparison",
+    "GradeVersus",
     "Graded",
     "Scale",
     "compare_grades",
@@ -278,6 +279,15 @@ class GradeComparison:
     """By the same names, two-sided, by the t of the interval; NaN where it has none."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class GradeVersus:
+    """A later verifier against the first, by their names."""
+
+    first: str
+    second: str
+    comparison: GradeComparison
+
+
 def compare_grades(
     first: Checked | tuple[Sequence[Pair], Sequence[Vote]],
     second: Checked | tuple[Sequence[Pair], Sequence[Vote]],
@@ -319,16 +329,25 @@ def compare_grades(
 
 def compare_with_first(
     verifiers: Sequence[tuple[str, Sequence[Pair], Sequence[Vote], Scale]], how: Intervals
-) -> tuple[list[tuple[str, str, GradeComparison]], list[str]]:
-    """The first verifier's name, that of a later one, and how it compares; and why others cannot be compared."""
-    found: list[tuple[str, str, GradeComparison]] = []
+) -> tuple[list[GradeVersus], list[str]]:
+    """Compare each later verifier with the first.
+
+    Args:
+        verifiers: name, pairs, votes and scale of each.
+        how: of the intervals.
+
+    Returns:
+        The comparisons, and a sentence for each verifier that cannot be compared.
+    """
+    found: list[GradeVersus] = []
     reasons: list[str] = []
-    for other in verifiers[1:]:
-        first = verifiers[0]
+    for name, *other, _ in verifiers[1:]:
+        first, *base, scale = verifiers[0]
         try:
-            found.append((first[0], other[0], compare_grades(first[1:3], other[1:3], first[3], how)))
+            comparison = compare_grades((base[0], base[1]), (other[0], other[1]), scale, how)
+            found.append(GradeVersus(first=first, second=name, comparison=comparison))
         except DataError as error:
-            reasons.append(f"{other[0]} is not compared with {first[0]}: {error}.")
+            reasons.append(f"{name} is not compared with {first}: {error}.")
     return found, reasons
 
 

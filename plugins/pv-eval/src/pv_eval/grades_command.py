@@ -103,8 +103,7 @@ def grades(
         notes += reasons
         print_blocks([Items(notes), *grade_blocks(list(found.items()), against, terminal=True)], console)
         if json_file is not None:
-            versus = [{"first": first, "second": second, "comparison": one} for first, second, one in against]
-            text = to_json({"notes": notes, "verifiers": found, "versus": versus})
+            text = to_json({"notes": notes, "verifiers": found, "versus": against})
             write_atomically(json_file, lambda file: file.write_text(text, encoding="utf-8"))
             print_line(console, f"wrote {json_file}")
 

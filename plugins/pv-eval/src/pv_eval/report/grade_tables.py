@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from pv_eval.best_of import BestOf
-from pv_eval.graded import FLOORS, GradeComparison, Graded
+from pv_eval.graded import FLOORS, GradeComparison, Graded, GradeVersus
 from pv_eval.intervals import Estimate
 from pv_eval.steps import Steps
 from pv_judge.pages.blocks import Block, Column, Heading, Items, Paragraph, Table
@@ -82,7 +82,7 @@ OF_STEPS = (
 
 def grade_blocks(
     found: Sequence[tuple[str, Graded]],
-    against: Sequence[tuple[str, str, GradeComparison]] = (),
+    against: Sequence[GradeVersus] = (),
     *,
     terminal: bool = False,
 ) -> Iterator[Block]:
@@ -90,7 +90,7 @@ def grade_blocks(
 
     Args:
         found: by the verifier's name.
-        against: two verifiers, and how the second compares with the first.
+        against: comparisons of two verifiers.
         terminal: whether to show a metric a line, since a terminal is not wide enough for a line a verifier.
     """
     if not found:
@@ -108,10 +108,11 @@ def grade_blocks(
         yield _table(lines, DISTANCE)
         yield _table(lines, AGREEMENT)
         yield _table(own, RANKS)
-    for first, second, compared in against:
-        yield Heading(f"Grades of {second} against {first}", level=3)
+    for versus in against:
+        compared = versus.comparison
+        yield Heading(f"Grades of {versus.second} against {versus.first}", level=3)
         yield Paragraph(
-            f"{second} minus {first}, on {plural(compared.pairs, 'pair')} of "
+            f"{versus.second} minus {versus.first}, on {plural(compared.pairs, 'pair')} of "
             f"{plural(compared.questions, 'question')} that both graded ({plural(compared.left_out, 'other')} left "
             "out), by the means of their votes. p is by the t of the interval."
         )

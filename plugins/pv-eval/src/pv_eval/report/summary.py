@@ -10,7 +10,7 @@ from pv_eval.best_of import BestOf, best_of_set
 from pv_eval.counted import CountedRun, read_counted
 from pv_eval.counts import VoteCounts
 from pv_eval.evaluation import Evaluation, evaluate
-from pv_eval.graded import GradeComparison, Graded, Scale, compare_with_first
+from pv_eval.graded import Graded, GradeVersus, Scale, compare_with_first
 from pv_eval.intervals import Intervals
 from pv_eval.paired import Comparison, common, compare
 from pv_eval.report.cases import Case, Split, disagreements, worst_errors
@@ -62,8 +62,8 @@ class Group:
     entries: Sequence[Entry]
     """One or more; the first is what others are compared with."""
     versus: Sequence[Versus]
-    grades_versus: Sequence[tuple[str, str, GradeComparison]]
-    """The first verifier that gave grades, a later one, and how that compares with it."""
+    grades_versus: Sequence[GradeVersus]
+    """Later verifiers that gave grades, against the first that did."""
     grades_apart: Sequence[str]
     """Why the grades of other verifiers are not compared."""
     cases: int

@@ -89,9 +89,7 @@ def document(summary: Summary) -> dict[str, Any]:
             for versus in group.versus
         ],
         "grades_versus": [
-            {"set": group.name, "first": first, "second": second, "comparison": comparison}
-            for group in summary.groups
-            for first, second, comparison in group.grades_versus
+            {"set": group.name, **vars(versus)} for group in summary.groups for versus in group.grades_versus
         ],
         "paper": {
             "title": PAPER,
