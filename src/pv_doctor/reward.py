@@ -64,7 +64,7 @@ def check_abstention(state: StepState) -> None:
     if isinstance(manager, Mapping) and (manager["source"] != "register" or manager["name"] not in MANAGERS):
         raise ConfigError(
             f"reward.reward_manager.name={manager['name']}: with a reward of pv-rl it is one of {', '.join(MANAGERS)}. "
-            "Others of verl's make up a reward where there is none (rate_limited gives 0); limits are the judge's own"
+            "verl's others invent a reward where there is none (rate_limited gives 0). Set request limits on the judge"
         )
     if isinstance(model, Mapping) and model["enable"] and not model["enable_resource_pool"]:
         raise ConfigError(
