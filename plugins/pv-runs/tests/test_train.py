@@ -184,6 +184,17 @@ def test_the_first_ctrl_c_asks_for_a_checkpoint_and_resume_goes_on_from_it(tmp_p
     assert describe(found["launcher"]) == f"pv-rl train then verl without pv-rl train from step {stopped + 1}"
 
 
+def test_a_ctrl_c_right_after_the_first_step_asks_for_a_checkpoint(tmp_path):
+    process = start(tmp_path, *LAB, "trainer.total_training_steps=1000", "hydra.run.dir=r")
+    metrics = tmp_path / "r/metrics.jsonl"
+    while process.poll() is None and not (metrics.exists() and metrics.read_bytes()):
+        time.sleep(0.001)  # long before the next look at the file, which is twice a second
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=60)
+    assert "with a checkpoint" in said, said
+    assert (tmp_path / "r/checkpoints/latest_checkpointed_iteration.txt").is_file()
+
+
 def test_a_second_ctrl_c_ends_a_run_at_once(tmp_path):
     slow = FAKE.replace("time.sleep(0.2)", "time.sleep(0.2 if step < 3 else 600)")
     process = start(tmp_path, *LAB, "trainer.total_training_steps=1000", "hydra.run.dir=r")

@@ -85,6 +85,7 @@ def attempt(folder: Path, config: DictConfig, record: Record, console: Console) 
                 try:
                     exit_code = _wait(child, progress)
                 except KeyboardInterrupt:
+                    progress.look()  # a step may have ended since the last look
                     if child.poll() is not None or not progress.began or not may_ask:
                         raise
                     asked = True
