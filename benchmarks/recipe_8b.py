@@ -94,7 +94,8 @@ def main() -> None:
             arguments = ["run=8b", *machine, *common, *contents, f"hydra.run.dir={folder}"]
             say(f"pv-rl train {' '.join(arguments)}")
             begin_run(arguments, folder, log, 1, until)
-        if until - time.time() > (60 if asked.cpu else 240) and len(steps_in(folder)) < STEPS:
+        last = max((step for step, _ in steps_in(folder)), default=0)
+        if until - time.time() > (60 if asked.cpu else 240) and last < STEPS:
             say(f"pv-rl train --resume {folder}")
             begin_run(["--resume", str(folder)], folder, log, None, until)
     steps = steps_in(folder)
