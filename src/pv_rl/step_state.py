@@ -85,6 +85,8 @@ class Validation(NamedTuple):
     """By name, the reward's extra info."""
     lengths: Sequence[int] | None
     """Characters of each response, where verl has shown them."""
+    prompts: Sequence[str]
+    """verl's uid of each row's prompt: rows with the same one are answers to the same proof."""
 
 
 @dataclass(eq=False)

@@ -185,7 +185,7 @@ def patch_validation(module: ModuleType) -> None:
     @functools.wraps(show)
     def _maybe_log_val_generations(self, inputs, outputs, *arguments, **options):
         lengths = [len(output) for output in outputs]  # verl calls it before the next one, rows in its order
-        state_of(self).validation = Validation([], {}, lengths)
+        state_of(self).validation = Validation([], {}, lengths, [])
         return show(self, inputs, outputs, *arguments, **options)
 
     @functools.wraps(validate)
@@ -193,7 +193,7 @@ def patch_validation(module: ModuleType) -> None:
         metrics = validate(self, data_sources, sample_uids, reward_extra_infos_dict, *arguments, **options)
         state = state_of(self)
         lengths = state.validation.lengths if state.validation else None
-        state.validation = Validation(list(data_sources), reward_extra_infos_dict, lengths)
+        state.validation = Validation(list(data_sources), reward_extra_infos_dict, lengths, list(sample_uids))
         state.metrics = metrics
         run_hooks("validated", state)
         state.validation = None

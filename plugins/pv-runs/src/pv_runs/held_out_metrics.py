@@ -25,7 +25,10 @@ THIRDS = ("short", "middle", "long")
 
 
 def held_out_metrics(
-    data_sources: Sequence[Any], infos: Mapping[str, Sequence[Any]], lengths: Sequence[int] | None = None
+    data_sources: Sequence[Any],
+    infos: Mapping[str, Sequence[Any]],
+    lengths: Sequence[int] | None = None,
+    prompts: Sequence[str] = (),
 ) -> dict[str, float]:
     """The numbers of one validation, each a mean over rows. A row without a reward (it abstains) is in none of them.
 
@@ -34,16 +37,18 @@ def held_out_metrics(
         infos: by name, (B,) values of the reward's extra info. Without `acc`, `label_true`, `verdict_true` and
             `verdict_missing` (`pv_rl.rewards.ProofVerdict` gives them) there is nothing to say.
         lengths: (B,) characters of each response.
+        prompts: (B,) an id of each row's prompt; rows with the same one are answers to the same proof.
 
     Returns:
         Under `pv_rl/held_out/`: `acc`; `acc_label_true` over right proofs and `acc_label_false` over wrong ones;
-        `balanced`, the mean of these two; `accepted`, `missing`, shares of all verdicts; `rows`, and `abstained`, a
-        share of all rows. Under `slice/NAME/` the same but `abstained`, where there is more than one. With lengths:
-        `length/OF`, means over `all` rows, over `right` and `wrong` verdicts, over `accepted`, `rejected`
-        and `missing`; `length/short/acc` (`middle`, `long`), the accuracy of each third of the rows by length; equal
-        lengths are in the same third, the shortest that holds one of them. A number that has no rows is not there.
+        `balanced`, the mean of these two; `accepted`, `missing`, shares of all verdicts; `rows`; `proofs`, where the
+        prompts are known; and `abstained`, a share of all rows. Under `slice/NAME/` the same but `abstained`, where
+        there is more than one. With lengths: `length/OF`, means over `all` rows, over `right` and `wrong` verdicts,
+        over `accepted`, `rejected` and `missing`; `length/short/acc` (`middle`, `long`), the accuracy of each third of
+        the rows by length; equal lengths are in the same third, the shortest that holds one of them. A number that has
+        no rows is not there.
     """
-    rows = _rows(data_sources, infos, lengths)
+    rows = _rows(data_sources, infos, lengths, prompts)
     if not rows:
         return {}
     counted = [row for row in rows if row["valid"]]
@@ -66,7 +71,10 @@ def add_metrics(state: StepState) -> None:
 
 
 def _rows(
-    data_sources: Sequence[Any], infos: Mapping[str, Sequence[Any]], lengths: Sequence[int] | None
+    data_sources: Sequence[Any],
+    infos: Mapping[str, Sequence[Any]],
+    lengths: Sequence[int] | None,
+    prompts: Sequence[str],
 ) -> list[dict[str, Any]]:
     """Rows that say a label; those of another reward do not."""
     names = ("acc", "label_true", "verdict_true", "verdict_missing")
@@ -74,11 +82,13 @@ def _rows(
         return []
     counts = lengths if lengths is not None and len(lengths) == len(data_sources) else [0] * len(data_sources)
     valid = infos.get(VALID) or [1.0] * len(data_sources)
-    columns = zip(data_sources, counts, valid, *(infos[name] for name in names), strict=True)
+    proofs = prompts if len(prompts) == len(data_sources) else [None] * len(data_sources)
+    columns = zip(data_sources, counts, valid, proofs, *(infos[name] for name in names), strict=True)
     return [
         {
             "slice": _slice(str(source)),
             "length": length,
+            "proof": proof,
             # verl fills in None where a row has not what others have
             "valid": bool(is_valid) and acc is not None,
             "acc": acc,
@@ -86,7 +96,7 @@ def _rows(
             "accepted": accepted == 1,
             "missing": missing == 1,
         }
-        for source, length, is_valid, acc, label, accepted, missing in columns
+        for source, length, is_valid, proof, acc, label, accepted, missing in columns
         if label is not None
     ]
 
@@ -103,6 +113,8 @@ def _accuracies(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     if not rows:
         return {"rows": 0.0}
     found = {"rows": float(len(rows)), "acc": _mean(rows, "acc")}
+    if proofs := {row["proof"] for row in rows} - {None}:
+        found["proofs"] = float(len(proofs))
     for name, label in (("label_true", True), ("label_false", False)):
         if of_class := [row for row in rows if row["label"] is label]:
             found[f"acc_{name}"] = _mean(of_class, "acc")

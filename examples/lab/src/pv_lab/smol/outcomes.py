@@ -124,7 +124,8 @@ def _alarms(run: Run) -> dict[str, Any]:
     for key, series in run.log.series.items():
         for step, value in series.items():
             by_step[step][key] = value
-    found = [alarm for step in sorted(by_step) if step for alarm in watcher.observe(step, by_step[step])]
+    found = watcher.validated(0, by_step.pop(0, {}))
+    found += [alarm for step in sorted(by_step) for alarm in watcher.observe(step, by_step[step])]
     return {"alarms": len(found), "signs": " ".join(sorted({alarm.sign for alarm in found}))}
 
 

@@ -134,12 +134,14 @@ class AlarmPolicy:
     def observe(self, step: int, metrics: Mapping[str, Any]) -> dict[str, float]:
         """Take in what is logged at a step, and return the numbers to log with it."""
         last = self.watcher.last_step
-        if step < 1 or (last is not None and step <= last):
-            return {}  # validation before the first step; a second line of the same step
-        if not self.watcher.reads(metrics):
-            return {}  # a line of something else, of timings for example
+        again = step < 1 or (last is not None and step <= last)
+        if again or not self.watcher.reads(metrics):
+            # validation before the first step; a second line of a step; one of something else, of timings for example
+            self._take_in(step, self.watcher.validated(step, metrics))
+            return {}
         if step < self.config.from_step:
             self.watcher.passed(step, metrics)
+            self.watcher.validated(step, metrics)
             return {}
         alarms = self.watcher.observe(step, metrics)
         self._seen += 1
@@ -149,16 +151,7 @@ class AlarmPolicy:
                 ", ".join(missing),
                 ", ".join(dict.fromkeys(names[0] for needed in missing.values() for names in needed)),
             )
-        for alarm in alarms:
-            logger.warning("sentinel: %s", alarm.sentence)
-            self.tell({"event": "alarm", **alarm.to_dict(), "message": alarm.sentence})
-        if step >= self._quiet_until:
-            self._recent.update({alarm.sign: alarm for alarm in alarms})
-        self._recent = {
-            sign: alarm for sign, alarm in self._recent.items() if step - alarm.step < self.config.within
-        }
-        if alarms:
-            self._decide(step)
+        self._take_in(step, alarms)
         highest = max((level["alertness"] for level in self.watcher.levels().values()), default=0.0)
         return {metric_names.ALARMS: float(len(alarms)), metric_names.ALERTNESS: highest}
 
@@ -212,8 +205,21 @@ class AlarmPolicy:
         self._recent, self._due = {}, None
         self._quiet_until = now + self.config.within
 
+    def _take_in(self, step: int, alarms: Sequence[Alarm]) -> None:
+        """Tell the alarms of a line, and decide whether something is due."""
+        for alarm in alarms:
+            logger.warning("sentinel: %s", alarm.sentence)
+            self.tell({"event": "alarm", **alarm.to_dict(), "message": alarm.sentence})
+        if step >= self._quiet_until:
+            self._recent.update({alarm.sign: alarm for alarm in alarms})
+        self._recent = {
+            sign: alarm for sign, alarm in self._recent.items() if step - alarm.step < self.config.within
+        }
+        if alarms:
+            self._decide(step)
+
     def _decide(self, step: int) -> None:
-        families = {DETECTORS[sign].family for sign in self._recent}
+        families = {DETECTORS[sign].family if sign in DETECTORS else sign for sign in self._recent}
         if self.config.action == "log" or len(families) < self.config.agree:
             return
         alarms = sorted(self._recent.values(), key=lambda alarm: alarm.step)

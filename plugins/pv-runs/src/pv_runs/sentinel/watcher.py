@@ -11,6 +11,7 @@ from typing import Any, Literal
 from pv_rl.errors import DataError
 from pv_runs.sentinel.chart import Chart, Signal
 from pv_runs.sentinel.detectors import DETECTORS, KL, Detector
+from pv_runs.sentinel.held_out import SIGN, Fall, HeldOut
 from pv_runs.sentinel.path_length import PATH_LENGTH, PathLength
 from pv_runs.sentinel.reading import Reading, number
 from pv_runs.sentinel.run_length import threshold
@@ -41,11 +42,12 @@ class Alarm:
     before the first value."""
     band: tuple[float | None, float | None]
     """`expected` plus and minus three standard deviations of a single step's value; None where there is no bound."""
-    kind: Literal["cusum", "drift", "limit", "not_finite"]
-    """Which statistic: a sum of deviations, the distance from the run's first level, a limit from the config, or none:
-    a NaN or an infinity."""
+    kind: Literal["cusum", "drift", "limit", "not_finite", "held_out"]
+    """Which statistic: a sum of deviations, the distance from the run's first level, a limit from the config, none (a
+    NaN or an infinity), or the fall since the best validation."""
     statistic: float | None
-    """The CUSUM in standard deviations; of a drift the distance on the sign's scale; of a limit the value."""
+    """The CUSUM in standard deviations; of a drift the distance on the sign's scale; of a limit the value; of a
+    held-out slice its fall."""
     threshold: float | None
     """What the statistic has passed."""
     since: int
@@ -75,6 +77,7 @@ class Watcher:
         self.last_step: int | None = None
         self._charts = {name: Chart() for name in config.signs}
         self._path = PathLength()
+        self._held_out = HeldOut(config.held_out_slack)
 
     def observe(self, step: int, metrics: Mapping[str, Any]) -> list[Alarm]:
         """Take in one step. What is absent, no finite number or impossible (a share below 0 or above 1, a length that
@@ -93,7 +96,13 @@ class Watcher:
         metrics = {**metrics, PATH_LENGTH: self.passed(step, metrics)}
         self.last_step = step
         alarms = (self._look(DETECTORS[name], step, metrics) for name in self.config.signs)
-        return [alarm for alarm in alarms if alarm is not None]
+        return [*(alarm for alarm in alarms if alarm is not None), *self.validated(step, metrics)]
+
+    def validated(self, step: int, metrics: Mapping[str, Any]) -> list[Alarm]:
+        """Take in a validation, if these are the metrics of one that is not known yet: a line of its own, or one before
+        the first step. All slices that fell are one alarm."""
+        falls = self._held_out.observe(step, metrics)
+        return [_by_validation(step, falls)] if falls else []
 
     def passed(self, step: int, metrics: Mapping[str, Any]) -> float:
         """Know of a step that is not watched how far the policy has gone in it; see `pv_runs.sentinel.path_length`."""
@@ -103,7 +112,7 @@ class Watcher:
     def went_back(self, to: int, now: int) -> None:
         """The policy is that of the end of step `to` again; what is logged up to step `now` is still of another."""
         self._path.went_back(to, now)
-        self.last_step = now
+        self.last_step = self._held_out.last_step = now
 
     def reads(self, metrics: Mapping[str, Any]) -> bool:
         """Whether any sign can be read off these numbers."""
@@ -136,6 +145,7 @@ class Watcher:
             "last_step": self.last_step,
             "way": vars(self._path).copy(),
             "charts": charts,
+            "held_out": self._held_out.state(),
         }
 
     @classmethod
@@ -160,6 +170,8 @@ class Watcher:
             watcher._path = PathLength.from_dict(state["way"])
             for name in set(config.signs) & set(state["charts"]):
                 watcher._charts[name] = Chart.from_dict(state["charts"][name])
+            if "held_out" in state:  # states of earlier versions have none
+                watcher._held_out.restore(state["held_out"])
         except DataError:
             raise
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -252,4 +264,26 @@ def _by_limit(detector: Detector, step: int, value: float, limit: float) -> Alar
         since=step,
         sentence=f"Step {step}: {detector.what} is {value:.3g}{detector.unit}, {way} the limit of {limit:.3g}. "
         f"{detector.advice}.",
+    )
+
+
+def _by_validation(step: int, falls: list[Fall]) -> Alarm:
+    worst = falls[0]
+    parts = (
+        f"on {fall.name} from {fall.best.accuracy:.3g} at step {fall.best.step} to {fall.accuracy:.3g}"
+        + (f" ({fall.missing:.0%} without a verdict)" if fall.missing else "")
+        for fall in falls
+    )
+    return Alarm(
+        sign=SIGN,
+        step=step,
+        value=worst.accuracy,
+        expected=worst.best.accuracy,
+        band=(worst.best.accuracy - worst.allowed, None),
+        kind="held_out",
+        statistic=worst.best.accuracy - worst.accuracy,
+        threshold=worst.allowed,
+        since=min(fall.best.step for fall in falls) + 1,
+        sentence=f"Step {step}: held-out balanced accuracy has fallen {', '.join(parts)}. Read its validation traces: "
+        "the policy may unlearn what it is not trained on; use an earlier checkpoint, or train on such proofs too.",
     )

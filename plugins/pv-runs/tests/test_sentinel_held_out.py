@@ -1,0 +1,218 @@
+"""Falls of held-out accuracy: which are an alarm, what it says, and what is remembered."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from pv_rl.errors import ConfigError, DataError
+from pv_runs.held_out_metrics import held_out_metrics
+from pv_runs.sentinel import AlarmPolicy, AlarmPolicyConfig, SentinelConfig, Watcher
+from pv_runs.sentinel.held_out import HeldOut
+
+VETOED = "pv_rl/reward/vetoed"
+
+
+def validation(rows: int = 200, **accuracies: float | tuple[float, float]) -> dict[str, float]:
+    """What a validation logs for slices of so many rows: accuracy on right and on wrong proofs, or both in one."""
+    sources, labels, right = [], [], []
+    for name, given in accuracies.items():
+        for label, accuracy in zip(
+            (1.0, 0.0), given if isinstance(given, tuple) else (given,) * 2, strict=True
+        ):
+            half = rows // 2
+            sources += [f"{name}/{'right' if label else 'wrong'}"] * half
+            labels += [label] * half
+            right += [float(number < round(accuracy * half)) for number in range(half)]
+    infos = {
+        "acc": right,
+        "label_true": labels,
+        "verdict_true": labels,
+        "verdict_missing": [1 - one for one in right],
+    }
+    return held_out_metrics(sources, infos)
+
+
+def watcher(**settings) -> Watcher:
+    return Watcher(SentinelConfig(responses=128, **settings))
+
+
+def test_a_fall_of_one_slice_is_told_at_once_with_where_it_was_best():
+    one = watcher()
+    assert one.validated(0, validation(gsm8k=0.6, geometry=0.5)) == []
+    assert one.observe(10, validation(gsm8k=0.7, geometry=0.55) | {VETOED: 0.1}) == []
+    (alarm,) = one.observe(20, validation(gsm8k=0.75, geometry=0.25) | {VETOED: 0.1})
+    assert (alarm.sign, alarm.kind, alarm.step, alarm.since) == ("held_out", "held_out", 20, 11)
+    assert (alarm.expected, alarm.value) == (0.55, 0.25)
+    assert alarm.statistic == pytest.approx(0.3)
+    assert alarm.threshold < 0.3
+    assert "on geometry from 0.55 at step 10 to 0.25 (75% without a verdict)" in alarm.sentence
+    assert "gsm8k" not in alarm.sentence
+    json.dumps(alarm.to_dict(), allow_nan=False)
+
+
+def test_all_slices_that_fell_are_one_alarm_that_began_after_the_earliest_best():
+    one = watcher()
+    one.validated(0, validation(a=0.9, b=0.5))
+    one.validated(10, validation(a=0.9, b=0.9))
+    (alarm,) = one.validated(20, validation(a=0.5, b=0.4))
+    assert alarm.sentence.index("on b from 0.9") < alarm.sentence.index("on a from 0.9")
+    assert alarm.since == 1
+
+
+def test_without_slices_all_rows_are_one():
+    one = watcher()
+    one.validated(0, validation(putnam=0.8))
+    (alarm,) = one.validated(10, validation(putnam=0.5))
+    assert "on all proofs from 0.8 at step 0 to 0.5" in alarm.sentence
+
+
+@pytest.mark.parametrize(
+    ("rows", "to", "alarms"), [(100, 0.5, 0), (100, 0.3, 1), (1000, 0.58, 1), (10_000, 0.61, 0)]
+)
+def test_a_fall_within_the_noise_of_its_rows_or_within_the_slack_is_no_alarm(rows, to, alarms):
+    one = watcher()
+    one.validated(0, validation(rows, a=0.7))
+    assert len(one.validated(10, validation(rows, a=to))) == alarms
+
+
+def test_a_verifier_that_learns_to_reject_all_is_found_by_what_it_lost():
+    one = watcher()
+    one.validated(0, validation(a=(0.85, 0.85)))
+    assert one.validated(10, validation(a=(0.05, 1.0)))
+
+
+def test_answers_to_one_proof_count_as_one():
+    infos = {
+        name: [1.0, 1.0, 0.0, 0.0] * 20 for name in ("acc", "label_true", "verdict_true", "verdict_missing")
+    }
+    found = held_out_metrics(["x"] * 80, infos, prompts=[str(number // 2) for number in range(80)])
+    assert (found["pv_rl/held_out/rows"], found["pv_rl/held_out/proofs"]) == (80, 40)
+    few = {"pv_rl/held_out/slice/a/proofs": 50.0}
+    for extra, alarms in (({}, 1), (few, 0)):
+        one = watcher()
+        one.validated(0, validation(400, a=0.7, b=0.7) | extra)
+        assert len(one.validated(10, validation(400, a=0.5, b=0.7) | extra)) == alarms
+
+
+def test_a_class_with_few_rows_is_as_noisy_as_it_is():
+    def uneven(right: float) -> dict[str, float]:
+        accuracy = (10 * right + 990 * 0.7) / 1000
+        names = {"acc": accuracy, "acc_label_true": right, "acc_label_false": 0.7, "rows": 1000.0}
+        return {f"pv_rl/held_out/{name}": value for name, value in names.items()}
+
+    one = watcher()
+    one.validated(0, uneven(0.9))
+    assert one.validated(10, uneven(0.5)) == []  # four of ten proofs
+
+
+def test_one_fall_is_one_alarm_and_a_further_one_is_another():
+    one = watcher()
+    steps = [0.9, 0.6, 0.6, 0.58, 0.3, 0.9, 0.6]
+    alarmed = [step for step, accuracy in enumerate(steps) if one.validated(step, validation(a=accuracy))]
+    assert alarmed == [1, 4, 6]
+
+
+def test_a_validation_is_looked_at_once_and_a_line_without_one_is_none():
+    one = HeldOut(0.1)
+    one.observe(0, validation(a=0.9))
+    one.observe(5, {VETOED: 0.1})
+    assert one.last_step == 0
+    assert one.observe(0, validation(a=0.1)) == []
+    assert one.observe(1, {"pv_rl/held_out/balanced": 0.1}) == []
+    assert one.observe(2, {name: float("nan") for name in validation(a=0.1)}) == []
+    assert len(one.observe(3, validation(a=0.1))) == 1
+
+
+def test_false_alarms_are_rare():
+    """100 proofs in three slices, 20 validations of a verifier that stays as it is."""
+    rng, alarmed = random.Random(0), 0
+
+    def share() -> float:
+        return sum(rng.random() < 0.7 for _ in range(50)) / 50
+
+    for _ in range(100):
+        one = HeldOut(0.1)
+        for step in range(20):
+            noisy = {name: (share(), share()) for name in "abc"}
+            alarmed += bool(one.observe(step, validation(100, **noisy)))
+    assert alarmed <= 5
+
+
+def test_a_slack_of_one_watches_nothing_and_others_are_refused():
+    one = watcher(held_out_slack=1.0)
+    one.validated(0, validation(10_000, a=1.0))
+    assert one.validated(1, validation(10_000, a=0.0)) == []
+    with pytest.raises(ConfigError, match=r"held_out_slack is 1\.5; give a number from 0 to 1"):
+        watcher(held_out_slack=1.5)
+
+
+def test_it_is_remembered_through_json_and_states_from_before_have_none():
+    one = watcher()
+    one.validated(0, validation(a=0.9))
+    state = json.loads(json.dumps(one.state()))
+    again = Watcher.restore(one.config, state)
+    assert again.validated(0, validation(a=0.2)) == []  # this one it knows
+    assert again.validated(10, validation(a=0.2))
+    del state["held_out"]
+    assert Watcher.restore(one.config, state).validated(10, validation(a=0.2)) == []
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        None,
+        {},
+        {"last_step": "1", "best": {}},
+        {"last_step": 0, "best": {"a": {"step": 0}}},
+        {"last_step": 0, "best": {"a": {"step": 0, "accuracy": 2.0, "variance": 0.0}}},
+        {"last_step": 0, "best": {"a": {"step": 0, "accuracy": "0.5", "variance": 0.0}}},
+        {"last_step": 0, "best": {"a": {"step": 0, "accuracy": 0.5, "variance": None}}},
+        {"last_step": 0, "best": [1]},
+    ],
+)
+def test_a_damaged_state_is_refused(damaged):
+    state = watcher().state() | {"held_out": damaged}
+    with pytest.raises(DataError, match="delete it, and the sentinel learns anew"):
+        Watcher.restore(watcher().config, state)
+
+
+def guard(tmp_path, **given) -> AlarmPolicy:
+    config = AlarmPolicyConfig.read(given)
+    return AlarmPolicy(config, Watcher(config.watching(128)), tmp_path / "sentinel.jsonl")
+
+
+def test_a_guard_compares_with_the_validation_before_the_first_step_and_counts_it_as_a_family(tmp_path):
+    limits = {"veto_rate": (None, 0.5)}
+    one = guard(tmp_path, action="stop", watch={"limits": limits})
+    one.observe(0, validation(a=0.9))
+    one.observe(1, {VETOED: 0.1})
+    one.observe(2, {VETOED: 0.9})
+    assert one.take() is None
+    assert one.observe(3, validation(a=0.3) | {VETOED: 0.9})["pv_rl/sentinel/alarms"] == 1
+    due = one.take()
+    assert (due.action, due.since) == ("stop", 1)
+    assert "held-out balanced accuracy" in due.reason
+
+
+def test_a_guard_reads_a_validation_on_a_line_of_its_own(tmp_path):
+    one = guard(tmp_path)
+    one.observe(1, {VETOED: 0.1})
+    one.observe(1, validation(a=0.9))
+    one.observe(2, {VETOED: 0.1})
+    assert one.observe(2, validation(a=0.3)) == {}
+    (event,) = [json.loads(line) for line in one.file.read_text().splitlines()]
+    assert (event["event"], event["sign"], event["step"]) == ("alarm", "held_out", 2)
+
+
+def test_after_a_rollback_a_validation_of_the_policy_that_was_left_is_not_compared(tmp_path):
+    one = guard(tmp_path, action="rollback")
+    one.observe(1, validation(a=0.9) | {VETOED: 0.1})
+    known = json.loads(json.dumps(one.state()))
+    one.went_back(1, 8, known)
+    one.observe(8, validation(a=0.2) | {VETOED: 0.1})
+    assert not one.file.exists()
+    one.observe(9, validation(a=0.2) | {VETOED: 0.1})
+    assert one.file.exists()
