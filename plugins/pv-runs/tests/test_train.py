@@ -434,6 +434,20 @@ def test_a_line_that_cannot_be_shown_ends_no_run(tmp_path, line):
     assert progress.complete()
 
 
+def test_a_validation_of_several_answers_is_shown_by_its_mean(tmp_path):
+    shown = {
+        "lab/right/acc/mean@2": 0.9,
+        "lab/right/acc/best@2/mean": 1.0,
+        "lab/right/acc/maj@2/mean": 0.8,
+        "x/score/mean@1": 0.2,
+    }
+    line = {"step": 2, "data": {f"val-core/{name}": value for name, value in shown.items()}}
+    (tmp_path / "m.jsonl").write_text(json.dumps(line) + "\n")
+    console = Console(file=io.StringIO())
+    Progress(tmp_path / "m.jsonl", 9, console).look()
+    assert console.file.getvalue() == "step 2 of 9  lab/right 0.900  x 0.200\n"
+
+
 def test_what_pv_rl_train_prints_has_no_control_characters():
     console = Console(file=io.StringIO(), force_terminal=True)
     say(console, "ValueError: \x1b]0;owned\x07\x1b[2J\u202e [bold]x\nverl ended")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ SHOWN = (
     ("seconds", ("timing_s/step",), "{:.1f}"),
 )
 """What a line says: its name, verl's names of the number (the first that is there), and its form."""
+MEAN = re.compile(r"val-core/(.+)/[^/]+/mean@[0-9]+", re.DOTALL)
+"""verl's accuracy of a data source."""
 
 
 def say(console: Console, text: str) -> None:
@@ -70,6 +73,8 @@ class Progress:
             value = next((data[key] for key in keys if key in data), None)
             if isinstance(value, int | float) and math.isfinite(value):
                 said.append(f"{name} {form.format(value)}")
-        held_out = {key: value for key, value in data.items() if key.startswith("val-core/")}
-        said += [f"{'/'.join(key.split('/')[1:-2])} {value:.3f}" for key, value in held_out.items()]
+        found = ((MEAN.fullmatch(key), value) for key, value in data.items())
+        said += [
+            f"{match[1]} {value:.3f}" for match, value in found if match
+        ]  # not the best of several answers
         return "  ".join(said)
