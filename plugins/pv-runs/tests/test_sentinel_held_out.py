@@ -13,6 +13,7 @@ from pv_runs.sentinel import AlarmPolicy, AlarmPolicyConfig, SentinelConfig, Wat
 from pv_runs.sentinel.held_out import HeldOut
 
 VETOED = "pv_rl/reward/vetoed"
+BEST = {"step": 0, "near": 0, "right": 0.5, "wrong": 0.5, "right_proofs": 50.0, "wrong_proofs": 50.0}
 
 
 def validation(rows: int = 200, **accuracies: float | tuple[float, float]) -> dict[str, float]:
@@ -56,10 +57,31 @@ def test_a_fall_of_one_slice_is_told_at_once_with_where_it_was_best():
 def test_all_slices_that_fell_are_one_alarm_that_began_after_the_earliest_best():
     one = watcher()
     one.validated(0, validation(a=0.9, b=0.5))
-    one.validated(10, validation(a=0.9, b=0.9))
+    one.validated(10, validation(a=0.8, b=0.9))
     (alarm,) = one.validated(20, validation(a=0.5, b=0.4))
     assert alarm.sentence.index("on b from 0.9") < alarm.sentence.index("on a from 0.9")
     assert alarm.since == 1
+
+
+def test_a_fall_began_after_the_last_validation_that_was_nearly_as_good_as_the_best():
+    one = watcher()
+    for step, accuracy in ((10, 0.82), (20, 0.8), (30, 0.81), (40, 0.72)):
+        assert one.validated(step, validation(a=accuracy)) == []
+    (alarm,) = one.validated(50, validation(a=0.5))
+    assert "from 0.82 at step 10" in alarm.sentence
+    assert alarm.since == 31
+
+
+def test_a_high_accuracy_of_a_few_proofs_hides_no_fall():
+    one = watcher()
+    one.validated(0, validation(200, a=0.8))
+    one.validated(10, validation(4, a=1.0))
+    (alarm,) = one.validated(20, validation(200, a=0.4))
+    assert "from 0.8 at step 0 to 0.4" in alarm.sentence
+    few = watcher()
+    few.validated(0, validation(4, a=1.0))
+    few.validated(10, validation(200, a=0.8))
+    assert few.validated(20, validation(200, a=0.4))
 
 
 def test_without_slices_all_rows_are_one():
@@ -126,6 +148,16 @@ def test_a_validation_is_looked_at_once_and_a_line_without_one_is_none():
     assert len(one.observe(3, validation(a=0.1))) == 1
 
 
+@pytest.mark.parametrize("odd", [1.7e308, 1e16, 10**400, -1, 0, True, "100", float("inf"), [100]])
+@pytest.mark.parametrize("name", ["rows", "proofs", "acc"])
+def test_odd_numbers_end_no_run_and_give_a_state_that_can_be_read(name, odd):
+    one = watcher()
+    one.validated(0, validation(a=(0.9, 0.8)) | {f"pv_rl/held_out/{name}": odd})
+    one.validated(10, validation(a=(0.3, 0.2)) | {f"pv_rl/held_out/{name}": odd})
+    state = json.loads(json.dumps(one.state(), allow_nan=False))
+    assert Watcher.restore(one.config, state).state() == state
+
+
 def test_false_alarms_are_rare():
     """100 proofs in three slices, 20 validations of a verifier that stays as it is."""
     rng, alarmed = random.Random(0), 0
@@ -139,6 +171,22 @@ def test_false_alarms_are_rare():
             noisy = {name: (share(), share()) for name in "abc"}
             alarmed += bool(one.observe(step, validation(100, **noisy)))
     assert alarmed <= 5
+
+
+def test_false_alarms_are_rare_with_many_slices_and_validations_and_with_five_proofs_of_a_class():
+    """At most one in 1,000 validations, whatever is in one."""
+    rng, alarmed = random.Random(0), 0
+    one = [HeldOut(0.1) for _ in range(20)]
+    for step in range(50):
+        for each in one:
+            metrics = {}
+            for number in range(20):
+                few, many = (sum(rng.random() < 0.5 for _ in range(size)) / size for size in (5, 45))
+                numbers = {"acc_label_true": few, "acc_label_false": many, "acc": (few + 9 * many) / 10}
+                numbers |= {"balanced": (few + many) / 2, "rows": 50.0}
+                metrics |= {f"pv_rl/held_out/slice/{number}/{name}": value for name, value in numbers.items()}
+            alarmed += bool(each.observe(step, metrics))
+    assert alarmed <= 1
 
 
 def test_a_slack_of_one_watches_nothing_and_others_are_refused():
@@ -165,15 +213,21 @@ def test_it_is_remembered_through_json_and_states_from_before_have_none():
     [
         None,
         {},
-        {"last_step": "1", "best": {}},
-        {"last_step": 0, "best": {"a": {"step": 0}}},
-        {"last_step": 0, "best": {"a": {"step": 0, "accuracy": 2.0, "variance": 0.0}}},
-        {"last_step": 0, "best": {"a": {"step": 0, "accuracy": "0.5", "variance": 0.0}}},
-        {"last_step": 0, "best": {"a": {"step": 0, "accuracy": 0.5, "variance": None}}},
-        {"last_step": 0, "best": [1]},
+        {"last_step": "1", "validations": 1, "best": {}},
+        {"last_step": 10**13, "validations": 1, "best": {}},
+        {"last_step": 0, "validations": None, "best": {}},
+        {"last_step": 0, "validations": 1, "best": {"a": {"step": 0}}},
+        {"last_step": 0, "validations": 1, "best": {"a": BEST | {"right": 2.0}}},
+        {"last_step": 0, "validations": 1, "best": {"a": BEST | {"wrong": "0.5"}}},
+        {"last_step": 0, "validations": 1, "best": {"a": BEST | {"right_proofs": 0.0}}},
+        {"last_step": 0, "validations": 1, "best": {"a": BEST | {"wrong_proofs": None}}},
+        {"last_step": 0, "validations": 1, "best": {"a": BEST | {"near": 1.5}}},
+        {"last_step": 0, "validations": 1, "best": [1]},
     ],
 )
 def test_a_damaged_state_is_refused(damaged):
+    known = watcher().state() | {"held_out": {"last_step": 0, "validations": 1, "best": {"a": BEST}}}
+    assert Watcher.restore(watcher().config, known).state() == known
     state = watcher().state() | {"held_out": damaged}
     with pytest.raises(DataError, match="delete it, and the sentinel learns anew"):
         Watcher.restore(watcher().config, state)

@@ -63,7 +63,7 @@ def number(metrics: Mapping[str, Any], name: str) -> float | None:
         return None
     try:
         given = float(value)
-    except (TypeError, ValueError):  # a list, an array of several numbers
+    except (TypeError, ValueError, OverflowError):  # a list, an array of numbers, a huge integer
         return None
     return given if math.isfinite(given) else None
 
@@ -75,7 +75,7 @@ def not_finite(metrics: Mapping[str, Any], name: str) -> bool:
         return False
     try:
         return not math.isfinite(float(value))
-    except (TypeError, ValueError):  # a list, an array of several numbers
+    except (TypeError, ValueError, OverflowError):  # a list, an array of numbers, a huge integer
         return False
 
 

@@ -60,8 +60,8 @@ class SentinelConfig:
     """Steps in which lengths may double and entropy may halve in a healthy run, 1 or more; faster is an alarm. The
     quick start's lengths double in 20 steps, most of it in the first 10."""
     held_out_slack: float = 0.10
-    """By how much the held-out balanced accuracy of a slice may fall below its best validation, beyond noise, 0 to 1.
-    With 1 it is not watched."""
+    """A fall of a slice's held-out balanced accuracy below its best validation that is never an alarm, 0 to 1. A larger
+    one has to exceed its noise too. With 1 it is not watched."""
     limits: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
     """For a sign, the least and the largest value that is right whatever came before, in the sign's own unit, None for
     no bound: `{"missing_verdicts": (None, 0.5)}`. Passing one is an alarm, also during the warm-up."""

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pv_rl.errors import DataError
 from pv_runs.sentinel.chart import Chart, Signal
 from pv_runs.sentinel.detectors import DETECTORS, KL, Detector
-from pv_runs.sentinel.held_out import SIGN, Fall, HeldOut
+from pv_runs.sentinel.held_out import LARGEST_STEP, SIGN, Fall, HeldOut
 from pv_runs.sentinel.path_length import PATH_LENGTH, PathLength
 from pv_runs.sentinel.reading import Reading, number
 from pv_runs.sentinel.run_length import threshold
@@ -21,7 +21,6 @@ __all__ = ["Alarm", "Watcher"]
 
 VERSION = 3
 """Of the saved state."""
-LARGEST_STEP = 10**12
 RATE = "actor/lr"
 """verl's metric of the learning rate."""
 BAND = 3.0
@@ -283,7 +282,7 @@ def _by_validation(step: int, falls: list[Fall]) -> Alarm:
         kind="held_out",
         statistic=worst.best.accuracy - worst.accuracy,
         threshold=worst.allowed,
-        since=min(fall.best.step for fall in falls) + 1,
+        since=min(fall.best.near for fall in falls) + 1,
         sentence=f"Step {step}: held-out balanced accuracy has fallen {', '.join(parts)}. Read its validation traces: "
         "the policy may unlearn what it is not trained on; use an earlier checkpoint, or train on such proofs too.",
     )
