@@ -106,6 +106,26 @@ def test_a_run_that_goes_on_remembers_whichever_comes_first_the_log_or_the_check
     assert again.own[verl_hooks.OWN].rolled_back
 
 
+def test_a_checkpoint_knows_the_validation_of_its_step_which_comes_after_it(tmp_path):
+    def accuracy(value: float) -> dict[str, float]:
+        numbers = {"acc_label_true": value, "acc_label_false": value, "acc": value, "rows": 1000.0}
+        return {f"pv_rl/held_out/{name}": number for name, number in numbers.items()}
+
+    state = run(tmp_path)
+    start(state)
+    make_checkpoint(state, tmp_path, 5)
+    state.saved_step = 5
+    state.metrics = {NO_VERDICT: 0.1, **accuracy(0.9)}
+    observe(state)
+    again = run(tmp_path)
+    again.step = 5
+    restore(again)
+    start(again)
+    again.step, again.metrics = 10, {NO_VERDICT: 0.1, **accuracy(0.6)}
+    observe(again)
+    assert again.metrics["pv_rl/sentinel/alarms"] == 1
+
+
 def test_without_a_checkpoint_of_its_own_it_begins_anew(tmp_path):
     state = run(tmp_path)
     state.step = 5

@@ -53,6 +53,8 @@ def observe(state: StepState) -> None:
     """Hook: read the line that is logged, and add the sentinel's numbers to it."""
     if guard := state.own.get(OWN):
         state.metrics.update(guard.observe(state.step, state.metrics))
+        if state.saved_step == state.step:  # verl saves a step before it validates it
+            save(state)
 
 
 def act(state: StepState) -> None:
@@ -69,7 +71,7 @@ def act(state: StepState) -> None:
 
 def save(state: StepState) -> None:
     """Hook: keep what the guard knows with the checkpoint."""
-    folder = Path(state.config.trainer.default_local_dir, f"global_step_{state.step}")
+    folder = Path(state.config["trainer"]["default_local_dir"], f"global_step_{state.step}")
     if (guard := state.own.get(OWN)) is not None and folder.is_dir():
         text = json.dumps(guard.state())
         write_atomically(folder / STATE_FILE, lambda path: path.write_text(text))
