@@ -167,6 +167,20 @@ def test_a_metric_with_a_clock_of_its_own_is_no_resume(tmp_path):
     assert (again.resumed, again.alarmed) == ([50], [])
 
 
+def test_a_validation_that_comes_after_its_step_is_compared(tmp_path):
+    def accuracy(value: float) -> dict[str, float]:
+        numbers = {"acc_label_true": value, "acc_label_false": value, "acc": value, "rows": 1000.0}
+        return {f"pv_rl/held_out/{name}": number for name, number in numbers.items()}
+
+    file = write(tmp_path / "m.jsonl", {"step": 0, "data": accuracy(0.9)})
+    one = view(file)
+    for step, numbers in ((10, {"actor/entropy": 0.5}), (11, {"actor/entropy": 0.5}), (10, accuracy(0.6))):
+        assert one.look().alarms == []
+        write(file, {"step": step, "data": numbers}, mode="a")
+    (alarm,) = one.look().alarms
+    assert (alarm.sign, alarm.step) == ("held_out", 10)
+
+
 def test_the_sentinel_watches_by_the_names_of_other_trainers_and_of_ones_own(tmp_path):
     path = write(tmp_path / "log.jsonl", *collapsing())
     assert view(path).look().alarms == []

@@ -56,6 +56,8 @@ class Watches(Protocol):
 
     def observe(self, step: int, metrics: Mapping[str, Any]) -> Sequence[Any]: ...
 
+    def validated(self, step: int, metrics: Mapping[str, Any]) -> Sequence[Any]: ...
+
 
 def read_map(given: Sequence[str]) -> dict[str, str]:
     """`NAME=THEIRS` of the command line, as verl's name by theirs.
@@ -210,12 +212,12 @@ class FileView:
             for step in steps[:-1] if hold and last else steps:
                 numbers = attempt.pop(step)
                 self._waiting -= 1
-                if step > self._seen:
-                    self._seen = step
-                    found = self._watcher.observe(step, numbers)
-                    self._alarms += [
-                        Alarm(sign=one.sign, step=one.step, message=one.sentence) for one in found
-                    ]
+                # a validation may have a line of its own, which comes later
+                look = self._watcher.observe if step > self._seen else self._watcher.validated
+                self._seen = max(step, self._seen)
+                self._alarms += [
+                    Alarm(sign=one.sign, step=one.step, message=one.sentence) for one in look(step, numbers)
+                ]
             if last:
                 break
             self._unwatched.popleft()
