@@ -261,6 +261,16 @@ def test_a_guard_reads_a_validation_on_a_line_of_its_own(tmp_path):
     assert (event["event"], event["sign"], event["step"]) == ("alarm", "held_out", 2)
 
 
+def test_before_the_first_watched_step_a_validation_is_only_remembered(tmp_path):
+    one = guard(tmp_path, from_step=10)
+    one.observe(0, validation(a=0.9))
+    one.observe(5, validation(a=0.6))
+    one.observe(8, validation(a=0.9) | {VETOED: 0.1})
+    assert not one.file.exists()
+    one.observe(10, validation(a=0.6))
+    assert one.file.exists()
+
+
 def test_after_a_rollback_a_validation_of_the_policy_that_was_left_is_not_compared(tmp_path):
     one = guard(tmp_path, action="rollback")
     one.observe(1, validation(a=0.9) | {VETOED: 0.1})

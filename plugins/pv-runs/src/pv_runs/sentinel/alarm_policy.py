@@ -137,7 +137,8 @@ class AlarmPolicy:
         again = step < 1 or (last is not None and step <= last)
         if again or not self.watcher.reads(metrics):
             # validation before the first step; a second line of a step; one of something else, of timings for example
-            self._take_in(step, self.watcher.validated(step, metrics))
+            alarms = self.watcher.validated(step, metrics)
+            self._take_in(step, alarms if step >= self.config.from_step else ())
             return {}
         if step < self.config.from_step:
             self.watcher.passed(step, metrics)
