@@ -181,6 +181,13 @@ def test_a_validation_that_comes_after_its_step_is_compared(tmp_path):
     assert (alarm.sign, alarm.step) == ("held_out", 10)
 
 
+def test_of_more_numbers_than_a_row_may_have_the_step_and_our_own_are_kept(tmp_path):
+    others = {f"val-aux/{number}": 0.5 for number in range(3000)}
+    data = {**others, "pv_rl/held_out/balanced": 0.7}
+    ((step, numbers),) = values(write(tmp_path / "m.jsonl", {"step": 20, "data": data}))
+    assert (step, numbers["pv_rl/held_out/balanced"], len(numbers)) == (20, 0.7, 1999)
+
+
 def test_the_sentinel_watches_by_the_names_of_other_trainers_and_of_ones_own(tmp_path):
     path = write(tmp_path / "log.jsonl", *collapsing())
     assert view(path).look().alarms == []

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
+from pv_rl.metric_names import PREFIX
 from pv_runs.metrics_log import LARGEST
 
 __all__ = ["MOST_NAMES", "Row", "finite", "flatten", "is_step", "to_row"]
@@ -17,7 +18,7 @@ STEP_NAMES = ("step", "_step", "global_step", "trainer/global_step", "train/glob
 """Names of the column with the step, the preferred one first; upper and lower case are the same."""
 LARGEST_STEP = 10**12
 MOST_NAMES = 2000
-"""Numbers of a row; further ones are left out."""
+"""Numbers of a row; further ones are left out, last the step and our own."""
 DEEPEST = 4
 LONGEST_NUMBER = 32
 """Characters."""
@@ -31,10 +32,18 @@ def is_step(name: str) -> bool:
 def to_row(record: Mapping[str, Any]) -> Row:
     """Nested objects become `a/b`; what is no number is left out."""
     numbers: dict[str, float] = {}
-    for name, value in record.items():
-        for leaf, inner in flatten(value, name, 1) if isinstance(value, dict) else ((name, value),):
-            if len(numbers) < MOST_NAMES and (number := finite(inner)) is not None:
-                numbers[leaf] = number
+    leaves = [
+        (leaf, inner)
+        for name, value in record.items()
+        for leaf, inner in (flatten(value, name, 1) if isinstance(value, dict) else ((name, value),))
+    ]
+    if (
+        len(leaves) > MOST_NAMES
+    ):  # verl's validation has ten numbers for each data source and value of the reward
+        leaves.sort(key=lambda leaf: not (is_step(leaf[0]) or leaf[0].startswith(PREFIX)))
+    for leaf, inner in leaves:
+        if len(numbers) < MOST_NAMES and (number := finite(inner)) is not None:
+            numbers[leaf] = number
     name = next((one for one in STEP_NAMES if one in numbers), None)
     name = name or next((one for one in numbers if is_step(one)), None)
     if name is None:
