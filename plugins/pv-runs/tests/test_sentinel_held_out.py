@@ -208,6 +208,15 @@ def test_it_is_remembered_through_json_and_states_from_before_have_none():
     assert Watcher.restore(one.config, state).validated(10, validation(a=0.2)) == []
 
 
+def test_a_slice_that_a_resume_adds_is_compared_with_the_validation_of_the_resume():
+    one = watcher()
+    one.validated(10, validation(a=0.9, b=0.9))
+    again = Watcher.restore(one.config, one.state())
+    assert again.validated(10, validation(a=0.9, b=0.5, c=0.9)) == []
+    (alarm,) = again.validated(20, validation(a=0.9, b=0.9, c=0.5))
+    assert "fallen on c from 0.9 at step 10 to 0.5" in alarm.sentence
+
+
 @pytest.mark.parametrize(
     "damaged",
     [

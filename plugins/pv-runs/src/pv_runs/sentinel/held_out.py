@@ -86,6 +86,8 @@ class HeldOut:
         found = {
             name: (prefix, now) for name, prefix in _slices(metrics) if (now := _read(metrics, prefix, step))
         }
+        if step == self.last_step:  # a resume validates again: with other files there may be new slices
+            self._best = {name: now for name, (_, now) in found.items()} | self._best
         if step <= self.last_step or not found:
             return falls
         self.last_step = step
