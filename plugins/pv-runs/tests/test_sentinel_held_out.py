@@ -84,6 +84,14 @@ def test_a_high_accuracy_of_a_few_proofs_hides_no_fall():
     assert few.validated(20, validation(200, a=0.4))
 
 
+def test_of_many_slices_the_lowest_are_named():
+    one = watcher()
+    one.validated(0, validation(**{f"s{number}": 0.9 for number in range(8)}))
+    (alarm,) = one.validated(10, validation(**{f"s{number}": number / 20 for number in range(8)}))
+    assert "on s4 from 0.9 at step 0 to 0.2 (80% without a verdict) and on 3 more. Read" in alarm.sentence
+    assert "on s5" not in alarm.sentence
+
+
 def test_without_slices_all_rows_are_one():
     one = watcher()
     one.validated(0, validation(putnam=0.8))

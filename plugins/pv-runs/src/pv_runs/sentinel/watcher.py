@@ -26,6 +26,8 @@ RATE = "actor/lr"
 BAND = 3.0
 """Half the width of `Alarm.band` in standard deviations: 99.7 % of normal values. For people; nothing is decided by
 it."""
+NAMED = 5
+"""Slices that a sentence names, of up to 100."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -271,8 +273,9 @@ def _by_validation(step: int, falls: list[Fall]) -> Alarm:
     parts = (
         f"on {fall.name} from {fall.best.accuracy:.3g} at step {fall.best.step} to {fall.accuracy:.3g}"
         + (f" ({fall.missing:.0%} without a verdict)" if fall.missing else "")
-        for fall in falls
+        for fall in falls[:NAMED]
     )
+    more = f" and on {len(falls) - NAMED} more" if len(falls) > NAMED else ""
     return Alarm(
         sign=SIGN,
         step=step,
@@ -283,6 +286,7 @@ def _by_validation(step: int, falls: list[Fall]) -> Alarm:
         statistic=worst.best.accuracy - worst.accuracy,
         threshold=worst.allowed,
         since=min(fall.best.near for fall in falls) + 1,
-        sentence=f"Step {step}: held-out balanced accuracy has fallen {', '.join(parts)}. Read its validation traces: "
-        "the policy may unlearn what it is not trained on; use an earlier checkpoint, or train on such proofs too.",
+        sentence=f"Step {step}: held-out balanced accuracy has fallen {', '.join(parts)}{more}. Read its validation "
+        "traces: the policy may unlearn what it is not trained on; use an earlier checkpoint, or train on such proofs "
+        "too.",
     )
