@@ -86,7 +86,7 @@ class Validation(NamedTuple):
     lengths: Sequence[int] | None
     """Characters of each response, where verl has shown them."""
     prompts: Sequence[str]
-    """verl's uid of each row's prompt: rows with the same one are answers to the same proof."""
+    """Text of each row's prompt, where verl has shown it: rows with the same one are answers to the same proof."""
 
 
 @dataclass(eq=False)

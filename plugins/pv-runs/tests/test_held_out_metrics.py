@@ -86,14 +86,15 @@ def test_rows_of_other_rewards_are_left_alone():
 @pytest.mark.parametrize("name", ["PPOTrainer", "RayPPOTrainer"])
 def test_the_numbers_join_those_that_verl_logs(name):
     one = trainer(name)
-    one._maybe_log_val_generations(inputs=[""] * 6, outputs=["x" * n for n in LENGTHS], scores=[0.0] * 6)
+    one._maybe_log_val_generations(inputs=[*"aabbcd"], outputs=["x" * n for n in LENGTHS], scores=[0.0] * 6)
     assert one.calls == ["show 6"]
-    found = one._val_metrics_update(SOURCES, ["a"] * 6, INFOS, [])
+    found = one._val_metrics_update(SOURCES, [*"123456"], INFOS, [])  # verl's uid of a row, not of a proof
+    assert (found["pv_rl/held_out/proofs_label_true"], found["pv_rl/held_out/proofs_label_false"]) == (1, 3)
     assert found["val-core/x/acc/mean@1"] == 0.5
     assert found["pv_rl/held_out/balanced"] == 0.375
     assert found["pv_rl/held_out/length/missing"] == 90
     again = one._val_metrics_update(SOURCES, ["a"] * 6, INFOS, [])  # no lengths of an earlier validation
-    assert "pv_rl/held_out/length" not in again
+    assert not any("length" in name or "proofs" in name for name in again)
 
 
 def test_a_fault_of_ours_ends_no_run():

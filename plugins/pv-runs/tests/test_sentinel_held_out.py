@@ -13,10 +13,13 @@ from pv_runs.sentinel import AlarmPolicy, AlarmPolicyConfig, SentinelConfig, Wat
 from pv_runs.sentinel.held_out import HeldOut
 
 VETOED = "pv_rl/reward/vetoed"
-BEST = {"step": 0, "near": 0, "right": 0.5, "wrong": 0.5, "right_proofs": 50.0, "wrong_proofs": 50.0}
+BEST = {"step": 0, "right": 0.5, "wrong": 0.5, "right_proofs": 50.0, "wrong_proofs": 50.0}
+SLICE = {"best": BEST, "near": 0, "told": None}
 
 
-def validation(rows: int = 200, **accuracies: float | tuple[float, float]) -> dict[str, float]:
+def validation(
+    rows: int = 200, answers: int = 1, **accuracies: float | tuple[float, float]
+) -> dict[str, float]:
     """What a validation logs for slices of so many rows: accuracy on right and on wrong proofs, or both in one."""
     sources, labels, right = [], [], []
     for name, given in accuracies.items():
@@ -33,14 +36,15 @@ def validation(rows: int = 200, **accuracies: float | tuple[float, float]) -> di
         "verdict_true": labels,
         "verdict_missing": [1 - one for one in right],
     }
-    return held_out_metrics(sources, infos)
+    prompts = [f"{source} {number // answers}" for number, source in enumerate(sources)]
+    return held_out_metrics(sources, infos, prompts=prompts)
 
 
 def watcher(**settings) -> Watcher:
     return Watcher(SentinelConfig(responses=128, **settings))
 
 
-def test_a_fall_of_one_slice_is_told_at_once_with_where_it_was_best():
+def test_a_fall_raises_an_alarm_that_names_the_best_step():
     one = watcher()
     assert one.validated(0, validation(gsm8k=0.6, geometry=0.5)) == []
     assert one.observe(10, validation(gsm8k=0.7, geometry=0.55) | {VETOED: 0.1}) == []
@@ -48,7 +52,8 @@ def test_a_fall_of_one_slice_is_told_at_once_with_where_it_was_best():
     assert (alarm.sign, alarm.kind, alarm.step, alarm.since) == ("held_out", "held_out", 20, 11)
     assert (alarm.expected, alarm.value) == (0.55, 0.25)
     assert alarm.statistic == pytest.approx(0.3)
-    assert alarm.threshold < 0.3
+    assert alarm.threshold == pytest.approx(4 * (2 * 0.401 * 0.599 * 2 / 100) ** 0.5 / 2, rel=1e-3)
+    assert alarm.band == (pytest.approx(0.55 - alarm.threshold), None)
     assert "on geometry from 0.55 at step 10 to 0.25 (75% without a verdict)" in alarm.sentence
     assert "gsm8k" not in alarm.sentence
     json.dumps(alarm.to_dict(), allow_nan=False)
@@ -60,7 +65,7 @@ def test_all_slices_that_fell_are_one_alarm_that_began_after_the_earliest_best()
     one.validated(10, validation(a=0.8, b=0.9))
     (alarm,) = one.validated(20, validation(a=0.5, b=0.4))
     assert alarm.sentence.index("on b from 0.9") < alarm.sentence.index("on a from 0.9")
-    assert alarm.since == 1
+    assert (alarm.since, alarm.value) == (1, 0.4)
 
 
 def test_a_fall_began_after_the_last_validation_that_was_nearly_as_good_as_the_best():
@@ -99,6 +104,31 @@ def test_without_slices_all_rows_are_one():
     assert "on all proofs from 0.8 at step 0 to 0.5" in alarm.sentence
 
 
+def test_where_slices_were_seen_all_rows_may_be_others_and_are_not_compared():
+    one = watcher()
+    one.validated(0, validation(easy=0.9))
+    one.validated(10, validation(easy=0.9, hard=0.4))
+    assert one.validated(20, validation(hard=0.4)) == []  # the judge failed for the other rows
+    assert one.validated(30, validation(easy=0.5, hard=0.4))
+
+
+def test_a_slice_with_one_class_is_left_out_and_the_others_are_not():
+    one = watcher()
+    part = {name: value for name, value in validation(a=0.9, b=0.9).items() if "a/acc_label_true" not in name}
+    one.validated(0, part)
+    (alarm,) = one.validated(10, validation(a=0.1, b=0.1))
+    assert "fallen on b from" in alarm.sentence
+    assert "on a from" not in alarm.sentence
+
+
+def test_a_share_without_a_verdict_that_is_not_known_is_not_named():
+    one = watcher()
+    one.validated(0, validation(a=0.9))
+    known = {name: value for name, value in validation(a=0.1).items() if not name.endswith("missing")}
+    (alarm,) = one.validated(10, known)
+    assert "without a verdict" not in alarm.sentence
+
+
 @pytest.mark.parametrize(
     ("rows", "to", "alarms"), [(100, 0.5, 0), (100, 0.3, 1), (1000, 0.58, 1), (10_000, 0.61, 0)]
 )
@@ -115,34 +145,41 @@ def test_a_verifier_that_learns_to_reject_all_is_found_by_what_it_lost():
 
 
 def test_answers_to_one_proof_count_as_one():
-    infos = {
-        name: [1.0, 1.0, 0.0, 0.0] * 20 for name in ("acc", "label_true", "verdict_true", "verdict_missing")
-    }
-    found = held_out_metrics(["x"] * 80, infos, prompts=[str(number // 2) for number in range(80)])
-    assert (found["pv_rl/held_out/rows"], found["pv_rl/held_out/proofs"]) == (80, 40)
-    few = {"pv_rl/held_out/slice/a/proofs": 50.0}
-    for extra, alarms in (({}, 1), (few, 0)):
+    found = validation(80, answers=2, x=0.5)
+    counts = [found[f"pv_rl/held_out/{name}"] for name in ("rows", "proofs_label_true", "proofs_label_false")]
+    assert counts == [80, 20, 20]
+    for answers, alarms in ((1, 1), (8, 0)):
         one = watcher()
-        one.validated(0, validation(400, a=0.7, b=0.7) | extra)
-        assert len(one.validated(10, validation(400, a=0.5, b=0.7) | extra)) == alarms
+        one.validated(0, validation(400, answers, a=0.7, b=0.7))
+        assert len(one.validated(10, validation(400, answers, a=0.5, b=0.7))) == alarms
 
 
-def test_a_class_with_few_rows_is_as_noisy_as_it_is():
+@pytest.mark.parametrize(("right_proofs", "wrong_proofs", "alarms"), [(10, 990, 0), (990, 10, 1)])
+def test_a_class_with_few_proofs_is_as_noisy_as_it_is(right_proofs, wrong_proofs, alarms):
     def uneven(right: float) -> dict[str, float]:
-        accuracy = (10 * right + 990 * 0.7) / 1000
-        names = {"acc": accuracy, "acc_label_true": right, "acc_label_false": 0.7, "rows": 1000.0}
+        names = {"acc_label_true": right, "acc_label_false": 1.0}
+        names |= {"proofs_label_true": float(right_proofs), "proofs_label_false": float(wrong_proofs)}
         return {f"pv_rl/held_out/{name}": value for name, value in names.items()}
 
     one = watcher()
     one.validated(0, uneven(0.9))
-    assert one.validated(10, uneven(0.5)) == []  # four of ten proofs
+    assert len(one.validated(10, uneven(0.4))) == alarms  # five of ten proofs, or of 990
+
+
+def test_a_log_that_does_not_count_proofs_is_not_watched():
+    without = {name: value for name, value in validation(a=0.9).items() if "proofs" not in name}
+    one = HeldOut(0.1)
+    one.observe(0, without)
+    assert one.last_step == -1
 
 
 def test_one_fall_is_one_alarm_and_a_further_one_is_another():
     one = watcher()
     steps = [0.9, 0.6, 0.6, 0.58, 0.3, 0.9, 0.6]
-    alarmed = [step for step, accuracy in enumerate(steps) if one.validated(step, validation(a=accuracy))]
-    assert alarmed == [1, 4, 6]
+    alarms = [alarm for step, value in enumerate(steps) for alarm in one.validated(step, validation(a=value))]
+    assert [alarm.step for alarm in alarms] == [1, 4, 6]
+    assert [alarm.since for alarm in alarms] == [1, 1, 6]  # a checkpoint of step 1 to 4 is not a good one
+    assert "from 0.9 at step 0 to 0.3" in alarms[1].sentence
 
 
 def test_a_validation_is_looked_at_once_and_a_line_without_one_is_none():
@@ -157,7 +194,7 @@ def test_a_validation_is_looked_at_once_and_a_line_without_one_is_none():
 
 
 @pytest.mark.parametrize("odd", [1.7e308, 1e16, 10**400, -1, 0, True, "100", float("inf"), [100]])
-@pytest.mark.parametrize("name", ["rows", "proofs", "acc"])
+@pytest.mark.parametrize("name", ["proofs_label_true", "proofs_label_false", "acc_label_true", "missing"])
 def test_odd_numbers_end_no_run_and_give_a_state_that_can_be_read(name, odd):
     one = watcher()
     one.validated(0, validation(a=(0.9, 0.8)) | {f"pv_rl/held_out/{name}": odd})
@@ -190,8 +227,8 @@ def test_false_alarms_are_rare_with_many_slices_and_validations_and_with_five_pr
             metrics = {}
             for number in range(20):
                 few, many = (sum(rng.random() < 0.5 for _ in range(size)) / size for size in (5, 45))
-                numbers = {"acc_label_true": few, "acc_label_false": many, "acc": (few + 9 * many) / 10}
-                numbers |= {"balanced": (few + many) / 2, "rows": 50.0}
+                numbers = {"acc_label_true": few, "acc_label_false": many, "balanced": (few + many) / 2}
+                numbers |= {"proofs_label_true": 5.0, "proofs_label_false": 45.0}
                 metrics |= {f"pv_rl/held_out/slice/{number}/{name}": value for name, value in numbers.items()}
             alarmed += bool(each.observe(step, metrics))
     assert alarmed <= 1
@@ -205,7 +242,7 @@ def test_a_slack_of_one_watches_nothing_and_others_are_refused():
         watcher(held_out_slack=1.5)
 
 
-def test_it_is_remembered_through_json_and_states_from_before_have_none():
+def test_the_state_survives_json_and_states_from_before_have_none():
     one = watcher()
     one.validated(0, validation(a=0.9))
     state = json.loads(json.dumps(one.state()))
@@ -225,25 +262,37 @@ def test_a_slice_that_a_resume_adds_is_compared_with_the_validation_of_the_resum
     assert "fallen on c from 0.9 at step 10 to 0.5" in alarm.sentence
 
 
+KNOWN = {"last_step": 0, "validations": 1, "slices": {"a": SLICE}}
+
+
 @pytest.mark.parametrize(
     "damaged",
     [
         None,
         {},
-        {"last_step": "1", "validations": 1, "best": {}},
-        {"last_step": 10**13, "validations": 1, "best": {}},
-        {"last_step": 0, "validations": None, "best": {}},
-        {"last_step": 0, "validations": 1, "best": {"a": {"step": 0}}},
-        {"last_step": 0, "validations": 1, "best": {"a": BEST | {"right": 2.0}}},
-        {"last_step": 0, "validations": 1, "best": {"a": BEST | {"wrong": "0.5"}}},
-        {"last_step": 0, "validations": 1, "best": {"a": BEST | {"right_proofs": 0.0}}},
-        {"last_step": 0, "validations": 1, "best": {"a": BEST | {"wrong_proofs": None}}},
-        {"last_step": 0, "validations": 1, "best": {"a": BEST | {"near": 1.5}}},
-        {"last_step": 0, "validations": 1, "best": [1]},
+        KNOWN | {"last_step": "1"},
+        KNOWN | {"last_step": 10**13},
+        KNOWN | {"validations": None},
+        KNOWN | {"slices": [1]},
+        KNOWN | {"slices": {"a": {"best": BEST}}},
+        KNOWN | {"slices": {"a": SLICE | {"near": 1.5}}},
+        *(
+            KNOWN | {"slices": {"a": SLICE | {place: BEST | wrong}}}
+            for place in ("best", "told")
+            for wrong in (
+                {"step": -7},
+                {"right": 2.0},
+                {"right": True},
+                {"wrong": "0.5"},
+                {"right_proofs": 0.0},
+                {"wrong_proofs": None},
+                {"more": 1},
+            )
+        ),
     ],
 )
 def test_a_damaged_state_is_refused(damaged):
-    known = watcher().state() | {"held_out": {"last_step": 0, "validations": 1, "best": {"a": BEST}}}
+    known = watcher().state() | {"held_out": KNOWN}
     assert Watcher.restore(watcher().config, known).state() == known
     state = watcher().state() | {"held_out": damaged}
     with pytest.raises(DataError, match="delete it, and the sentinel learns anew"):
@@ -286,6 +335,17 @@ def test_before_the_first_watched_step_a_validation_is_only_remembered(tmp_path)
     assert not one.file.exists()
     one.observe(10, validation(a=0.6))
     assert one.file.exists()
+
+
+@pytest.mark.parametrize("more", [{}, {VETOED: 0.1}])
+def test_a_fall_before_the_first_watched_step_that_lasts_is_told_then(tmp_path, more):
+    one = guard(tmp_path, from_step=10)
+    one.observe(0, validation(a=0.9))
+    one.observe(5, validation(a=0.3) | more)
+    assert not one.file.exists()
+    one.observe(10, validation(a=0.3) | more)
+    (event,) = [json.loads(line) for line in one.file.read_text().splitlines()]
+    assert "from 0.9 at step 0 to 0.3" in event["sentence"]
 
 
 def test_after_a_rollback_a_validation_of_the_policy_that_was_left_is_not_compared(tmp_path):

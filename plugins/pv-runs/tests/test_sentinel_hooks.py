@@ -108,7 +108,8 @@ def test_a_run_that_goes_on_remembers_whichever_comes_first_the_log_or_the_check
 
 def test_a_checkpoint_knows_the_validation_of_its_step_which_comes_after_it(tmp_path):
     def accuracy(value: float) -> dict[str, float]:
-        numbers = {"acc_label_true": value, "acc_label_false": value, "acc": value, "rows": 1000.0}
+        numbers = {"acc_label_true": value, "acc_label_false": value, "proofs_label_true": 500.0}
+        numbers["proofs_label_false"] = 500.0
         return {f"pv_rl/held_out/{name}": number for name, number in numbers.items()}
 
     state = run(tmp_path)

@@ -169,7 +169,8 @@ def test_a_metric_with_a_clock_of_its_own_is_no_resume(tmp_path):
 
 def test_a_validation_that_comes_after_its_step_is_compared(tmp_path):
     def accuracy(value: float) -> dict[str, float]:
-        numbers = {"acc_label_true": value, "acc_label_false": value, "acc": value, "rows": 1000.0}
+        numbers = {"acc_label_true": value, "acc_label_false": value, "proofs_label_true": 500.0}
+        numbers["proofs_label_false"] = 500.0
         return {f"pv_rl/held_out/{name}": number for name, number in numbers.items()}
 
     file = write(tmp_path / "m.jsonl", {"step": 0, "data": accuracy(0.9)})

@@ -185,15 +185,15 @@ def patch_validation(module: ModuleType) -> None:
     @functools.wraps(show)
     def _maybe_log_val_generations(self, inputs, outputs, *arguments, **options):
         lengths = [len(output) for output in outputs]  # verl calls it before the next one, rows in its order
-        state_of(self).validation = Validation([], {}, lengths, [])
+        state_of(self).validation = Validation([], {}, lengths, inputs)
         return show(self, inputs, outputs, *arguments, **options)
 
     @functools.wraps(validate)
     def _val_metrics_update(self, data_sources, sample_uids, reward_extra_infos_dict, *arguments, **options):
         metrics = validate(self, data_sources, sample_uids, reward_extra_infos_dict, *arguments, **options)
         state = state_of(self)
-        lengths = state.validation.lengths if state.validation else None
-        state.validation = Validation(list(data_sources), reward_extra_infos_dict, lengths, list(sample_uids))
+        shown = state.validation or Validation([], {}, None, [])
+        state.validation = shown._replace(data_sources=list(data_sources), infos=reward_extra_infos_dict)
         state.metrics = metrics
         run_hooks("validated", state)
         state.validation = None

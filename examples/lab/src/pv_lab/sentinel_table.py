@@ -16,7 +16,7 @@ import typer
 from pv_judge.files import write_atomically
 from pv_lab.many_runs import read_runs
 from pv_rl.errors import DataError, PvRlError
-from pv_runs.sentinel import DETECTORS, Alarm, AlarmPolicyConfig, SentinelConfig, Watcher
+from pv_runs.sentinel import Alarm, AlarmPolicyConfig, SentinelConfig, Watcher
 
 __all__ = ["Watched", "fall_of", "smoothed", "table", "watch_run"]
 
@@ -99,7 +99,7 @@ def _due(alarms: Sequence[Alarm]) -> int | None:
     rule = AlarmPolicyConfig()
     for alarm in alarms:
         recent = (one for one in alarms if 0 <= alarm.step - one.step < rule.within)
-        if len({DETECTORS[one.sign].family for one in recent}) >= rule.agree:
+        if len({one.family for one in recent}) >= rule.agree:
             return alarm.step
     return None
 

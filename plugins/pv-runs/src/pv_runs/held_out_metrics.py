@@ -37,16 +37,16 @@ def held_out_metrics(
         infos: by name, (B,) values of the reward's extra info. Without `acc`, `label_true`, `verdict_true` and
             `verdict_missing` (`pv_rl.rewards.ProofVerdict` gives them) there is nothing to say.
         lengths: (B,) characters of each response.
-        prompts: (B,) an id of each row's prompt; rows with the same one are answers to the same proof.
+        prompts: (B,) texts of the prompts; rows with the same one are answers to the same proof.
 
     Returns:
         Under `pv_rl/held_out/`: `acc`; `acc_label_true` over right proofs and `acc_label_false` over wrong ones;
-        `balanced`, the mean of these two; `accepted`, `missing`, shares of all verdicts; `rows`; `proofs`, where the
-        prompts are known; and `abstained`, a share of all rows. Under `slice/NAME/` the same but `abstained`, where
-        there is more than one. With lengths: `length/OF`, means over `all` rows, over `right` and `wrong` verdicts,
-        over `accepted`, `rejected` and `missing`; `length/short/acc` (`middle`, `long`), the accuracy of each third of
-        the rows by length; equal lengths are in the same third, the shortest that holds one of them. A number that has
-        no rows is not there.
+        `balanced`, the mean of these two; `accepted`, `missing`, shares of all verdicts; `rows`; with prompts
+        `proofs_label_true` and `proofs_label_false`, different proofs of each class; and `abstained`, a share of all
+        rows. Under `slice/NAME/` the same but `abstained`, where there is more than one. With lengths: `length/OF`,
+        means over `all` rows, over `right` and `wrong` verdicts, over `accepted`, `rejected` and `missing`;
+        `length/short/acc` (`middle`, `long`), the accuracy of each third of the rows by length; equal lengths are in
+        the same third, the shortest that holds one of them. A number that has no rows is not there.
     """
     rows = _rows(data_sources, infos, lengths, prompts)
     if not rows:
@@ -113,11 +113,11 @@ def _accuracies(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     if not rows:
         return {"rows": 0.0}
     found = {"rows": float(len(rows)), "acc": _mean(rows, "acc")}
-    if proofs := {row["proof"] for row in rows} - {None}:
-        found["proofs"] = float(len(proofs))
     for name, label in (("label_true", True), ("label_false", False)):
         if of_class := [row for row in rows if row["label"] is label]:
             found[f"acc_{name}"] = _mean(of_class, "acc")
+            if proofs := {row["proof"] for row in of_class} - {None}:
+                found[f"proofs_{name}"] = float(len(proofs))
     if "acc_label_true" in found and "acc_label_false" in found:
         found["balanced"] = (found["acc_label_true"] + found["acc_label_false"]) / 2
     return found | {"accepted": _mean(rows, "accepted"), "missing": _mean(rows, "missing")}

@@ -183,7 +183,8 @@ def _mean(values: pd.Series) -> str:
 
 
 def _draw(validations: pd.DataFrame) -> Figure:
-    """A panel a set: balanced accuracy over steps; every run a thin line, the mean of a weighting a thick one."""
+    """A panel a set: balanced accuracy over steps, a line for each run in the colour of its weighting. Where runs were
+    cut, means of a weighting would be of other runs at each step."""
     names = [name for name in SETS if name in set(validations["set"])]
     modes = sorted(validations["mode"].unique())
     figure = new_figure(3.0 * len(names), 3.2)
@@ -191,10 +192,9 @@ def _draw(validations: pd.DataFrame) -> Figure:
     for panel, name in zip(panels, names, strict=True):
         for mode, colour in zip(modes, choose_colours(len(modes)), strict=True):
             part = validations[(validations["set"] == name) & (validations["mode"] == mode)]
-            for _, run in part.groupby("run"):
-                panel.plot(run["step"], run["balanced"], color=colour, lw=0.5, alpha=0.5)
-            means = part.groupby("step")["balanced"].mean()
-            panel.plot(means.index, means, color=colour, lw=1.8, label=mode)
+            for number, (_, run) in enumerate(part.groupby("run")):
+                label = "_" if number else mode  # a legend leaves out names with an underscore
+                panel.plot(run["step"], run["balanced"], color=colour, lw=1.0, alpha=0.8, label=label)
         panel.axhline(ACCEPT_ALL, color="grey", lw=0.8, ls=":")
         panel.set(title=name, xlabel="step", ylim=(0, 1))
         clean(panel)

@@ -16,7 +16,6 @@ from typing import Any
 from pv_rl.errors import ConfigError, DataError
 from pv_rl.plugins import nearest
 from pv_runs import metric_names
-from pv_runs.sentinel.detectors import DETECTORS
 from pv_runs.sentinel.settings import SentinelConfig
 from pv_runs.sentinel.watcher import Alarm, Watcher
 
@@ -137,12 +136,11 @@ class AlarmPolicy:
         again = step < 1 or (last is not None and step <= last)
         if again or not self.watcher.reads(metrics):
             # validation before the first step; a second line of a step; one of something else, of timings for example
-            alarms = self.watcher.validated(step, metrics)
-            self._take_in(step, alarms if step >= self.config.from_step else ())
+            self._report(step, self.watcher.validated(step, metrics, quiet=step < self.config.from_step))
             return {}
         if step < self.config.from_step:
             self.watcher.passed(step, metrics)
-            self.watcher.validated(step, metrics)
+            self.watcher.validated(step, metrics, quiet=True)
             return {}
         alarms = self.watcher.observe(step, metrics)
         self._seen += 1
@@ -152,7 +150,7 @@ class AlarmPolicy:
                 ", ".join(missing),
                 ", ".join(dict.fromkeys(names[0] for needed in missing.values() for names in needed)),
             )
-        self._take_in(step, alarms)
+        self._report(step, alarms)
         highest = max((level["alertness"] for level in self.watcher.levels().values()), default=0.0)
         return {metric_names.ALARMS: float(len(alarms)), metric_names.ALERTNESS: highest}
 
@@ -206,8 +204,8 @@ class AlarmPolicy:
         self._recent, self._due = {}, None
         self._quiet_until = now + self.config.within
 
-    def _take_in(self, step: int, alarms: Sequence[Alarm]) -> None:
-        """Tell the alarms of a line, and decide whether something is due."""
+    def _report(self, step: int, alarms: Sequence[Alarm]) -> None:
+        """Tell the alarms of a line, keep them for `within` steps, and decide whether something is due."""
         for alarm in alarms:
             logger.warning("sentinel: %s", alarm.sentence)
             self.tell({"event": "alarm", **alarm.to_dict(), "message": alarm.sentence})
@@ -220,7 +218,7 @@ class AlarmPolicy:
             self._decide(step)
 
     def _decide(self, step: int) -> None:
-        families = {DETECTORS[sign].family if sign in DETECTORS else sign for sign in self._recent}
+        families = {alarm.family for alarm in self._recent.values()}
         if self.config.action == "log" or len(families) < self.config.agree:
             return
         alarms = sorted(self._recent.values(), key=lambda alarm: alarm.step)

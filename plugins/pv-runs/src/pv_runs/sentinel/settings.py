@@ -36,8 +36,8 @@ class SentinelConfig:
     responses: int
     """Responses a step (prompts x responses a prompt), 2 or more: a share of few responses scatters more."""
     steps_per_false_alarm: float = 1000.0
-    """Steps of healthy training per false alarm, over all signs together, 10 to 1e6. 1,000: a run of 300 steps is
-    disturbed for nothing once in three."""
+    """Steps of healthy training per false alarm, over all signs together but `held_out`, 10 to 1e6. 1,000: a run of 300
+    steps is disturbed for nothing once in three."""
     signs: tuple[str, ...] = DEFAULT_DETECTORS
     """Names from `pv_runs.sentinel.detectors.DETECTORS`. Each one more raises the thresholds of all a little."""
     warm_up: int = 10

@@ -35,6 +35,8 @@ class Alarm:
     """A sign that has moved in a way in which no healthy run moves, but for the stated rate of false alarms."""
 
     sign: str
+    family: str
+    """Of `Detector.family`; several alarms of one are one piece of evidence."""
     step: int
     value: float | None
     """At this step, in the sign's own unit; None if it is no finite number."""
@@ -42,7 +44,8 @@ class Alarm:
     """The best value before the move, or the run's first level; of an alarm by limit, the limit that was passed; None
     before the first value."""
     band: tuple[float | None, float | None]
-    """`expected` plus and minus three standard deviations of a single step's value; None where there is no bound."""
+    """`expected` plus and minus three standard deviations of a single step's value; of a held-out slice the least value
+    that is no alarm. None where there is no bound."""
     kind: Literal["cusum", "drift", "limit", "not_finite", "held_out"]
     """Which statistic: a sum of deviations, the distance from the run's first level, a limit from the config, none (a
     NaN or an infinity), or the fall since the best validation."""
@@ -99,10 +102,18 @@ class Watcher:
         alarms = (self._look(DETECTORS[name], step, metrics) for name in self.config.signs)
         return [*(alarm for alarm in alarms if alarm is not None), *self.validated(step, metrics)]
 
-    def validated(self, step: int, metrics: Mapping[str, Any]) -> list[Alarm]:
-        """Take in a validation, if these are the metrics of one that is not known yet: a line of its own, or one before
-        the first step. All slices that fell are one alarm."""
-        falls = self._held_out.observe(step, metrics)
+    def validated(self, step: int, metrics: Mapping[str, Any], *, quiet: bool = False) -> list[Alarm]:
+        """Read a validation: one that is logged on its own line, or before the first step. A step is read once.
+
+        Args:
+            step: the trainer's.
+            metrics: verl's names and numbers.
+            quiet: raise no alarm yet; a fall that lasts is one of a later validation.
+
+        Returns:
+            One alarm for all slices that fell, or none.
+        """
+        falls = self._held_out.observe(step, metrics, quiet=quiet)
         return [_by_validation(step, falls)] if falls else []
 
     def passed(self, step: int, metrics: Mapping[str, Any]) -> float:
@@ -209,6 +220,7 @@ class Watcher:
         before = "" if expected is None else f"; it was about {expected:.3g}{detector.unit}"
         return Alarm(
             sign=detector.name,
+            family=detector.family,
             step=step,
             value=None,
             expected=expected,
@@ -238,6 +250,7 @@ class Watcher:
             beyond += " its level at the start of the run or at the last alarm"
         return Alarm(
             sign=detector.name,
+            family=detector.family,
             step=step,
             value=reading.value,
             expected=expected,
@@ -255,6 +268,7 @@ def _by_limit(detector: Detector, step: int, value: float, limit: float) -> Alar
     way = "above" if value > limit else "below"
     return Alarm(
         sign=detector.name,
+        family=detector.family,
         step=step,
         value=value,
         expected=limit,
@@ -278,6 +292,7 @@ def _by_validation(step: int, falls: list[Fall]) -> Alarm:
     more = f" and on {len(falls) - NAMED} more" if len(falls) > NAMED else ""
     return Alarm(
         sign=SIGN,
+        family=SIGN,
         step=step,
         value=worst.accuracy,
         expected=worst.best.accuracy,
@@ -285,7 +300,7 @@ def _by_validation(step: int, falls: list[Fall]) -> Alarm:
         kind="held_out",
         statistic=worst.best.accuracy - worst.accuracy,
         threshold=worst.allowed,
-        since=min(fall.best.near for fall in falls) + 1,
+        since=min(fall.near for fall in falls) + 1,
         sentence=f"Step {step}: held-out balanced accuracy has fallen {', '.join(parts)}{more}. Read its validation "
         "traces: the policy may unlearn what it is not trained on; use an earlier checkpoint, or train on such proofs "
         "too.",
