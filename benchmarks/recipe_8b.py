@@ -6,7 +6,7 @@ parameters with fp32 gradients and Adam states are 131 GB, which neither the GPU
 takes, not that it learns. vLLM serves a fluency judge on the same GPU: `--judge-model`, or 0.1B random weights, whose
 answers are all cut at their limit of tokens.
 
-16 minutes. The same command resumes a run that was cut (`--minutes`):
+20 minutes. The same command resumes a run that was cut (`--minutes`):
 
     python benchmarks/recipe_8b.py --out DIR
     python benchmarks/recipe_8b.py --out DIR --cpu      # a rehearsal with a tiny model, without a GPU
