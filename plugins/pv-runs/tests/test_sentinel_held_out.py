@@ -89,6 +89,13 @@ def test_a_high_accuracy_of_a_few_proofs_hides_no_fall():
     assert few.validated(20, validation(200, a=0.4))
 
 
+def test_a_fall_from_a_best_of_few_proofs_names_that_best():
+    one = watcher()
+    one.validated(0, validation(10, a=0.6))
+    (alarm,) = one.validated(10, validation(10_000, a=0.05))
+    assert "from 0.6 at step 0 to 0.05" in alarm.sentence
+
+
 def test_of_many_slices_the_lowest_are_named():
     one = watcher()
     one.validated(0, validation(**{f"s{number}": 0.9 for number in range(8)}))

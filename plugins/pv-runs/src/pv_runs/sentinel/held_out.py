@@ -116,7 +116,7 @@ class HeldOut:
             fall = one.best.accuracy - now.accuracy
             if fall <= allowed / 2:
                 one.near, one.told = step, None
-            if now.least > one.best.least:
+            if fall <= allowed and now.least > one.best.least:
                 one.best = now
             if fall <= allowed or quiet or not self._is_news(one, now, deviations):
                 continue
