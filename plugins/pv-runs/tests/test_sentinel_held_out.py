@@ -241,6 +241,20 @@ def test_false_alarms_are_rare_with_many_slices_and_validations_and_with_five_pr
     assert alarmed <= 1
 
 
+def test_many_slices_and_validations_require_a_larger_fall():
+    names = "abcdefghij"
+    allowed = []
+    for validations in (1, 100):
+        one = HeldOut(0.1)
+        for step in range(validations):
+            one.observe(step, validation(100, **dict.fromkeys(names, 0.7)))
+        (fall, *_) = one.observe(200, validation(100, **dict.fromkeys(names, 0.3)))
+        allowed.append(fall.allowed)
+    assert allowed[1] / allowed[0] == pytest.approx(
+        4.75 / 4, rel=1e-3
+    )  # one in 1,000 of 10 x 100 comparisons
+
+
 def test_a_slack_of_one_watches_nothing_and_others_are_refused():
     one = watcher(held_out_slack=1.0)
     one.validated(0, validation(10_000, a=1.0))

@@ -127,6 +127,26 @@ def test_a_checkpoint_knows_the_validation_of_its_step_which_comes_after_it(tmp_
     assert again.metrics["pv_rl/sentinel/alarms"] == 1
 
 
+def test_an_alarm_at_a_saved_step_is_raised_again_by_a_run_that_goes_on_from_it(tmp_path):
+    """Its action would have come at the end of the next step, which that run has not made."""
+    state = run(tmp_path)
+    start(state)
+    state.metrics = {NO_VERDICT: 0.1}
+    observe(state)
+    make_checkpoint(state, tmp_path, state.step + 1)
+    state.saved_step = state.step
+    state.metrics = {NO_VERDICT: 0.9}
+    observe(state)
+    assert state.metrics["pv_rl/sentinel/alarms"] == 1
+    again = run(tmp_path)
+    again.step = state.step
+    restore(again)
+    start(again)
+    again.step, again.metrics = state.step + 1, {NO_VERDICT: 0.9}
+    observe(again)
+    assert again.metrics["pv_rl/sentinel/alarms"] == 1
+
+
 def test_without_a_checkpoint_of_its_own_it_begins_anew(tmp_path):
     state = run(tmp_path)
     state.step = 5

@@ -9,6 +9,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -177,6 +178,13 @@ class AlarmPolicy:
             "rolled_back": self.rolled_back,
             "quiet_until": self._quiet_until,
         }
+
+    def state_with(self, step: int, metrics: Mapping[str, Any]) -> dict[str, Any]:
+        """The state with a validation, but none of its alarms: a run that goes on from there raises those, as it does
+        the alarms of that step's other metrics."""
+        later = deepcopy(self.watcher)
+        later.validated(step, metrics, quiet=True)
+        return self.state() | {"watcher": later.state()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from `state`.

@@ -52,9 +52,9 @@ def start(state: StepState) -> None:
 def observe(state: StepState) -> None:
     """Hook: read the line that is logged, and add the sentinel's numbers to it."""
     if guard := state.own.get(OWN):
-        state.metrics.update(guard.observe(state.step, state.metrics))
         if state.saved_step == state.step:  # verl saves a step before it validates it
-            save(state)
+            _write(state, guard.state_with(state.step, state.metrics))
+        state.metrics.update(guard.observe(state.step, state.metrics))
 
 
 def act(state: StepState) -> None:
@@ -71,10 +71,8 @@ def act(state: StepState) -> None:
 
 def save(state: StepState) -> None:
     """Hook: keep what the guard knows with the checkpoint."""
-    folder = Path(state.config["trainer"]["default_local_dir"], f"global_step_{state.step}")
-    if (guard := state.own.get(OWN)) is not None and folder.is_dir():
-        text = json.dumps(guard.state())
-        write_atomically(folder / STATE_FILE, lambda path: path.write_text(text))
+    if guard := state.own.get(OWN):
+        _write(state, guard.state())
 
 
 def restore(state: StepState) -> None:
@@ -101,6 +99,13 @@ def read_settings(config: Mapping[str, Any]) -> tuple[AlarmPolicyConfig, Watcher
     settings = AlarmPolicyConfig.read(given)
     responses = config["data"]["train_batch_size"] * config["actor_rollout_ref"]["rollout"]["n"]
     return settings, Watcher(settings.watching(responses))
+
+
+def _write(state: StepState, known: Mapping[str, Any]) -> None:
+    folder = Path(state.config["trainer"]["default_local_dir"], f"global_step_{state.step}")
+    if folder.is_dir():
+        text = json.dumps(known)
+        write_atomically(folder / STATE_FILE, lambda path: path.write_text(text))
 
 
 def _read_state(folder: Path) -> Mapping[str, Any] | None:
