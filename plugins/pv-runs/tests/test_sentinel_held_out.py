@@ -6,38 +6,15 @@ import json
 import random
 
 import pytest
+from validations import validation
 
 from pv_rl.errors import ConfigError, DataError
-from pv_runs.held_out_metrics import held_out_metrics
 from pv_runs.sentinel import AlarmPolicy, AlarmPolicyConfig, SentinelConfig, Watcher
 from pv_runs.sentinel.held_out import HeldOut
 
 VETOED = "pv_rl/reward/vetoed"
 BEST = {"step": 0, "right": 0.5, "wrong": 0.5, "right_proofs": 50.0, "wrong_proofs": 50.0}
 SLICE = {"best": BEST, "near": 0, "told": None}
-
-
-def validation(
-    rows: int = 200, answers: int = 1, **accuracies: float | tuple[float, float]
-) -> dict[str, float]:
-    """What a validation logs for slices of so many rows: accuracy on right and on wrong proofs, or both in one."""
-    sources, labels, right = [], [], []
-    for name, given in accuracies.items():
-        for label, accuracy in zip(
-            (1.0, 0.0), given if isinstance(given, tuple) else (given,) * 2, strict=True
-        ):
-            half = rows // 2
-            sources += [f"{name}/{'right' if label else 'wrong'}"] * half
-            labels += [label] * half
-            right += [float(number < round(accuracy * half)) for number in range(half)]
-    infos = {
-        "acc": right,
-        "label_true": labels,
-        "verdict_true": labels,
-        "verdict_missing": [1 - one for one in right],
-    }
-    prompts = [f"{source} {number // answers}" for number, source in enumerate(sources)]
-    return held_out_metrics(sources, infos, prompts=prompts)
 
 
 def watcher(**settings) -> Watcher:
@@ -369,7 +346,7 @@ def test_a_fall_before_the_first_watched_step_that_lasts_is_told_then(tmp_path, 
     assert "from 0.9 at step 0 to 0.3" in event["sentence"]
 
 
-def test_after_a_rollback_a_validation_of_the_policy_that_was_left_is_not_compared(tmp_path):
+def test_the_validation_of_the_step_of_a_rollback_is_not_compared(tmp_path):
     one = guard(tmp_path, action="rollback")
     one.observe(1, validation(a=0.9) | {VETOED: 0.1})
     known = json.loads(json.dumps(one.state()))

@@ -7,6 +7,7 @@ import json
 import pytest
 from fake_trainer import FakeTrainer
 from omegaconf import OmegaConf
+from validations import validation
 
 from pv_rl.errors import ConfigError
 from pv_rl.step_state import StepState
@@ -107,22 +108,17 @@ def test_a_run_that_goes_on_remembers_whichever_comes_first_the_log_or_the_check
 
 
 def test_a_checkpoint_knows_the_validation_of_its_step_which_comes_after_it(tmp_path):
-    def accuracy(value: float) -> dict[str, float]:
-        numbers = {"acc_label_true": value, "acc_label_false": value, "proofs_label_true": 500.0}
-        numbers["proofs_label_false"] = 500.0
-        return {f"pv_rl/held_out/{name}": number for name, number in numbers.items()}
-
     state = run(tmp_path)
     start(state)
     make_checkpoint(state, tmp_path, 5)
     state.saved_step = 5
-    state.metrics = {NO_VERDICT: 0.1, **accuracy(0.9)}
+    state.metrics = {NO_VERDICT: 0.1, **validation(1000, a=0.9)}
     observe(state)
     again = run(tmp_path)
     again.step = 5
     restore(again)
     start(again)
-    again.step, again.metrics = 10, {NO_VERDICT: 0.1, **accuracy(0.6)}
+    again.step, again.metrics = 10, {NO_VERDICT: 0.1, **validation(1000, a=0.6)}
     observe(again)
     assert again.metrics["pv_rl/sentinel/alarms"] == 1
 

@@ -10,6 +10,7 @@ import random
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
+from validations import validation
 
 from pv_rl.errors import ConfigError, DataError
 from pv_runs.commands import app
@@ -168,14 +169,13 @@ def test_a_metric_with_a_clock_of_its_own_is_no_resume(tmp_path):
 
 
 def test_a_validation_that_comes_after_its_step_is_compared(tmp_path):
-    def accuracy(value: float) -> dict[str, float]:
-        numbers = {"acc_label_true": value, "acc_label_false": value, "proofs_label_true": 500.0}
-        numbers["proofs_label_false"] = 500.0
-        return {f"pv_rl/held_out/{name}": number for name, number in numbers.items()}
-
-    file = write(tmp_path / "m.jsonl", {"step": 0, "data": accuracy(0.9)})
+    file = write(tmp_path / "m.jsonl", {"step": 0, "data": validation(1000, a=0.9)})
     one = view(file)
-    for step, numbers in ((10, {"actor/entropy": 0.5}), (11, {"actor/entropy": 0.5}), (10, accuracy(0.6))):
+    for step, numbers in (
+        (10, {"actor/entropy": 0.5}),
+        (11, {"actor/entropy": 0.5}),
+        (10, validation(1000, a=0.6)),
+    ):
         assert one.look().alarms == []
         write(file, {"step": step, "data": numbers}, mode="a")
     (alarm,) = one.look().alarms

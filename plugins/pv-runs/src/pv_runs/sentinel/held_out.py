@@ -24,8 +24,8 @@ MOST_PROOFS = 1e9
 LEAST_DEVIATIONS = 4.0
 """Standard deviations that a fall must exceed, at least."""
 VALIDATIONS_PER_FALSE_ALARM = 1000.0
-"""Of a verifier that stays as it is, over all slices together. The best of many validations is higher than what it
-measures, and one of many slices is low: with three slices four deviations are enough for 10 earlier validations."""
+"""Of a verifier that does not change, over all slices together. With many comparisons (slices x earlier validations)
+chance alone makes larger falls: above 31 comparisons, a fall must exceed more than `LEAST_DEVIATIONS`."""
 
 
 @dataclass(frozen=True, kw_only=True)

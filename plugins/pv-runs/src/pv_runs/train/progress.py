@@ -28,7 +28,7 @@ SHOWN = (
 )
 """What a line says: its name, verl's names of the number (the first that is there), and its form."""
 MEAN = re.compile(r"val-core/(.+)/[^/]+/mean@[0-9]+", re.DOTALL)
-"""verl's accuracy of a data source."""
+"""verl's accuracy of a data source, the mean and not the best of several answers."""
 
 
 def say(console: Console, text: str) -> None:
@@ -74,7 +74,5 @@ class Progress:
             if isinstance(value, int | float) and math.isfinite(value):
                 said.append(f"{name} {form.format(value)}")
         found = ((MEAN.fullmatch(key), value) for key, value in data.items())
-        said += [
-            f"{match[1]} {value:.3f}" for match, value in found if match
-        ]  # not the best of several answers
+        said += [f"{match[1]} {value:.3f}" for match, value in found if match]
         return "  ".join(said)

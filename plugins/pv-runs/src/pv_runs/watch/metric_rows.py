@@ -37,9 +37,8 @@ def to_row(record: Mapping[str, Any]) -> Row:
         for name, value in record.items()
         for leaf, inner in (flatten(value, name, 1) if isinstance(value, dict) else ((name, value),))
     ]
-    if (
-        len(leaves) > MOST_NAMES
-    ):  # verl's validation has ten numbers for each data source and value of the reward
+    if len(leaves) > MOST_NAMES:
+        # verl's validation has ten numbers for each data source and number of the reward
         leaves.sort(key=lambda leaf: not (is_step(leaf[0]) or leaf[0].startswith(PREFIX)))
     for leaf, inner in leaves:
         if len(numbers) < MOST_NAMES and (number := finite(inner)) is not None:
