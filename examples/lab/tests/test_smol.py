@@ -332,18 +332,18 @@ data_dir: /somewhere/p75
 model_path: /out/starts/weak/checkpoints/global_step_2/huggingface
 data: {{train_batch_size: 16}}
 reward: {{custom_reward_function: {{name: verdict_fluency}}}}
-actor_rollout_ref: {{actor: {{loss_agg_mode: {mode}}}, rollout: {{n: 8}}}}
+actor_rollout_ref: {{actor: {{loss_agg_mode: {mode}, kl_loss_coef: {kl}}}, rollout: {{n: 8}}}}
 """
 
 
-def add_run(out, data, mode, seed, *, better, collapse=False):
+def add_run(out, data, mode, seed, *, better, collapse=False, kl=0.001):
     """A run of 20 steps that accepts everything at first, and `better` of the wrong proofs are rejected at its end."""
     import pyarrow.parquet as pq
 
     folder = out / "runs" / f"weak-p75-{mode}-veto-seed-{seed}"
     (folder / ".hydra").mkdir(parents=True)
     (folder / "validation").mkdir()
-    (folder / ".hydra" / "config.yaml").write_text(CONFIG.format(seed=seed, mode=mode))
+    (folder / ".hydra" / "config.yaml").write_text(CONFIG.format(seed=seed, mode=mode, kl=kl))
     (folder / "run.json").write_text(json.dumps({"state": "finished"}))
     rng, rows = Random(f"{mode} {seed}"), []
     for step in range(1, 21):
@@ -396,6 +396,15 @@ def test_the_report_names_the_signs_of_a_run_that_alarms(data, tmp_path):
     write_report(tmp_path, data, tmp_path / "report")
     text = (tmp_path / "report" / "smol.md").read_text()
     assert re.search(r"Sentinel: [1-9]\d* alarms? in 1 healthy run .*weak-p75-grpo-veto-seed-0: \w+", text)
+
+
+def test_runs_with_another_kl_coefficient_are_a_setting_of_their_own(data, tmp_path):
+    add_run(tmp_path, data, "grpo", 0, better=1.0)
+    add_run(tmp_path, data, "grpo", 1, better=0.5, kl=0.05)
+    write_report(tmp_path, data, tmp_path / "report")
+    text = (tmp_path / "report" / "smol.md").read_text()
+    rows = re.findall(r"\| (\S+) \| grpo \| chain2 \| (\d) \|", text)
+    assert rows == [("0.001", "1"), ("0.05", "1")]
 
 
 def test_a_run_of_another_kind_is_refused(data, tmp_path):

@@ -60,8 +60,9 @@ def read_study(folder: Path, data: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
         data: of `pv_lab.smol.data`, with the held-out proofs.
 
     Returns:
-        A row for each run: start, share, mode, veto, seed, state, steps, the alarms of the sentinel and, of each of
-        `TRAINING`, the means of the first and the last steps. A row for each run, validation and set of proofs.
+        A row for each run: start, share, mode, veto, kl (the coefficient of the KL loss), seed, state, steps, the
+        alarms of the sentinel and, of each of `TRAINING`, the means of the first and the last steps. A row for each
+        run, validation and set of proofs.
 
     Raises:
         DataError: there is no run, or a validation has none of the proofs.
@@ -103,6 +104,7 @@ def _about(run: Run) -> dict[str, Any]:
         "share": int(percent[1]),
         "mode": run.mode,
         "veto": reward == "verdict_fluency",
+        "kl": float(look_up(run.config, "actor_rollout_ref.actor.kl_loss_coef") or 0),
         "seed": int(run.seed or 0),
     }
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FALL", "compare", "write_report"]
 
-SETTING = ["start", "share", "veto", "mode"]
+SETTING = ["start", "share", "veto", "kl", "mode"]
 FALL = 0.10
 """A run is healthy unless its balanced accuracy on `chain2` ends this far below an earlier validation."""
 ACCEPT_ALL = 0.5
@@ -100,7 +100,7 @@ def _accuracies(both: pd.DataFrame) -> Table:
     return Table.of(
         [
             *_names(),
-            Column("proofs", lambda row: row[4], left=True),
+            Column("proofs", lambda row: row[len(SETTING)], left=True),
             Column("seeds", lambda row: str(len(row[-1])), left=True),
             *(
                 Column(
@@ -121,7 +121,7 @@ def _accuracies(both: pd.DataFrame) -> Table:
             ),
         ],
         groups,
-        repeated=5,
+        repeated=len(SETTING) + 1,
     )
 
 
@@ -147,7 +147,7 @@ def _training(runs: pd.DataFrame) -> Table:
             Column("alarms", lambda row: str(row[-1]["alarms"].sum()), left=True),
         ],
         [(*setting, part) for setting, part in runs.groupby(SETTING)],
-        repeated=4,
+        repeated=len(SETTING),
     )
 
 
@@ -173,7 +173,8 @@ def _names() -> list[Column]:
         Column("start", lambda row: row[0], left=True),
         Column("right proofs", lambda row: f"{row[1]} %", left=True),
         Column("veto", lambda row: "yes" if row[2] else "no", left=True),
-        Column("weighting", lambda row: row[3], left=True),
+        Column("KL", lambda row: f"{row[3]:g}", left=True),
+        Column("weighting", lambda row: row[4], left=True),
     ]
 
 
