@@ -163,9 +163,22 @@ def test_runs_are_ordered_so_that_a_cut_leaves_whole_comparisons():
     assert len(cells(["weak", "weak"], [75, 75], ["ba"], [True], range(1))) == 1
 
 
+def test_runs_with_other_overrides_are_runs_of_their_own(tmp_path):
+    checkpoints = tmp_path / "starts" / "weak" / "checkpoints"
+    checkpoints.mkdir(parents=True)
+    (checkpoints / "latest_checkpointed_iteration.txt").write_text("5")
+    change = "actor_rollout_ref.actor.kl_loss_coef=0.05"
+    plain, changed = (cells(["weak"], [75], ["ba"], [True], range(1), one)[0] for one in ((), (change,)))
+    assert plain.name == "weak-p75-ba-veto-seed-0"
+    assert changed.name == "weak-p75-ba-veto-seed-0-kl_loss_coef_0.05"
+    overrides = changed.overrides(tmp_path, tmp_path, 2, cpu=True)
+    assert overrides[-1] == change
+    assert f"hydra.run.dir={tmp_path / 'runs' / changed.name}" in overrides
+
+
 TRAINER = """
-import json, pathlib, sys, time
-values = dict(one.split("=", 1) for one in sys.argv[1:] if "=" in one)
+import json, os, pathlib, sys, time
+values = json.loads(os.environ["TEST_TRAINER"]) | dict(one.split("=", 1) for one in sys.argv[1:] if "=" in one)
 folder = pathlib.Path(values["hydra.run.dir"])
 with open(values["log"], "a") as log:
     log.write(folder.name + "\\n")
@@ -203,7 +216,7 @@ def study(tmp_path, monkeypatch):
         log = tmp_path / "started"
         log.unlink(missing_ok=True)
         lines = []
-        extra = [f"log={log}", *(f"{name}={value}" for name, value in options.items())]
+        monkeypatch.setenv("TEST_TRAINER", json.dumps({"log": str(log), **options}))
         done = run_study(
             Study(
                 data=tmp_path / "data",
@@ -215,8 +228,6 @@ def study(tmp_path, monkeypatch):
                 at_once=2,
                 minutes=minutes,
                 run_minutes=run_minutes,
-                overrides=extra,
-                sft_overrides=extra,
             ),
             lines.append,
         )

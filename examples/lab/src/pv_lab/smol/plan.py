@@ -53,12 +53,19 @@ class Cell:
     veto: bool
     """Whether rules veto degenerate traces (`verdict_fluency`) or the verdict alone counts."""
     seed: int
+    changes: tuple[str, ...] = ()
+    """Further overrides, KEY=VALUE. The last word of a key and the value are part of the name."""
 
     @property
     def name(self) -> str:
         """Of its folder."""
         mode = re.sub("[:@]", "_", self.mode)
-        return f"{self.start}-p{self.share}-{mode}-{'veto' if self.veto else 'plain'}-seed-{self.seed}"
+        changes = "".join(
+            "-" + re.sub(r"[^\w.-]+", "_", re.sub(r"^[^=]*\.", "", change)) for change in self.changes
+        )
+        return (
+            f"{self.start}-p{self.share}-{mode}-{'veto' if self.veto else 'plain'}-seed-{self.seed}{changes}"
+        )
 
     def overrides(self, data: Path, out: Path, steps: int, *, cpu: bool) -> list[str]:
         """Of `pv-rl train`, `run=small` included."""
@@ -78,11 +85,17 @@ class Cell:
             f"hydra.run.dir={folder}",
             *STUDY,
             *([] if cpu else ONE_GPU),
+            *self.changes,
         ]
 
 
 def cells(
-    starts: Sequence[str], shares: Sequence[int], modes: Sequence[str], vetoes: Sequence[bool], seeds: range
+    starts: Sequence[str],
+    shares: Sequence[int],
+    modes: Sequence[str],
+    vetoes: Sequence[bool],
+    seeds: range,
+    changes: Sequence[str] = (),
 ) -> list[Cell]:
     """Every combination. Seeds come first within a setting of start, share and veto, so that a study that is cut has
     all weightings of the seeds that it reached.
@@ -103,7 +116,7 @@ def cells(
         specs[spec] = mode
     starts, shares = tuple(dict.fromkeys(starts)), tuple(dict.fromkeys(shares))
     return [
-        Cell(start=start, share=share, mode=mode, veto=veto, seed=seed)
+        Cell(start=start, share=share, mode=mode, veto=veto, seed=seed, changes=tuple(changes))
         for veto, start, share, seed, mode in product(vetoes, starts, shares, seeds, modes)
     ]
 

@@ -70,8 +70,6 @@ class Study:
     """All runs end after this time. None is started that would not end in it if it took as long as the fastest one."""
     run_minutes: float
     """What an RL run is expected to take as long as none has finished."""
-    overrides: Sequence[str] = ()
-    """Of every RL run."""
     sft_overrides: Sequence[str] = ()
     """Of every supervised run."""
     cpu: bool = False
@@ -213,7 +211,6 @@ def _begin(study: Study, cell: Cell, slot: int, environment: Mapping[str, str]) 
         command = [
             *TRAIN,
             *cell.overrides(study.data, study.out, study.steps, cpu=study.cpu),
-            *study.overrides,
         ]
         joined = {**environment, "RAY_ADDRESS": address, "RAY_AUTH_MODE": "disabled"}
         tree = process_tree(command, env=joined, cwd=Path.cwd(), log=folder / "train.log")
@@ -287,7 +284,8 @@ def main(
     run_minutes: Annotated[float, typer.Option(help="Expected time of the first RL run.")] = 8.0,
     cpu: Annotated[bool, typer.Option("--cpu", help="Rehearse with cluster=cpu.")] = False,
     rl: Annotated[
-        list[str] | None, typer.Option(help="KEY=VALUE of the RL runs. Repeat it.", show_default=False)
+        list[str] | None,
+        typer.Option(help="KEY=VALUE of RL runs, part of their names. Repeat it.", show_default=False),
     ] = None,
     sft: Annotated[
         list[str] | None,
@@ -314,14 +312,18 @@ def main(
         model=model.resolve(),
         out=out.resolve(),
         runs=cells(
-            start or ["weak"], share or [75], mode or MODES, vetoes, range(first_seed, first_seed + seeds)
+            start or ["weak"],
+            share or [75],
+            mode or MODES,
+            vetoes,
+            range(first_seed, first_seed + seeds),
+            rl or (),
         ),
         steps=steps,
         sft_steps={"exact": exact_steps, "weak": weak_steps},
         at_once=at_once,
         minutes=minutes,
         run_minutes=run_minutes,
-        overrides=rl or (),
         sft_overrides=sft or (),
         cpu=cpu,
     )
