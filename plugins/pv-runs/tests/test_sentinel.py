@@ -128,10 +128,26 @@ def test_an_entropy_that_falls_in_the_first_steps_is_no_alarm_unless_it_goes_on(
         assert 15 < alarm.step <= 22
 
 
-def test_lengths_that_grow_in_the_first_steps_are_no_alarm_unless_they_go_on():
+@pytest.mark.parametrize(
+    ("name", "start", "factor", "begins", "ends"),
+    [
+        ("response_length/mean", 40, 8, 2, 14),
+        ("response_length/mean", 40, 4, 10, 11),
+        ("response_length/mean", 40, 3, 10, 13),
+        ("actor/entropy", 0.5, 1 / 5, 10, 14),
+        ("actor/entropy", 0.5, 1 / 20, 6, 14),
+        ("actor/entropy", 0.5, 2e-6, 1, 12),
+    ],
+)
+def test_a_collapse_in_the_first_steps_that_is_faster_than_learning_is_an_alarm(
+    name, start, factor, begins, ends
+):
+    levels = [
+        start * factor ** (min(max(step - begins, 0), ends - begins) / (ends - begins))
+        for step in range(1, 61)
+    ]
     for seed in range(5):
-        assert not alone([40 * 1.15 ** min(step, 11) for step in range(60)], "response_length/mean", seed)
-        assert 15 < alone([40 * 1.15**step for step in range(25)], "response_length/mean", seed)[0].step <= 22
+        assert alone(levels, name, seed)[0].step <= 20
 
 
 @pytest.mark.parametrize(("at", "by"), [(grows, 95), (shrinks, 90)])

@@ -133,13 +133,14 @@ class Chart:
             abs(self.recent - self.first) < far / 4 for far in detector.farthest.values()
         ):
             self.near = step
+        if self.seen < RECENT:
+            return
         noise = self.level.variance(least) ** 0.5
         for side in detector.sides:
-            drifts = side in detector.drifts
-            if self.seen < RECENT + (config.warm_up if drifts else 0):
-                continue  # where learning moves a metric, it moves it furthest at first
             value = DIRECTIONS[side] * self.recent
-            drift = config.drift if drifts else 0.0
+            drift = config.drift if side in detector.drifts else 0.0
+            if drift and self.seen <= config.warm_up + RECENT:  # learning moves a metric furthest at first
+                drift = max(drift, detector.farthest.get(side, 0.0) / config.warm_up)
             self.swings[side].observe(max(value, 0.0) if detector.from_zero else value, noise, drift)
 
     def _signal(self, side: Side, detector: Detector, limit: float) -> Signal | None:

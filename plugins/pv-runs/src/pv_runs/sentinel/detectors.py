@@ -74,7 +74,7 @@ class Detector:
     beyond_record: bool = False
     """Only a rise above the highest level so far is bad: it may fall and come back."""
     drifts: tuple[Side, ...] = ()
-    """Sides to which it may move by a factor of 2 in `doubling_steps`, and as far as it likes during the warm-up."""
+    """Sides to which it may move by a factor of 2 in `doubling_steps`, at first as far as `farthest` in a warm-up."""
     slack: float = 0.0
     """A move that matters to nobody, on the chart's scale."""
     farthest: Mapping[Side, float] = field(default_factory=dict)

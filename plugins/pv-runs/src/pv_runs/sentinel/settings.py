@@ -57,8 +57,8 @@ class SentinelConfig:
     """Of a healthy run's noise from one step to the next, 0 to 0.9. Responses are sampled anew at each step, which
     gives 0; more where steps share prompts or responses. Scores are multiplied by sqrt((1 - r) / (1 + r))."""
     doubling_steps: float = 10.0
-    """Steps in which lengths may double and entropy may halve in a healthy run, 1 or more; faster is an alarm. The
-    quick start's lengths double in 20 steps, most of it in the first 10."""
+    """Steps in which lengths may double and entropy may halve in a healthy run, 1 or more; faster is an alarm, except
+    in the first steps (`Detector.drifts`). The quick start's lengths double in 20 steps, most of it in the first 10."""
     held_out_slack: float = 0.10
     """A fall of a slice's held-out balanced accuracy below its best validation that is never an alarm, 0 to 1. A larger
     one has to exceed its noise too. With 1 it is not watched."""

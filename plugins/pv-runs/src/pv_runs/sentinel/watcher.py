@@ -286,7 +286,7 @@ def _by_validation(step: int, falls: list[Fall]) -> Alarm:
     worst = falls[0]
     parts = (
         f"on {fall.name} from {fall.best.accuracy:.3g} at step {fall.best.step} to {fall.accuracy:.3g}"
-        + (f" ({fall.missing:.0%} without a verdict)" if fall.missing >= 0.005 else "")
+        + (f" ({fall.missing:.0%} without a verdict)" if (fall.missing or 0.0) >= 0.005 else "")
         for fall in falls[:NAMED]
     )
     more = f" and on {len(falls) - NAMED} more" if len(falls) > NAMED else ""
