@@ -167,13 +167,36 @@ def test_runs_with_other_overrides_are_runs_of_their_own(tmp_path):
     checkpoints = tmp_path / "starts" / "weak" / "checkpoints"
     checkpoints.mkdir(parents=True)
     (checkpoints / "latest_checkpointed_iteration.txt").write_text("5")
+
+    def planned(*changes):
+        return cells(["weak"], [75], ["ba"], [True], range(1), changes)[0]
+
     change = "actor_rollout_ref.actor.kl_loss_coef=0.05"
-    plain, changed = (cells(["weak"], [75], ["ba"], [True], range(1), one)[0] for one in ((), (change,)))
-    assert plain.name == "weak-p75-ba-veto-seed-0"
-    assert changed.name == "weak-p75-ba-veto-seed-0-kl_loss_coef_0.05"
-    overrides = changed.overrides(tmp_path, tmp_path, 2, cpu=True)
+    cell = planned(change)
+    assert re.fullmatch(r"weak-p75-ba-veto-seed-0-kl_loss_coef_0\.05-[0-9a-f]{6}", cell.name)
+    overrides = cell.overrides(tmp_path, tmp_path, 2, cpu=True)
     assert overrides[-1] == change
-    assert f"hydra.run.dir={tmp_path / 'runs' / changed.name}" in overrides
+    assert f"hydra.run.dir={tmp_path / 'runs' / cell.name}" in overrides
+    assert planned("a.b=1", "c.d=2").name == planned("c.d=2", "a.b=1").name
+    assert planned("a.n=4").name != planned("c.n=4").name
+    assert len(planned("a.b='größe/.. x" + 300 * "=" + "'").name.encode()) < 200
+    for wrong, option in (
+        ("seed=7", "--seeds"),
+        ("++hydra.run.dir=x", "--out"),
+        ("reward=verdict", "--veto"),
+    ):
+        with pytest.raises(ConfigError, match=rf"{re.escape(wrong)}: the study sets this key .* {option}"):
+            planned(wrong)
+
+
+def test_an_override_that_no_run_takes_is_refused_before_anything_is_trained(tmp_path):
+    for name in ("data", "model"):
+        (tmp_path / name).mkdir()
+    folders = {name: tmp_path / name for name in ("data", "model", "out")}
+    for wrong in ("kl_loss_coef=0.1", "nokey", "actor_rollout_ref.actor.kl_los_coef=0.1", ""):
+        with pytest.raises(ConfigError):
+            driver.main(**folders, rl=[wrong])
+    assert not folders["out"].exists()
 
 
 TRAINER = """
@@ -343,18 +366,18 @@ data_dir: /somewhere/p75
 model_path: /out/starts/weak/checkpoints/global_step_2/huggingface
 data: {{train_batch_size: 16}}
 reward: {{custom_reward_function: {{name: verdict_fluency}}}}
-actor_rollout_ref: {{actor: {{loss_agg_mode: {mode}, kl_loss_coef: {kl}}}, rollout: {{n: 8}}}}
+actor_rollout_ref: {{actor: {{loss_agg_mode: {mode}}}, rollout: {{n: 8}}}}
 """
 
 
-def add_run(out, data, mode, seed, *, better, collapse=False, kl=0.001):
+def add_run(out, data, mode, seed, *, better, collapse=False):
     """A run of 20 steps that accepts everything at first, and `better` of the wrong proofs are rejected at its end."""
     import pyarrow.parquet as pq
 
     folder = out / "runs" / f"weak-p75-{mode}-veto-seed-{seed}"
     (folder / ".hydra").mkdir(parents=True)
     (folder / "validation").mkdir()
-    (folder / ".hydra" / "config.yaml").write_text(CONFIG.format(seed=seed, mode=mode, kl=kl))
+    (folder / ".hydra" / "config.yaml").write_text(CONFIG.format(seed=seed, mode=mode))
     (folder / "run.json").write_text(json.dumps({"state": "finished"}))
     rng, rows = Random(f"{mode} {seed}"), []
     for step in range(1, 21):
@@ -409,13 +432,15 @@ def test_the_report_names_the_signs_of_a_run_that_alarms(data, tmp_path):
     assert re.search(r"Sentinel: [1-9]\d* alarms? in 1 healthy run .*weak-p75-grpo-veto-seed-0: \w+", text)
 
 
-def test_runs_with_another_kl_coefficient_are_a_setting_of_their_own(data, tmp_path):
+def test_runs_with_other_overrides_are_a_setting_of_their_own(data, tmp_path):
     add_run(tmp_path, data, "grpo", 0, better=1.0)
-    add_run(tmp_path, data, "grpo", 1, better=0.5, kl=0.05)
+    add_run(tmp_path, data, "grpo", 1, better=0.5)
+    runs = tmp_path / "runs"
+    (runs / "weak-p75-grpo-veto-seed-1").rename(runs / "weak-p75-grpo-veto-seed-1-lr.1e-6-a")
     write_report(tmp_path, data, tmp_path / "report")
     text = (tmp_path / "report" / "smol.md").read_text()
-    rows = re.findall(r"\| (\S+) \| grpo \| chain2 \| (\d) \|", text)
-    assert rows == [("0.001", "1"), ("0.05", "1")]
+    rows = re.findall(r"\| yes \| (\S*) ?\| grpo \| chain2 \| (\d) \|", text)
+    assert rows == [("", "1"), ("lr.1e-6-a", "1")]
 
 
 def test_a_run_of_another_kind_is_refused(data, tmp_path):

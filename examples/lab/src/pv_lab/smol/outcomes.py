@@ -40,6 +40,7 @@ TRAINING = {
 """Metrics of training by the report's name."""
 FILE = re.compile(r"(\d+)\.jsonl")
 STARTED = re.compile(r"/starts/([^/]+)/checkpoints/")
+CHANGES = re.compile(r"-seed-\d+-(.+)$")
 SHARE = re.compile(r"/p(\d+)/*$")
 
 
@@ -60,9 +61,9 @@ def read_study(folder: Path, data: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
         data: of `pv_lab.smol.data`, with the held-out proofs.
 
     Returns:
-        A row for each run: start, share, mode, veto, kl (the coefficient of the KL loss), seed, state, steps, the
-        alarms of the sentinel and, of each of `TRAINING`, the means of the first and the last steps. A row for each
-        run, validation and set of proofs.
+        A row for each run: start, share, mode, veto, changes (`--rl`, as the run's name has them), seed, state, steps,
+        the alarms of the sentinel and, of each of `TRAINING`, the means of the first and the last steps. A row for
+        each run, validation and set of proofs.
 
     Raises:
         DataError: there is no run, or a validation has none of the proofs.
@@ -104,7 +105,7 @@ def _about(run: Run) -> dict[str, Any]:
         "share": int(percent[1]),
         "mode": run.mode,
         "veto": reward == "verdict_fluency",
-        "kl": float(look_up(run.config, "actor_rollout_ref.actor.kl_loss_coef") or 0),
+        "changes": changes[1] if (changes := CHANGES.search(run.name)) else "",
         "seed": int(run.seed or 0),
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import product
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from pv_rl.errors import ConfigError, DataError
 from pv_rl.losses import resolve_mode
 from pv_runs.run_folder import RunFolder
 
-__all__ = ["FROM", "MODES", "Cell", "cells", "start_folder", "start_model", "start_overrides"]
+__all__ = ["FROM", "MODES", "STUDY", "Cell", "cells", "start_folder", "start_model", "start_overrides"]
 
 MODES = ("grpo", "dapo", "balanced", "ba")
 STUDY = (
@@ -40,6 +41,21 @@ FROM = {"exact": None, "weak": "exact"}
 """Which start a start is trained from; None: the model that is given."""
 
 
+OPTIONS = {
+    "run": "another driver",
+    "cluster": "--cpu",
+    "reward": "--veto",
+    "data_dir": "--data and --share",
+    "model_path": "--start",
+    "seed": "--seeds and --first-seed",
+    "actor_rollout_ref.actor.loss_agg_mode": "--mode",
+    "trainer.total_training_steps": "--steps",
+    "trainer.validation_data_dir": "--out",
+    "hydra.run.dir": "--out",
+}
+"""By key of a run, the option that sets it."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Cell:
     """One RL run."""
@@ -54,18 +70,14 @@ class Cell:
     """Whether rules veto degenerate traces (`verdict_fluency`) or the verdict alone counts."""
     seed: int
     changes: tuple[str, ...] = ()
-    """Further overrides, KEY=VALUE. The last word of a key and the value are part of the name."""
+    """Further overrides, KEY=VALUE, which the name tells apart."""
 
     @property
     def name(self) -> str:
         """Of its folder."""
         mode = re.sub("[:@]", "_", self.mode)
-        changes = "".join(
-            "-" + re.sub(r"[^\w.-]+", "_", re.sub(r"^[^=]*\.", "", change)) for change in self.changes
-        )
-        return (
-            f"{self.start}-p{self.share}-{mode}-{'veto' if self.veto else 'plain'}-seed-{self.seed}{changes}"
-        )
+        name = f"{self.start}-p{self.share}-{mode}-{'veto' if self.veto else 'plain'}-seed-{self.seed}"
+        return f"{name}-{_short(self.changes)}" if self.changes else name
 
     def overrides(self, data: Path, out: Path, steps: int, *, cpu: bool) -> list[str]:
         """Of `pv-rl train`, `run=small` included."""
@@ -101,7 +113,8 @@ def cells(
     all weightings of the seeds that it reached.
 
     Raises:
-        ConfigError: a start or a share that the data do not have, or a weighting that is named twice.
+        ConfigError: a start or a share that the data do not have, a weighting that is named twice, or a change of what
+            another option sets.
         LossModeError: a weighting that nobody knows.
     """
     for given, known in ((starts, tuple(STARTS)), (shares, SHARES)):
@@ -114,11 +127,21 @@ def cells(
                 f"--mode {specs[spec]} and --mode {mode} are the same weighting, {spec}; remove one"
             )
         specs[spec] = mode
+    for change in changes:
+        if option := OPTIONS.get(change.partition("=")[0].lstrip("+~")):
+            raise ConfigError(f"--rl {change}: the study sets this key in each run; use {option}")
     starts, shares = tuple(dict.fromkeys(starts)), tuple(dict.fromkeys(shares))
     return [
-        Cell(start=start, share=share, mode=mode, veto=veto, seed=seed, changes=tuple(changes))
+        Cell(start=start, share=share, mode=mode, veto=veto, seed=seed, changes=tuple(sorted(changes)))
         for veto, start, share, seed, mode in product(vetoes, starts, shares, seeds, modes)
     ]
+
+
+def _short(changes: Sequence[str]) -> str:
+    """Last words of the keys and the values, as far as a folder's name has room, and a hash of the whole."""
+    words = "_".join(re.sub(r"^[^=]*\.", "", change) for change in changes)
+    safe = re.sub(r"[^\w.]+", "_", words, flags=re.ASCII)
+    return f"{safe[:80]}-{sha256(repr(changes).encode()).hexdigest()[:6]}"
 
 
 def start_folder(out: Path, start: str) -> Path:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FALL", "compare", "write_report"]
 
-SETTING = ["start", "share", "veto", "kl", "mode"]
+SETTING = ["start", "share", "veto", "changes", "mode"]
 FALL = 0.10
 """A run is healthy unless its balanced accuracy on `chain2` ends this far below an earlier validation."""
 ACCEPT_ALL = 0.5
@@ -173,7 +173,7 @@ def _names() -> list[Column]:
         Column("start", lambda row: row[0], left=True),
         Column("right proofs", lambda row: f"{row[1]} %", left=True),
         Column("veto", lambda row: "yes" if row[2] else "no", left=True),
-        Column("KL", lambda row: f"{row[3]:g}", left=True),
+        Column("changes", lambda row: row[3], left=True),
         Column("weighting", lambda row: row[4], left=True),
     ]
 

@@ -24,10 +24,11 @@ import typer
 
 from pv_judge.processes import interruptible, process_tree
 from pv_lab.many_runs import run_command
-from pv_lab.smol.plan import FROM, MODES, Cell, cells, start_folder, start_overrides
+from pv_lab.smol.plan import FROM, MODES, STUDY, Cell, cells, start_folder, start_overrides
 from pv_lab.smol.ray_slot import ray_slot
 from pv_rl.errors import ConfigError, SetupError
 from pv_runs.metrics_log import read_log
+from pv_runs.recipes import compose
 from pv_runs.run_folder import RunFolder, locked
 from pv_runs.run_record import read_record
 
@@ -307,6 +308,8 @@ def main(
             raise ConfigError(f"{option}: there is no folder {folder}")
     if out.is_file():
         raise ConfigError(f"--out {out} is a file; give a folder")
+    if rl:
+        compose("small", [*STUDY, *rl])  # else a misspelt key would be found after the supervised starts
     study = Study(
         data=data.resolve(),
         model=model.resolve(),
