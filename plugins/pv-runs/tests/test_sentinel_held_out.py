@@ -320,6 +320,7 @@ def test_a_guard_reads_a_validation_on_a_line_of_its_own(tmp_path):
     one.observe(1, {VETOED: 0.1})
     one.observe(1, validation(a=0.9))
     one.observe(2, {VETOED: 0.1})
+    assert one.observe(2, validation(a=0.3)) == {"pv_rl/sentinel/alarms": 1.0}
     assert one.observe(2, validation(a=0.3)) == {}
     (event,) = [json.loads(line) for line in one.file.read_text().splitlines()]
     assert (event["event"], event["sign"], event["step"]) == ("alarm", "held_out", 2)

@@ -137,8 +137,9 @@ class AlarmPolicy:
         again = step < 1 or (last is not None and step <= last)
         if again or not self.watcher.reads(metrics):
             # validation before the first step; a second line of a step; one of something else, of timings for example
-            self._report(step, self.watcher.validated(step, metrics, quiet=step < self.config.from_step))
-            return {}
+            alarms = self.watcher.validated(step, metrics, quiet=step < self.config.from_step)
+            self._report(step, alarms)
+            return {metric_names.ALARMS: float(len(alarms))} if alarms else {}
         if step < self.config.from_step:
             self.watcher.passed(step, metrics)
             self.watcher.validated(step, metrics, quiet=True)
