@@ -10,6 +10,7 @@ import sys
 from random import Random
 
 import pytest
+import typer
 
 from pv_lab.samples import make_sample
 from pv_lab.smol import runs as driver
@@ -187,6 +188,26 @@ def test_runs_with_other_overrides_are_runs_of_their_own(tmp_path):
     ):
         with pytest.raises(ConfigError, match=rf"{re.escape(wrong)}: the study sets this key .* {option}"):
             planned(wrong)
+    with pytest.raises(ConfigError, match=r"--rl a.b=2: a.b is set more than once"):
+        planned("a.b=2", "+a.b=1")
+
+
+CACHE = "actor_rollout_ref.rollout.engine_kwargs.vllm.kv_cache_memory_bytes"
+
+
+@pytest.mark.parametrize("change", [f"{CACHE}=8000000000", f"~{CACHE}", "trainer.val_before_train=false"])
+def test_an_override_of_what_the_study_adds_for_one_gpu_is_taken_as_in_a_run(tmp_path, monkeypatch, change):
+    trained = []
+    monkeypatch.setattr(driver, "run_study", lambda study, _: trained.append(study) or True)
+    folders = {name: tmp_path / name for name in ("data", "model", "out")}
+    for folder in folders.values():
+        folder.mkdir()
+    with pytest.raises(typer.Exit):
+        driver.main(**folders, rl=[change])
+    assert trained[0].runs[0].changes == (change,)
+    if CACHE in change:  # on a CPU no run has this key
+        with pytest.raises(ConfigError, match="kv_cache_memory_bytes"):
+            driver.main(**folders, rl=[change], cpu=True)
 
 
 def test_an_override_that_no_run_takes_is_refused_before_anything_is_trained(tmp_path):

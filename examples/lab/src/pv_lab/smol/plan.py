@@ -14,7 +14,16 @@ from pv_rl.errors import ConfigError, DataError
 from pv_rl.losses import resolve_mode
 from pv_runs.run_folder import RunFolder
 
-__all__ = ["FROM", "MODES", "STUDY", "Cell", "cells", "start_folder", "start_model", "start_overrides"]
+__all__ = [
+    "FROM",
+    "MODES",
+    "Cell",
+    "cells",
+    "shared_overrides",
+    "start_folder",
+    "start_model",
+    "start_overrides",
+]
 
 MODES = ("grpo", "dapo", "balanced", "ba")
 STUDY = (
@@ -39,10 +48,8 @@ ONE_GPU = (
 """Of several engines that share a GPU: a cache of a fixed size, and CUDA graphs without compilation."""
 FROM = {"exact": None, "weak": "exact"}
 """Which start a start is trained from; None: the model that is given."""
-
-
 OPTIONS = {
-    "run": "another driver",
+    "run": "pv-rl train",
     "cluster": "--cpu",
     "reward": "--veto",
     "data_dir": "--data and --share",
@@ -53,7 +60,7 @@ OPTIONS = {
     "trainer.validation_data_dir": "--out",
     "hydra.run.dir": "--out",
 }
-"""By key of a run, the option that sets it."""
+"""Option of the driver that sets a key of the runs, by key: `--rl` may not set it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,10 +102,14 @@ class Cell:
             f"trainer.test_freq={max(1, steps // 2)}",
             f"trainer.validation_data_dir={folder / 'validation'}",
             f"hydra.run.dir={folder}",
-            *STUDY,
-            *([] if cpu else ONE_GPU),
+            *shared_overrides(cpu=cpu),
             *self.changes,
         ]
+
+
+def shared_overrides(*, cpu: bool) -> tuple[str, ...]:
+    """What every run of the study sets, whichever cell it is."""
+    return STUDY if cpu else (*STUDY, *ONE_GPU)
 
 
 def cells(
@@ -113,8 +124,8 @@ def cells(
     all weightings of the seeds that it reached.
 
     Raises:
-        ConfigError: a start or a share that the data do not have, a weighting that is named twice, or a change of what
-            another option sets.
+        ConfigError: a start or a share that the data do not have, a weighting that is named twice, a change of what
+            another option sets, or two changes of one key.
         LossModeError: a weighting that nobody knows.
     """
     for given, known in ((starts, tuple(STARTS)), (shares, SHARES)):
@@ -127,9 +138,12 @@ def cells(
                 f"--mode {specs[spec]} and --mode {mode} are the same weighting, {spec}; remove one"
             )
         specs[spec] = mode
-    for change in changes:
-        if option := OPTIONS.get(change.partition("=")[0].lstrip("+~")):
+    keys = [change.partition("=")[0].lstrip("+~") for change in changes]
+    for key, change in zip(keys, changes, strict=True):
+        if option := OPTIONS.get(key):
             raise ConfigError(f"--rl {change}: the study sets this key in each run; use {option}")
+        if keys.count(key) > 1:
+            raise ConfigError(f"--rl {change}: {key} is set more than once; set it once")
     starts, shares = tuple(dict.fromkeys(starts)), tuple(dict.fromkeys(shares))
     return [
         Cell(start=start, share=share, mode=mode, veto=veto, seed=seed, changes=tuple(sorted(changes)))
@@ -138,7 +152,7 @@ def cells(
 
 
 def _short(changes: Sequence[str]) -> str:
-    """Last words of the keys and the values, as far as a folder's name has room, and a hash of the whole."""
+    """Suffix of a run's name: the last word of each key and its value, cut to 80 characters, and a hash of all."""
     words = "_".join(re.sub(r"^[^=]*\.", "", change) for change in changes)
     safe = re.sub(r"[^\w.]+", "_", words, flags=re.ASCII)
     return f"{safe[:80]}-{sha256(repr(changes).encode()).hexdigest()[:6]}"

@@ -24,7 +24,7 @@ import typer
 
 from pv_judge.processes import interruptible, process_tree
 from pv_lab.many_runs import run_command
-from pv_lab.smol.plan import FROM, MODES, STUDY, Cell, cells, start_folder, start_overrides
+from pv_lab.smol.plan import FROM, MODES, Cell, cells, shared_overrides, start_folder, start_overrides
 from pv_lab.smol.ray_slot import ray_slot
 from pv_rl.errors import ConfigError, SetupError
 from pv_runs.metrics_log import read_log
@@ -209,10 +209,7 @@ def _begin(study: Study, cell: Cell, slot: int, environment: Mapping[str, str]) 
         variables = {**environment, "VERL_PLATFORM": "cpu"} if study.cpu else environment
         # A run that starts Ray itself has the job ids of slot 0.
         address = stack.enter_context(ray_slot(slot + 1, Path(short), variables, cpus=CPUS))
-        command = [
-            *TRAIN,
-            *cell.overrides(study.data, study.out, study.steps, cpu=study.cpu),
-        ]
+        command = [*TRAIN, *cell.overrides(study.data, study.out, study.steps, cpu=study.cpu)]
         joined = {**environment, "RAY_ADDRESS": address, "RAY_AUTH_MODE": "disabled"}
         tree = process_tree(command, env=joined, cwd=Path.cwd(), log=folder / "train.log")
         child = stack.enter_context(tree)
@@ -309,7 +306,8 @@ def main(
     if out.is_file():
         raise ConfigError(f"--out {out} is a file; give a folder")
     if rl:
-        compose("small", [*STUDY, *rl])  # else a misspelt key would be found after the supervised starts
+        # A misspelt key would otherwise be found only after the supervised starts.
+        compose("small", [*shared_overrides(cpu=cpu), *rl])
     study = Study(
         data=data.resolve(),
         model=model.resolve(),
