@@ -74,7 +74,8 @@ class Detector:
     beyond_record: bool = False
     """Only a rise above the highest level so far is bad: it may fall and come back."""
     drifts: tuple[Side, ...] = ()
-    """Sides to which it may move by a factor of 2 in `doubling_steps`, at first as far as `farthest` in a warm-up."""
+    """Sides to which it may move by a factor of 2 in `doubling_steps`. In a run's first steps (the warm-up and five
+    more) it may move faster: by `farthest` in as many steps as the warm-up has."""
     slack: float = 0.0
     """A move that matters to nobody, on the chart's scale."""
     farthest: Mapping[Side, float] = field(default_factory=dict)
